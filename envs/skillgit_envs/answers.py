@@ -1,7 +1,4 @@
-"""A short answer: asked for, taken out of a reply, and compared with the right one as words.
-
-A target is asked until it gives a final answer, a judge until its verdict can be read.
-"""
+"""Short answers: asked for, taken out of a reply, compared with the right one as words, or graded by a judge."""
 
 from __future__ import annotations
 
@@ -105,11 +102,8 @@ async def until_answered(
 
 
 async def ask_judge(judge: Judge, instructions: str, question: str, read: Callable[[str], T], *, form: str) -> T:
-    """Return what ``read`` makes of the judge's reply; one that cannot be read is sent back once with the reason.
-
-    ``read`` raises a ValueError with that reason; ``form`` says in words what a reply has to be. A second useless reply
-    is an EnvironmentFaultError, not a score.
-    """
+    """Return what ``read`` makes of the judge's reply, or raise an EnvironmentFaultError if two replies are useless."""
+    # ``read`` raises a ValueError with the reason, which goes back to the judge; ``form`` says what a reply has to be.
     messages = [system(instructions), user(question)]
     for _ in range(2):
         reply = await judge.chat(messages)
@@ -134,10 +128,7 @@ _ARTICLE = re.compile(r"\b(a|an|the)\b")
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` as the MRQA 2019 evaluation compares it (``mrqa_official_eval.py``, taken from SQuAD v1.1).
-
-    In this order: lower case, ASCII punctuation deleted, the words a, an and the deleted, white space collapsed.
-    """
+    """Return ``text`` as MRQA 2019 compares it (``mrqa_official_eval.py``, taken from SQuAD v1.1), in its order."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 

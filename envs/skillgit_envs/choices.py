@@ -53,8 +53,8 @@ def _by_value(text: str, options: Mapping[str, str]) -> frozenset[str]:
 def labels_of(answer: str, choices: Mapping[str, str]) -> frozenset[str]:
     """Return the labels that ``answer`` gives together, as in "B and C"; none where it gives no answer."""
     answer = answer.strip()[-LONGEST:]
-    listed = re.sub(r"(?<=[A-Z])\s*\n\s*(?=[A-Z]\s*(?:\n|\Z))", ", ", answer)
-    texts = (listed,) if listed != answer else (last_line(answer), answer)
+    listing = re.sub(r"(?<=[A-Z])\s*\n\s*(?=[A-Z]\s*(?:\n|\Z))", ", ", answer)
+    texts = (listing,) if listing != answer else (last_line(answer), answer)
     return next(filter(None, (_labels(text, choices) for text in texts)), frozenset()) if choices else frozenset()
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.ids import short_digest
 from skillgit.errors import DataError
 from skillgit.plugin.environment import Assets, Attachment, PublicSource, SourceKind
-from skillgit_envs.visual_questions import SUFFIXES, attached, picture
+from skillgit_envs.visual_questions import SUFFIXES, picture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def docvqa_rows(table: Table) -> Rows:
             "id": str(identity),
             "question": row.get("question"),
             "answers": row.get("answers"),
-            "image": attached(f"q{identity}_d{document}", row, "image", suffix=".png"),
+            "image": picture(f"q{identity}_d{document}", row, row.get("image"), suffix=".png"),
             **{name: row.fields[name] for name in _DOCVQA_MORE if name in row.fields},
         }
 
@@ -256,7 +256,7 @@ def mathverse_rows(table: Table) -> Rows:
     """Yield rows of a data file; the diagram of a row, if it has one, is a picture named after it."""
     for row in table:
         identity = str(row.get("sample_index"))
-        image = attached(identity, row, "image") if row.fields.get("image") else ""
+        image = picture(identity, row, row.get("image")) if row.fields.get("image") else ""
         yield {**row.fields, "id": identity, "image": image}
 
 

@@ -57,15 +57,11 @@ class Search:
         parts = urlsplit(self.url)
         safe = parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname or ""))
         if not safe or not parts.hostname or parts.username or parts.password:
-            raise ConfigError(
-                "env.search_url is no https address without a name and a password in it",
-                hint="questions and the token would go over the net for everybody to read",
-            )
+            problem = "env.search_url is no https address without a name and a password in it"
+            raise ConfigError(problem, hint="questions and the token would go over the net for everybody to read")
         if self.most < 1 or self.seconds <= 0:
-            raise ConfigError(
-                "env.search_max_num_results and env.search_timeout_seconds must be above 0",
-                hint="the defaults are 4 and 20",
-            )
+            problem = "env.search_max_num_results and env.search_timeout_seconds must be above 0"
+            raise ConfigError(problem, hint="the defaults are 4 and 20")
 
     @property
     def token(self) -> str:
@@ -148,8 +144,8 @@ def _first(result: Mapping[object, object], names: tuple[str, ...]) -> str:
 def listing(results: Sequence[SearchResult]) -> str:
     """Return results as a model reads them: numbered, and each of their parts cut to its limit."""
     lines = (
-        f"{number}. " + "\n".join(part[:LONGEST_RESULT] for part in (one.title, one.address, one.text) if part)
-        for number, one in enumerate(results, start=1)
+        f"{number}. " + "\n".join(part[:LONGEST_RESULT] for part in (result.title, result.address, result.text) if part)
+        for number, result in enumerate(results, start=1)
     )
     return "\n\n".join(lines) or "no result"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.errors import ConfigError, DataError
+from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.files import read_plain
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, option_values
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.splits import Splits, load_splits
@@ -64,15 +65,25 @@ def option(
     return Option(name=name, type=type(default), default=default, help=text, path=path, values=values or {})
 
 
-PROMPTS = option(
+def choice(name: str, text: str, **values: str) -> Option:
+    """Return an option that takes one of ``values``, each in words; the first is the default."""
+    return option(name, next(iter(values)), text, values=values)
+
+
+PROMPTS = choice(
     "prompts",
-    "own",
     "Words of the target's prompts: own, or reference, which asks as SkillOpt does.",
-    values={
-        PromptWording.OWN.value: "skillgit's own words",
-        PromptWording.REFERENCE.value: "for the same things in the same order as SkillOpt asks",
-    },
+    own="skillgit's own words",
+    reference="for the same things in the same order as SkillOpt asks",
 )
+
+
+def read_again(path: Path, name: object = None, hint: str = "check the folder", most: int | None = None) -> bytes:
+    """Return the bytes of a file that was there when the items were read."""
+    try:
+        return read_plain(path, most=most, follow=True)
+    except OSError as error:
+        raise EnvironmentFaultError(f"{name or path} cannot be read: {error.strerror}", hint=hint) from error
 
 
 def require(where: str, environment: str, values: Mapping[str, object]) -> None:

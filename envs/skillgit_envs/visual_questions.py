@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.untrusted.file_names import path_fault
-from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 from skillgit.plugin.environment import Attachment
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.shipped_environment import option
+from skillgit_envs.shipped_environment import option, read_again
 from skillgit_envs.short_answers import ShortAnswers
 
 if TYPE_CHECKING:
@@ -41,10 +41,8 @@ class Pictures:
         names = [alias for alias in (name, PurePosixPath(name).name, *more_names) if not path_fault(alias)]
         path = next((folder / alias for alias in names if (folder / alias).is_file()), None)
         if path is None:
-            raise DataError(
-                f"{where}: there is no picture {name} in {folder}",
-                hint="set env.image_dir to the folder of the pictures",
-            )
+            problem = f"{where}: there is no picture {name} in {folder}"
+            raise DataError(problem, hint="set env.image_dir to the folder of the pictures")
         data = read_plain(path, most=None, follow=True)
         if len(data) > self._limit * _MEGABYTE:
             raise DataError(
@@ -58,12 +56,7 @@ class Pictures:
 
     def image(self, name: str, *, detail: str) -> Image:
         """Return a picture that was found before, as it is shown to a model."""
-        try:
-            data = read_plain(self._paths[name], most=None, follow=True)
-        except OSError as error:
-            raise EnvironmentFaultError(
-                f"picture {name} cannot be read: {error.strerror}", hint="check the folder"
-            ) from error
+        data = read_again(self._paths[name], f"picture {name}")
         return Image(media_type=media_type(data), data=base64.b64encode(data).decode(), detail=detail)
 
 
@@ -76,22 +69,13 @@ DETAILS = {"auto": "as the provider decides", "low": "a small copy", "high": "al
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
-def attached(name: str, row: PublishedRow, column: str, *, suffix: str = "") -> Attachment:
-    """Return the picture in a column of a published row as the file ``name``."""
-    return picture(name, row, row.get(column), suffix=suffix)
-
-
 def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") -> Attachment:
-    """Return a value of a published row, which holds ``bytes``, as a file; its bytes say its suffix if none is given.
-
-    A DataError if it holds no picture.
-    """
+    """Return the picture in a published value as a file, its suffix by its bytes; a DataError if it holds none."""
     content = value.get("bytes") if isinstance(value, dict) else None
     kind = media_type(content) if isinstance(content, bytes) else ""
     if not isinstance(content, bytes) or not kind:
-        raise DataError(
-            f"row {row.number} of {row.file} has no picture for {name}", hint="take the revision that is pinned"
-        )
+        problem = f"row {row.number} of {row.file} has no picture for {name}"
+        raise DataError(problem, hint="take the revision that is pinned")
     return Attachment(name=f"{name}{suffix or '.' + kind.partition('/')[2]}", content=content)
 
 

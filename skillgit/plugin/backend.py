@@ -246,10 +246,7 @@ class PlaysRole(Protocol):
     """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""
 
     def play(self, role: str) -> tuple[str, ...]:
-        """Take ``target``, ``optimizer`` or ``judge``, once, before the first call; return the variables that it uses.
-
-        Roles that go by other variables have limits of their own.
-        """
+        """Take a role, once, before the first call; return the variables that it uses: others have other limits."""
         ...
 
 
@@ -288,20 +285,16 @@ def request_digest(request: Request) -> str:
 
 def encodable(request: Request) -> Request:
     """Return ``request`` as it can be sent: lone surrogates, such as a cut emoji leaves in an item, are replaced."""
-    return replace(request, messages=tuple(_encodable(message) for message in request.messages))
-
-
-def _encodable(message: Message) -> Message:
-    parts = tuple(Text(text=storable(part.text)) if isinstance(part, Text) else part for part in message.parts)
-    calls = tuple(replace(call, arguments=storable(call.arguments)) for call in message.tool_calls)
-    return replace(message, parts=parts, tool_calls=calls)
+    messages = []
+    for message in request.messages:
+        parts = tuple(Text(text=storable(part.text)) if isinstance(part, Text) else part for part in message.parts)
+        calls = tuple(replace(call, arguments=storable(call.arguments)) for call in message.tool_calls)
+        messages.append(replace(message, parts=parts, tool_calls=calls))
+    return replace(request, messages=tuple(messages))
 
 
 def parameters_json(request: Request) -> dict[str, object]:
-    """Return the model of a request and the parameters that it is asked with.
-
-    Parameters that came after requests had been recorded are there only where they are set.
-    """
+    """Return the model of a request and its parameters; those that came later are there only where they are set."""
     later = {
         "top_p": None if request.top_p is None else float(request.top_p),
         "seed": request.seed,
@@ -317,9 +310,15 @@ def parameters_json(request: Request) -> dict[str, object]:
 
 
 def message_json(message: Message) -> dict[str, object]:
+    parts = [
+        {"text": part.text}
+        if isinstance(part, Text)
+        else {"media_type": part.media_type, "data": part.data, "detail": part.detail}
+        for part in message.parts
+    ]
     return {
         "role": message.role,
-        "parts": [_part(part) for part in message.parts],
+        "parts": parts,
         "tool_calls": [_tool_call(call) for call in message.tool_calls],
         "tool_call_id": message.tool_call_id,
     }
@@ -349,12 +348,6 @@ def read_reply(value: object, usage: Usage) -> Reply:
         finish_reason=cast("FinishReason", finish),
         tool_calls=tuple(_read_tool_call(call) for call in cast("list[object]", calls)),
     )
-
-
-def _part(part: Part) -> dict[str, str]:
-    if isinstance(part, Text):
-        return {"text": part.text}
-    return {"media_type": part.media_type, "data": part.data, "detail": part.detail}
 
 
 def _tool_call(call: ToolCall) -> list[str]:

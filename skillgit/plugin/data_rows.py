@@ -72,10 +72,8 @@ def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
 
 
 def text_or_blanks(where: str, fields: Mapping[str, object], name: str) -> str:
-    """Return what :func:`text_field` does; a text of nothing but blanks, as published data have some, as it is.
-
-    It is for what is asked beside a picture or a workbook, which is an item without it.
-    """
+    """Return what :func:`text_field` does, but a text of blanks alone, as some published data have, as it is."""
+    # It is for what is asked beside a picture or a workbook, which is an item without it.
     value = fields.get(name)
     return text_field(where, fields, name) or (value if isinstance(value, str) else "")
 
@@ -84,10 +82,8 @@ _NO_TEXT: Mapping[type, str] = {bool: "true or false", list: "a list", dict: "an
 
 
 def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[Thing]]) -> list[Thing]:
-    """Return what ``things_of`` makes of every row of ``files``; one DataError names all that cannot be used.
-
-    A row that ``things_of`` cannot use is a DataError, which is given the place of the row where it does not say it.
-    """
+    """Return what ``things_of`` makes of every row of ``files``; one DataError names all that cannot be used."""
+    # A DataError of ``things_of`` is given the place of the row where it does not name it.
     things: list[Thing] = []
     faults: list[DataError] = []
     for path in files:
@@ -195,11 +191,8 @@ def raise_all(faults: Sequence[DataError]) -> None:
         raise single[0]
     if single:
         first, count = single[0], len(single) - 1
-        raise DataError(
-            f"{first.message}; and {count} more fault{'s' * (count > 1)}",
-            hint=f"{first.hint}; skillgit data check CONFIG lists all faults",
-            faults=single,
-        )
+        problem = f"{first.message}; and {count} more fault{'s' * (count > 1)}"
+        raise DataError(problem, hint=f"{first.hint}; skillgit data check CONFIG lists all faults", faults=single)
 
 
 def singled(faults: Sequence[DataError]) -> tuple[DataError, ...]:

@@ -152,8 +152,8 @@ def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]
     """Return the value of each option, or its default; a ConfigError for a wrong type, or a value that none has."""
     values: dict[str, str | float | bool] = {option.name: option.default for option in info.options} | dict(given)
     for option in info.options:
-        value, wanted = values[option.name], (int, float) if option.type is float else option.type
-        if not isinstance(value, wanted) or (isinstance(value, bool) and option.type is not bool):
+        value, kinds = values[option.name], (int, float) if option.type is float else option.type
+        if not isinstance(value, kinds) or (isinstance(value, bool) and option.type is not bool):
             raise ConfigError(f"env.{option.name} is {value!r}", hint=f"it is {_TYPES[option.type]}")
         if option.values and value not in option.values:
             hint = f"it is one of {', '.join(filter(None, option.values))}"
@@ -202,10 +202,7 @@ class Environment(Protocol):
         ...
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target work on one item with the skill.
-
-        A BackendError if a model call failed for good, an EnvironmentFaultError if the environment itself failed.
-        """
+        """Let the target work on an item; a BackendError if it failed for good, else an EnvironmentFaultError."""
         ...
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
     from types import ModuleType
 
-_OWN = "skillgit"
 _PACKAGE = "__init__.py"
 
 
@@ -47,7 +46,7 @@ def source_of_package(name: str, module: ModuleType, distribution: Distribution 
     """
     if distribution is None:
         return PluginSource(name=name)
-    if distribution.name != _OWN and module.__file__ and _is_editable(distribution):
+    if distribution.name != "skillgit" and module.__file__ and _is_editable(distribution):
         path = Path(module.__file__)
         folder = path.parents[module.__name__.count(".") + (path.name == _PACKAGE)]
         return source_of_files(name, read_files(path, folder), folder)

@@ -131,11 +131,9 @@ def _shapes(text: str) -> list[re.Pattern[str]]:
 
 
 def _values() -> tuple[str, ...]:
-    """Return the values of variables that are named like credentials, as they are and as JSON writes them.
-
-    A short value, a word or a number is none: local servers take any key, and ``none`` or ``local-model`` must not be
-    taken out of answers.
-    """
+    """Return the values of variables that are named like credentials, as they are and as JSON writes them."""
+    # A short value, a word or a number is none: local servers take any key, and ``none`` or ``local-model`` must not be
+    # taken out of answers.
     values = {os.environ[name] for name in os.environ if _is_credential(name)}
     forms = {form for value in values for form in _forms(value)}
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))

@@ -108,10 +108,7 @@ class Loaded(Generic[T]):
 
 @cache
 def installed(group: str) -> tuple[Plugin, ...]:
-    """Return the plug-ins of ``group``, sorted by name; what is installed while the program runs is not seen.
-
-    No other package's plug-in replaces one that comes with skillgit.
-    """
+    """Return the plug-ins of ``group`` by name, as of the first call; none replaces one that comes with skillgit."""
     plugins = {point.name: _plugin(point, point.dist) for point in entry_points(group=group)}
     plugins |= _shipped(group)
     return tuple(plugins[name] for name in sorted(plugins))
@@ -235,11 +232,10 @@ class _FromBytes(SourceFileLoader):
 
 
 class _Neighbours(MetaPathFinder):
-    """Finds the modules beside the plug-in files that were loaded, where nothing that is installed has their name.
+    """Finds the modules beside the plug-in files that were loaded, where nothing that is installed has their name."""
 
-    It is asked before all others: Python's own finder knows the folder too, once a package of it is loaded or where it
-    is the working directory, and would execute compiled code of an earlier edit.
-    """
+    # It is asked before all others: Python's own finder knows the folder too, once a package of it is loaded or where
+    # it is the working directory, and would execute compiled code of an earlier edit.
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[Path, bytes]] = {}
@@ -273,11 +269,9 @@ def _spec(name: str, path: Path, code: bytes) -> ModuleSpec | None:
 
 
 def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
-    """Execute the plug-in ``path`` and return its module.
-
-    It and the modules in its folder that it imports get the bytes in ``files``, whatever is on the disk by then, and in
-    a process that has loaded it before.
-    """
+    """Execute the plug-in ``path`` and return its module."""
+    # It and the modules in its folder that it imports get the bytes in ``files``, whatever is on the disk by then, and
+    # in a process that has loaded it before.
     folder = path.parent
     _NEIGHBOURS.replace({module_name(file, folder): (file, code) for file, code in files.items()})
     if _NEIGHBOURS not in sys.meta_path:

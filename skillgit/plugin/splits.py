@@ -32,28 +32,19 @@ Thing = TypeVar("Thing")
 STRATIFIED = "stratified"
 SUFFIXES = (".json", ".jsonl", ".csv")
 
-OPTIONS = (
-    Option(
-        name="split_mode",
-        type=str,
-        default="ratio",
-        help="'ratio' divides data_path, 'stratified' each task type of it, 'split_dir' reads a folder for each split.",
+_OPTIONS: Mapping[str, tuple[str | int, str]] = {
+    "split_mode": (
+        "ratio",
+        "'ratio' divides data_path, 'stratified' each task type of it, 'split_dir' reads a folder for each split.",
     ),
-    Option(name="split_ratio", type=str, default="2:1:7", help="Shares of train, selection and test."),
-    Option(name="split_seed", type=int, default=42, help="Seed of the division by ratio."),
-    Option(
-        name="split_dir",
-        type=str,
-        default="",
-        help="Folder with train, val and test; a manifest of ids if data_path is set too.",
-    ),
-    Option(
-        name="data_path",
-        type=str,
-        default="",
-        help="File, or folder of files, to divide by ratio, or to take the items of a manifest from.",
-    ),
-    Option(name="limit", type=int, default=0, help="First items of each split to use; 0 uses all."),
+    "split_ratio": ("2:1:7", "Shares of train, selection and test."),
+    "split_seed": (42, "Seed of the division by ratio."),
+    "split_dir": ("", "Folder with train, val and test; a manifest of ids if data_path is set too."),
+    "data_path": ("", "File, or folder of files, to divide by ratio, or to take the items of a manifest from."),
+    "limit": (0, "First items of each split to use; 0 uses all."),
+}
+OPTIONS = tuple(
+    Option(name=name, type=type(default), default=default, help=text) for name, (default, text) in _OPTIONS.items()
 )
 """The options that an environment declares to have its items loaded by :func:`load_splits`."""
 
@@ -131,10 +122,7 @@ def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]) -> dict[Split, tuple[Thing, ...]]:
-    """Return what ``read`` makes of a folder that holds a folder, or a file, for each split.
-
-    One DataError names all splits that have none, or two, and all files that cannot be used.
-    """
+    """Return what ``read`` makes of a folder with a folder or file for each split; one DataError names all faults."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
     parts = _split_places(folder)
@@ -168,11 +156,9 @@ def _split_places(folder: Path) -> dict[Split, Path]:
 
 
 def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
-    """Divide ``items`` into train, selection and test; a DataError if a split would be empty.
-
-    Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
-    largest remainder; of equal remainders the larger share wins.
-    """
+    """Divide ``items`` into train, selection and test; a DataError if a split would be empty."""
+    # Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
+    # largest remainder; of equal remainders the larger share wins.
     weights = parse_ratio(ratio)
     counts = _apportion(len(items), weights)
     for split, count in zip(Split, counts, strict=True):

@@ -34,10 +34,8 @@ class Conversation:
 
 
 async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox, max_turns: int) -> Conversation:
-    """Let a model work with tools until it replies without asking for one, with ``max_turns`` replies or at least one.
-
-    The reply to the last question counts as the final answer, and the model learns so in time.
-    """
+    """Let a model work with tools until it replies without asking for one; ``max_turns`` replies, at least one."""
+    # The reply to the last question counts as the final answer, and the model learns so in time.
     history = list(messages)
     for number in range(1, max(1, max_turns) + 1):
         reply = await target.chat(history, tuple(toolbox.tools))

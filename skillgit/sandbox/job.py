@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from skillgit.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
 
+T = TypeVar("T")
 Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
 
 
@@ -36,10 +39,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A command to run in a work folder, which has only its ``files`` and ``links`` when it starts.
-
-    ``collect`` has patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.
-    """
+    """A command to run in a work folder, which has only its ``files`` and ``links`` when it starts."""
 
     command: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     read_only: tuple[Path, ...] = ()  # of this machine, at their own paths
     links: Mapping[str, Path] = field(default_factory=dict)  # name in the work folder to what may be read by it
-    collect: tuple[str, ...] = ("**",)
+    collect: tuple[str, ...] = ("**",)  # patterns of paths in it (``*``, ``**``, ``?``): the files to bring back
     unix_sockets: bool = False  # for programs of this machine only, never for a model's
 
     def __post_init__(self) -> None:
@@ -118,6 +118,15 @@ def _meaning(token: str) -> str:
         with suppress(re.error):
             return re.compile(candidate).pattern
     return re.escape(token)
+
+
+@asynccontextmanager
+async def off_the_loop(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Enter and leave ``manager`` outside the event loop, for both may touch many files."""
+    async with AsyncExitStack() as stack:
+        value = await asyncio.to_thread(manager.__enter__)
+        stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
+        yield value
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Owns the recalculation of workbooks by LibreOffice, which runs as a job: a workbook may hold what a model wrote.
+"""Owns the recalculation of workbooks, which may hold what a model wrote, by LibreOffice: as a job, shared and cached.
 
-To start it takes as long as to calculate twenty workbooks: those that wait share a call, and a cache keeps its results.
+To start it takes as long as to calculate twenty workbooks.
 """
 
 from __future__ import annotations
@@ -83,8 +83,6 @@ class _Batch:
 
 @dataclass(slots=True, kw_only=True)
 class _Calls:
-    """The calls of LibreOffice in one event loop."""
-
     places: Semaphore = field(default_factory=lambda: Semaphore(os.cpu_count() or 1))
     waiting: dict[tuple[Mode, bool], _Batch] = field(default_factory=dict)  # for a place; what may be in one call
     tasks: set[Task[dict[str, bytes]]] = field(default_factory=set)  # the loop holds them weakly
@@ -128,11 +126,14 @@ async def _in_turn(
 
 async def _converted(books: Mapping[str, bytes], program: str, sandbox: Sandbox) -> dict[str, bytes]:
     names = {f"{number}.xlsx": name for number, name in enumerate(books)}
-    settings = {f"{_PROFILE}/user/registrymodifications.xcu": _SETTINGS.encode()}
+    files = {f"{_BOOKS}/{file}": books[name] for file, name in names.items()}
+    # The shell's part: the folder's path is known only inside.
+    profile = f'-env:UserInstallation="file://$PWD/{_PROFILE}"'
+    script = f"exec '{program}' {profile} --headless --norestore --convert-to xlsx --outdir {_DONE} {' '.join(files)}"
     result = await sandbox.run(
         Job(
-            command=("/bin/sh", "-c", _script(program, names)),
-            files={f"{_BOOKS}/{file}": books[name] for file, name in names.items()} | settings,
+            command=("/bin/sh", "-c", script),
+            files=files | {f"{_PROFILE}/user/registrymodifications.xcu": _SETTINGS.encode()},
             limits=LIMITS,
             read_only=_needed(program),
             collect=(f"{_DONE}/*.xlsx",),
@@ -154,13 +155,6 @@ def office_program() -> str:
         message = "LibreOffice is not installed, and workbooks cannot be recalculated without it"
         raise EnvironmentFaultError(message, hint="install it, for example: apt install libreoffice-calc-nogui")
     return str(Path(program).resolve())
-
-
-def _script(program: str, files: Mapping[str, str]) -> str:
-    """Return the shell's part: the folder's path is known only inside."""
-    sources = " ".join(f"{_BOOKS}/{file}" for file in files)
-    profile = f'-env:UserInstallation="file://$PWD/{_PROFILE}"'
-    return f"exec '{program}' {profile} --headless --norestore --convert-to xlsx --outdir {_DONE} {sources}"
 
 
 def _needed(program: str) -> tuple[Path, ...]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed
 from skillgit.sandbox.job import Job, expression, folders
-from skillgit.sandbox.launcher import landlock, supervisor
+from skillgit.sandbox.launcher import confinement, supervisor
 from skillgit.sandbox.launcher.protocol import Bounds, Order
 from skillgit.sandbox.syscalls import seccomp_filter
 
@@ -266,9 +266,9 @@ class Landlocked:
     kind = Mode.LANDLOCK
 
     def __init__(self) -> None:
-        version = landlock.version() if sys.platform.startswith("linux") else 0
-        if version < landlock.TRUNCATE_SINCE:
-            message = f"the kernel's Landlock has version {version}, and {landlock.TRUNCATE_SINCE} is needed"
+        version = confinement.landlock_version() if sys.platform.startswith("linux") else 0
+        if version < confinement.TRUNCATE_SINCE:
+            message = f"the kernel's Landlock has version {version}, and {confinement.TRUNCATE_SINCE} is needed"
             raise SandboxError(message, hint="use Linux 6.2 or newer, or install bubblewrap")
         interpreter = interpreter_for(become())
         if interpreter is None:
@@ -279,7 +279,13 @@ class Landlocked:
             )
         self.interpreter = interpreter
         self._version = version
-        self._counted = _user_namespaces()
+        # Whether a job can have a user namespace, in which its processes are counted apart from all others.
+        program = (
+            "import sys; sys.path.append(sys.argv[1]); from launcher import confinement as c; c.enter_user_namespace()"
+        )
+        command = (sys.executable, "-I", "-S", "-B", "-c", program, str(LAUNCHER.parent))
+        process = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
+        self._counted = process.returncode == 0
 
     def explain(self) -> str:
         user = become()
@@ -296,7 +302,7 @@ class Landlocked:
             filter_ = seccomp_filter(
                 unix_sockets=job.unix_sockets,
                 foreign_files=become() is None,
-                foreign_processes=self._version < landlock.SIGNALS_SINCE,
+                foreign_processes=self._version < confinement.SIGNALS_SINCE,
             )
             work_order = order(job, work, scratch)._replace(
                 seccomp=filter_.hex(),
@@ -307,15 +313,6 @@ class Landlocked:
                 sockets=(SCRATCH,) if job.unix_sockets else (),
             )
             yield Launch(argv=start(sys.executable, LAUNCHER.parent), order=work_order)
-
-
-def _user_namespaces() -> bool:
-    """Say whether a job can have a user namespace, in which its processes are counted apart from all others."""
-    program = (
-        "import sys; sys.path.append(sys.argv[1]); from launcher import confinement as c; c.enter_user_namespace()"
-    )
-    command = (sys.executable, "-I", "-S", "-B", "-c", program, str(LAUNCHER.parent))
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - our own program
 
 
 def _checked(path: Path) -> Path:

@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import time
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -16,28 +16,26 @@ from weakref import WeakKeyDictionary
 
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
-from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name
+from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name, off_the_loop
 from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
 from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Launch, Mechanism, Mode, Unconfined
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
     from asyncio.subprocess import Process
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 
 PROGRAM = "main.py"  # the file that the code of a Python job is written to
 _WAYS: Mapping[Mode, type[Mechanism]] = {Mode.BUBBLEWRAP: Bubblewrap, Mode.LANDLOCK: Landlocked, Mode.NONE: Unconfined}
-_SAID = "6 * 7 = 42"
 _widths: WeakKeyDictionary[AbstractEventLoop, dict[int, Semaphore]] = WeakKeyDictionary()
 
 
 class Sandbox:
-    """Runs commands that a model wrote, apart from this machine; a SandboxError if it does not offer the mode.
+    """Runs commands that a model wrote, apart from this machine; a SandboxError if it does not offer the mode."""
 
-    ``width`` jobs run at a time, as many as processors by default; all sandboxes of the same width share them.
-    """
+    # ``width`` jobs run at a time, as many as processors by default; all sandboxes of the same width share them.
 
     def __init__(self, mode: Mode = Mode.AUTO, width: int | None = None) -> None:
         self._mechanism = _strongest() if mode is Mode.AUTO else _tried(mode)
@@ -80,23 +78,10 @@ class Sandbox:
 
     async def run(self, job: Job) -> Result:
         """Run a job; what its command does wrong is part of the result, all else an EnvironmentFaultError."""
-        async with _place(self._width), _prepared(self._mechanism, job) as launch:
+        slots = _widths.setdefault(asyncio.get_running_loop(), {})
+        slot = slots.setdefault(self._width, asyncio.Semaphore(self._width))
+        async with slot, off_the_loop(self._mechanism.prepare(job)) as launch:
             return await carry_out(launch, job)
-
-
-def _place(width: int) -> Semaphore:
-    """Return what bounds the jobs of the running event loop."""
-    return _widths.setdefault(asyncio.get_running_loop(), {}).setdefault(width, asyncio.Semaphore(width))
-
-
-@asynccontextmanager
-async def _prepared(mechanism: Mechanism, job: Job) -> AsyncIterator[Launch]:
-    """Prepare and clean up outside the event loop, for both may touch many files."""
-    manager = mechanism.prepare(job)
-    async with AsyncExitStack() as stack:
-        launch = await asyncio.to_thread(manager.__enter__)
-        stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
-        yield launch
 
 
 def _strongest() -> Mechanism:
@@ -122,7 +107,7 @@ def _tried(mode: Mode) -> Mechanism:
     (result,) = outcome
     if isinstance(result, SkillgitError):
         raise SandboxError(f"{mode} does not work here: {result.message}", hint="see docs/sandbox.md") from result
-    if not result.ok or _SAID not in result.stdout:
+    if not result.ok or "6 * 7 = 42" not in result.stdout:
         output = " ".join(f"{result.stdout} {result.stderr}".split())
         raise SandboxError(f"{mode} does not work here: Python ended with {output!r}", hint="see docs/sandbox.md")
     return mechanism
@@ -131,7 +116,7 @@ def _tried(mode: Mode) -> Mechanism:
 async def _first_job(mechanism: Mechanism) -> Result | SkillgitError:
     job = Job(command=(mechanism.interpreter.path, "-c", "print('6 * 7 =', 6 * 7)"))
     try:
-        async with _prepared(mechanism, job) as launch:
+        async with off_the_loop(mechanism.prepare(job)) as launch:
             return await carry_out(launch, job)
     except SkillgitError as error:
         return error

@@ -50,9 +50,8 @@ def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes
     refuse = library.ERRNO(errno.EPERM)
     for name in f"{_PROCESSES} {_NAMESPACES} {_KERNEL} {_UNCOUNTED} {_PRIORITY}".split():
         _add(library, rules, refuse, name)
-    _add(
-        library, rules, library.ERRNO(errno.ENOSYS), "clone3"
-    )  # its flags cannot be seen; the C library then uses clone
+    # The flags of clone3 cannot be seen; the C library then uses clone.
+    _add(library, rules, library.ERRNO(errno.ENOSYS), "clone3")
     for flag in _NEW_NAMESPACES:
         _add(library, rules, refuse, "clone", library.Arg(0, library.MASKED_EQ, flag, flag))
     for request in (_TIOCSTI, _TIOCLINUX):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 Name = Literal["read", "grep", "glob", "python"]
 NAMES: tuple[Name, ...] = get_args(Name)
 DOCUMENTS = "documents"  # the folder in which Python finds the documents
+_PROGRAM = Path(__file__).with_name("documents.py").read_text(encoding="utf-8")
 _MOST_LINES = 2000
 _LINES = 200
 _TYPES: Mapping[str, type] = {"string": str, "integer": int}
@@ -108,7 +108,7 @@ class SandboxTools:
             "among": expression(arguments.get("path", "**") if tool == "grep" else arguments.get("pattern", "**")),
         }
         job = self.sandbox.python_job(
-            _program(),
+            _PROGRAM,
             files={REQUEST: json.dumps(request).encode()},
             links={DOCUMENTS: self.documents},
             limits=_LOOKING,
@@ -163,8 +163,3 @@ def _told(result: Result, limits: Limits) -> str:
     return "\n".join(
         filter(None, (result.stdout.rstrip("\n"), result.stderr.rstrip("\n"), file_line, f"[{ends[result.ended]}]"))
     )
-
-
-@cache
-def _program() -> str:
-    return Path(__file__).with_name("documents.py").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from skillgit.errors import ConfigError, EnvironmentFaultError, SandboxError, UsageError
 from skillgit.sandbox import Mode, Sandbox, option, sandbox, syscalls
-from skillgit.sandbox.launcher import landlock
+from skillgit.sandbox.launcher import confinement
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def no_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(confinement, "landlock_version", lambda: 0)
 
 
 def test_the_words_of_the_configuration_are_the_modes():

@@ -60,11 +60,8 @@ def shortened(reply: str) -> str:
 def conversation(
     instructions: str, observations: Sequence[str], replies: Sequence[str], commands: Sequence[str], history: int
 ) -> list[Message]:
-    """Return the messages that ask for the next command.
-
-    ``observations`` begin with the task and are one more than ``replies``; only the last message lists ``commands``.
-    ``history`` is how many of the last replies are shown; 0 shows all.
-    """
+    """Return the messages that ask for the next command, with the last ``history`` replies; 0 shows all."""
+    # ``observations`` begin with the task and are one more than ``replies``; only the last message lists ``commands``.
     first = max(len(replies) - history, 0) if history else 0
     opening = seen(observations[0], commands if not replies else ())
     if first:
@@ -183,7 +180,6 @@ def command_in(reply: str) -> str:
 
 
 SCORER = 1  # raised whenever the same game may get another score
-_NOTHING = "Nothing happens."
 
 
 def _feedback(result: dict[str, Any]) -> str:
@@ -192,7 +188,7 @@ def _feedback(result: dict[str, Any]) -> str:
     if result["won"]:
         return f"done in {len(commands)} steps: {task}"
     parts = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
-    idle = sum(observation == _NOTHING for observation in observations[1:])
+    idle = sum(observation == "Nothing happens." for observation in observations[1:])
     silent = observations[1:].count(NO_COMMAND)
     repeats = len(commands) - len(set(commands))
     parts += [f"{idle} commands changed nothing"] if idle else []

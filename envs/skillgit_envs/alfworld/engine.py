@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _parse_symbols = textgen._parse_and_convert  # noqa: SLF001 - there is no other place to remember what it parses
 _parse_logic = logic._parse_and_convert  # noqa: SLF001
-_parse_query = Rule.parse_conjunctive_query
 _pddl2sas = fast_downward.pddl2sas
 
 
@@ -60,7 +59,7 @@ def install(folder: Path, *, planner: bool = False) -> None:
     textgen.Symbol.copy = _copied
     textgen.EvalSymbol.derive = _derived
     textgen.deepcopy = _copied_symbols
-    Rule.parse_conjunctive_query = staticmethod(_remembered_query)
+    Rule.parse_conjunctive_query = staticmethod(lru_cache(maxsize=1024)(Rule.parse_conjunctive_query))
 
     def logic_of(text: str, rule_name: str) -> Any:
         return _kept(folder, lambda: _parse_logic(text, rule_name=rule_name), "logic", rule_name, text)
@@ -96,11 +95,6 @@ def _remembered_symbols(text: str, rule_name: str) -> list[Any]:
 
 def _symbols(text: str, rule_name: str = "symbols", **_: object) -> list[Any]:
     return [_copied(symbol, None) for symbol in _remembered_symbols(text, rule_name)]
-
-
-@lru_cache(maxsize=1024)
-def _remembered_query(expression: str) -> Any:
-    return _parse_query(expression)
 
 
 def _copied_context(context: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,8 +106,6 @@ _RECIPE_HINT = "a recipe has task, room, thing, target (a lamp where the task is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A game to make."""
-
     task: str  # one of TASK_TYPES
     room: str  # one of ROOMS
     thing: str  # what the task is about, as ALFRED spells it: ``Mug``

@@ -152,8 +152,6 @@ def _thing(kind: str, id_: str, receptacle: str, locations: dict[str, str]) -> I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A room."""
-
     receptacles: dict[str, int]  # kind of receptacle to how many there are
     clutter: tuple[str, ...]  # kinds of objects that lie about besides those that the task is about
     lamps: tuple[str, ...] = ()

@@ -32,8 +32,6 @@ _HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfwor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What the player knows after a step."""
-
     observation: str
     commands: tuple[str, ...]
     won: bool
@@ -65,12 +63,7 @@ class Game:
         answer: dict[str, Any] = json.loads(line) if line else {"fault": "its process ended before its time"}
         if "fault" in answer:
             raise EnvironmentFaultError(f"a game cannot be played: {answer['fault']}", hint=_HINT)
-        return State(
-            observation=answer["observation"],
-            commands=tuple(answer["commands"]),
-            won=answer["won"],
-            over=answer["over"],
-        )
+        return State(**answer | {"commands": tuple(answer["commands"])})
 
     async def _exchange(self, data: bytes) -> bytes:
         loop = asyncio.get_running_loop()

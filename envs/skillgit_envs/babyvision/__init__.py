@@ -14,7 +14,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.public_sources import BABYVISION
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import fields_hint, option, require
+from skillgit_envs.shipped_environment import choice, fields_hint, require
 from skillgit_envs.short_answers import RightOrWrong, labelled
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -57,10 +57,8 @@ def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> s
         raise DataError(f"{where} has no blankAns", hint=fields_hint("babyvision"))
     number = str(fields.get("choiceAns"))
     if not number.isdecimal() or int(number) >= min(len(choices), len(ascii_uppercase)):
-        raise DataError(
-            f"{where} has {len(choices)} options, and {number} is the number of none of them",
-            hint="choiceAns counts from 0",
-        )
+        problem = f"{where} has {len(choices)} options, and {number} is the number of none of them"
+        raise DataError(problem, hint="choiceAns counts from 0")
     return ascii_uppercase[int(number)]
 
 
@@ -81,14 +79,11 @@ class BabyVision(RightOrWrong, VisualQuestions):
         source="pictures drawn for skillgit; meta_data.jsonl and its pictures are read from env.data_path",
         options=(
             *VISUAL_OPTIONS,
-            option(
+            choice(
                 "scorer",
-                "rules",
                 "Who compares: rules, or official (a judge).",
-                values={
-                    "rules": "a choice by its letter or text, anything else by its value",
-                    "official": "a judge says whether the answers are the same, as in UniPat-AI/BabyVision",
-                },
+                rules="a choice by its letter or text, anything else by its value",
+                official="a judge says whether the answers are the same, as in UniPat-AI/BabyVision",
             ),
         ),
         task_types=(

@@ -18,7 +18,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
 from skillgit_envs.public_sources import DOCVQA
-from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
+from skillgit_envs.shipped_environment import PROMPTS, PromptWording, choice, option, require, sections
 from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
@@ -65,23 +65,19 @@ def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
         try:
             literal = ast.literal_eval(value.strip())
         except (SyntaxError, ValueError) as error:
-            raise DataError(
-                f"{where} has answers that are no list: {value[:60]}", hint="write ['one', 'two']"
-            ) from error
+            problem = f"{where} has answers that are no list: {value[:60]}"
+            raise DataError(problem, hint="write ['one', 'two']") from error
         value = literal if isinstance(literal, list) else [value]
     elif isinstance(value, str):
         value = [value]
     return [str(answer) for answer in value if str(answer).strip()] if isinstance(value, list) else []
 
 
-THRESHOLD = 0.5
 SOLVED = 0.999  # from this similarity on an answer counts as right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnlsRule:
-    """One way to compute ANLS."""
-
     name: str  # changes whenever a score can change
     raw_lengths: bool
     keeps_half: bool  # whether a similarity of exactly 0.5 counts
@@ -144,14 +140,11 @@ class DocVQA(VisualQuestions):
             option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
             option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
             option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
-            option(
+            choice(
                 "scorer",
-                "official",
                 "Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
-                values={
-                    "official": "ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
-                    "skillopt": "ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
-                },
+                official="ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
+                skillopt="ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
             ),
             option("max_turns", 1, "Replies until one holds an answer."),
         ),

@@ -19,7 +19,7 @@ from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.public_sources import LIVEMATHEMATICIANBENCH, MONTH
-from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
+from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, choice, fields_hint, option, sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,8 +108,6 @@ EXAMPLE = Item(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
-    """What the target sees of an item."""
-
     shuffle: bool = True  # whether the choices are shuffled; in the public files the right one always comes first
     seed: int = 42
     theorem: bool = False
@@ -136,10 +134,8 @@ def question(item: Item, display: ShownItem, wording: PromptWording = PromptWord
 
 
 def reference_label(answer: str, choices: Mapping[str, str]) -> str:
-    """Return the label that the reference reads: alone, by the text of its choice, or as the first word.
-
-    Brackets and boxes hide a label from it, and a sentence that begins with the word "A" gives the label A.
-    """
+    """Return the label that the reference reads: alone, by the text of its choice, or as the first word."""
+    # Brackets and boxes hide a label from it, and a sentence that begins with the word "A" gives the label A.
     text = answer.strip().upper()
     words = (text.rstrip(".):"), *text.split()[:1])
     texts = (label for label, choice in choices.items() if choice.strip().upper() == text)
@@ -181,14 +177,11 @@ class LiveMathematicianBench(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option(
+            choice(
                 "scorer",
-                "official",
                 "How a label is read: official (any usual form) or skillopt.",
-                values={
-                    "official": "the label in any usual form; plain accuracy, as on the benchmark's site",
-                    "skillopt": "the label in one of the six forms that SkillOpt reads",
-                },
+                official="the label in any usual form; plain accuracy, as on the benchmark's site",
+                skillopt="the label in one of the six forms that SkillOpt reads",
             ),
             option("max_turns", 1, "Replies until one holds an answer."),
             option("shuffle_choices", default=True, text="Whether choices are shuffled."),

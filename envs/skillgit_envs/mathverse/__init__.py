@@ -23,7 +23,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, chosen
 from skillgit_envs.public_sources import MATHVERSE
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import option, require
+from skillgit_envs.shipped_environment import choice, option, require
 from skillgit_envs.short_answers import RightOrWrong
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -41,10 +41,8 @@ def read_items(files: Sequence[Path], *, version: str, pictures: Pictures) -> li
     items = read_each(files, lambda row, path: _item(row, version, pictures, path.parent))
     versions = sorted({str(item.content["version"]) for item in items})
     if len(versions) > 1:
-        raise DataError(
-            f"the data hold {len(versions)} versions of each problem: {', '.join(versions)}",
-            hint="choose one with env.problem_version",
-        )
+        problem = f"the data hold {len(versions)} versions of each problem: {', '.join(versions)}"
+        raise DataError(problem, hint="choose one with env.problem_version")
     if not items:
         raise DataError(f"the data hold no problem of the version '{version}'", hint="check env.problem_version")
     return items
@@ -133,15 +131,12 @@ class MathVerse(RightOrWrong, VisualQuestions):
                 f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold.",
                 values={"": "the one that the data hold", **dict.fromkeys(VERSIONS, "problems of this version")},
             ),
-            option(
+            choice(
                 "scorer",
-                "rules",
                 "Who compares: rules, official (a judge), or skillopt.",
-                values={
-                    "rules": "a choice by its letter in any usual form, a value as number and unit",
-                    "official": "a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
-                    "skillopt": "a choice by the letter alone, a value without LaTeX, else a judge",
-                },
+                rules="a choice by its letter in any usual form, a value as number and unit",
+                official="a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
+                skillopt="a choice by the letter alone, a value without LaTeX, else a judge",
             ),
         ),
         task_types=(

@@ -15,7 +15,7 @@ from skillgit_envs.choices import LABEL_SCORER, chosen
 from skillgit_envs.public_sources import MMRB as SOURCE
 from skillgit_envs.public_sources import mmrb_identity
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import fields_hint, option, require
+from skillgit_envs.shipped_environment import choice, fields_hint, require
 from skillgit_envs.short_answers import RightOrWrong
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -111,15 +111,12 @@ class MMRB(RightOrWrong, VisualQuestions):
         source="pictures drawn for skillgit; MMRB_data.json and the files of subtasks are read from env.data_path",
         options=(
             *VISUAL_OPTIONS,
-            option(
+            choice(
                 "scorer",
-                "strict",
                 "How answers are compared: strict, official or skillopt.",
-                values={
-                    "strict": "a choice by its letters or text, anything else by its value",
-                    "official": "equal or one in the other, whatever the case, after the extractor of LesterGong/MMRB",
-                    "skillopt": "the letter alone or the option's text; of free answers one in the other",
-                },
+                strict="a choice by its letters or text, anything else by its value",
+                official="equal or one in the other, whatever the case, after the extractor of LesterGong/MMRB",
+                skillopt="the letter alone or the option's text; of free answers one in the other",
             ),
         ),
         task_types=("Counting Across Pictures", "What Has Changed", "Visual Ordering"),
@@ -155,10 +152,7 @@ def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matchi
 
 
 def extracted(answer: str) -> str:
-    """Return what the authors' extractor takes out of an answer; all of the answer where it finds nothing.
-
-    Source: LesterGong/MMRB c3ef2396. It was written for replies that say ``Answer[...]``; here the answer is what
-    would stand in those brackets.
-    """
+    """Return what the extractor of LesterGong/MMRB c3ef2396 takes out of an answer; all of it if that is nothing."""
+    # It was written for replies that say ``Answer[...]``; here the answer is what would be in those brackets.
     match = next(filter(None, (form.search(answer) for form in _FORMS)), None)
     return (match[1].strip().strip("*") if match else answer).strip()

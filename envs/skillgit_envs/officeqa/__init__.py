@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -20,15 +19,10 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
+from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
-from skillgit_envs.officeqa.corpus import (
-    ALL_CHARACTERS,
-    PAGE_CHARACTERS,
-    Corpus,
-    oracle,
-    pages_of,
-)
+from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
 from skillgit_envs.public_sources import OFFICEQA
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, Search, search_of
@@ -36,6 +30,7 @@ from skillgit_envs.shipped_environment import (
     PROMPTS,
     PromptWording,
     Questions,
+    choice,
     fields_hint,
     option,
     require,
@@ -109,8 +104,6 @@ LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficeTools:
-    """The tools of one rollout."""
-
     documents: SandboxTools | None = None
     search: Search | None = None
 
@@ -132,23 +125,20 @@ OFFICE_OPTIONS = (
     *OPTIONS,
     PROMPTS,
     option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
-    option(
+    choice(
         "scope",
-        "all",
         "Documents that the tools show: all, or those of the item.",
-        values={"all": "all documents", "item": "those on which the item rests"},
+        all="all documents",
+        item="those on which the item rests",
     ),
     option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
     option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
     option("max_turns", 24, "Replies at most; the last one has to answer."),
-    option(
+    choice(
         "scorer",
-        "official",
         "official (the reward) or skillopt (exact match and F1).",
-        values={
-            "official": "the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
-            "skillopt": "exact match, and token F1, of the words without punctuation and units",
-        },
+        official="the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
+        skillopt="exact match, and token F1, of the words without punctuation and units",
     ),
     option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
     *SEARCH_OPTIONS,
@@ -206,9 +196,8 @@ class OfficeQA(Questions):
         super().__init__(options, root)
         self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
         if not 0 <= self._tolerance < 1:
-            raise ConfigError(
-                f"env.tolerance is {self._tolerance}; it must be at least 0 and below 1", hint="0.05 is 5 %"
-            )
+            problem = f"env.tolerance is {self._tolerance}; it must be at least 0 and below 1"
+            raise ConfigError(problem, hint="0.05 is 5 %")
         self._own, self._oracle = self._options["scope"] == "item", bool(self._options["oracle_pages"])
         documents = str(self._options["docs_dir"])
         if not documents and self._brings_data:
@@ -261,9 +250,7 @@ class OfficeQA(Questions):
             if sandbox := self._desk_sandbox:
                 folder = self._corpus.folder
                 if only is not None:
-                    manager = self._corpus.shown(only)
-                    folder = await asyncio.to_thread(manager.__enter__)
-                    stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
+                    folder = await stack.enter_async_context(off_the_loop(self._corpus.shown(only)))
                 tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, names=LOOKING))
             conversation = await converse(target, messages, tools, self._turns)
         answer = final_answer(conversation.text)

@@ -21,23 +21,20 @@ if TYPE_CHECKING:
 PAGE_CHARACTERS = 24_000
 ALL_CHARACTERS = 80_000
 _MARK = re.compile(r"^[-=]{3,} *PAGE +(\d+) *[-=]{3,}[ \t]*$", re.MULTILINE)
-_KEYS = ("page", "pagenum", "page_id")
 
 
 def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> list[tuple[str, int]]:
     """Return document and page of each address, such as ``…?page=15``: one for each document, or any number for one."""
     documents = list(sources) * len(addresses) if len(sources) == 1 else list(sources)
     if not addresses or len(documents) != len(addresses):
-        raise DataError(
-            f"{where} has {len(addresses)} source_docs for {len(sources)} source_files",
-            hint="env.oracle_pages needs one for each",
-        )
+        problem = f"{where} has {len(addresses)} source_docs for {len(sources)} source_files"
+        raise DataError(problem, hint="env.oracle_pages needs one for each")
     return [(document, _page(where, address)) for document, address in zip(documents, addresses, strict=True)]
 
 
 def _page(where: str, address: str) -> int:
     query = parse_qs(urlsplit(address).query)
-    number = next((query[key][0] for key in _KEYS if key in query), "")
+    number = next((query[key][0] for key in ("page", "pagenum", "page_id") if key in query), "")
     if not (number.isascii() and number.isdigit()):
         raise DataError(f"{where}: {address[:80]} names no page", hint="env.oracle_pages needs ?page=NUMBER")
     return int(number)
@@ -48,9 +45,8 @@ def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
     pages = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     if str(number) not in pages:
         problem = f"has no page {number}" if pages else "does not mark its pages"
-        raise DataError(
-            f"{where}: {document} {problem}", hint="env.oracle_pages needs texts with lines like '--- PAGE 15 ---'"
-        )
+        message = f"{where}: {document} {problem}"
+        raise DataError(message, hint="env.oracle_pages needs texts with lines like '--- PAGE 15 ---'")
     return pages[str(number)].strip()
 
 
@@ -87,10 +83,8 @@ class Corpus:
             paths = (path for path in self.folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
             self._names = tuple(sorted(path.relative_to(self.folder).as_posix() for path in paths))
             if not self._names:
-                raise DataError(
-                    f"there is no document in {self.folder}",
-                    hint="set env.docs_dir to the folder of the *.txt or *.md files",
-                )
+                problem = f"there is no document in {self.folder}"
+                raise DataError(problem, hint="set env.docs_dir to the folder of the *.txt or *.md files")
             for name in self._names:
                 self._stems.setdefault(PurePosixPath(name).stem, []).append(name)
         return self._names
@@ -111,9 +105,8 @@ class Corpus:
         permissions = dict.fromkeys(paths, stat.S_IROTH) | dict.fromkeys(folders, stat.S_IROTH | stat.S_IXOTH)
         unreadable = [path for path, bits in permissions.items() if path.stat().st_mode & bits != bits]
         if unreadable:
-            raise ConfigError(
-                f"the tools, which do not run as root, cannot read {unreadable[0]}", hint=f"chmod -R o+rX {self.folder}"
-            )
+            problem = f"the tools, which do not run as root, cannot read {unreadable[0]}"
+            raise ConfigError(problem, hint=f"chmod -R o+rX {self.folder}")
 
     def find(self, where: str, name: str) -> str:
         """Return the path of the document that an item calls ``name``, with its folders or without, in any format."""
@@ -131,9 +124,8 @@ class Corpus:
         try:
             return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise EnvironmentFaultError(
-                f"document {name} cannot be read: {error.strerror}", hint="check the folder"
-            ) from error
+            problem = f"document {name} cannot be read: {error.strerror}"
+            raise EnvironmentFaultError(problem, hint="check the folder") from error
 
     def digest(self, own: Sequence[str]) -> str:
         """Identify the bytes of the documents ``own``, and all others by their names and sizes."""
@@ -155,7 +147,6 @@ class Corpus:
                 try:
                     shutil.copyfile(self.folder / name, folder / name)
                 except OSError as error:
-                    raise EnvironmentFaultError(
-                        f"document {name} cannot be copied: {error.strerror}", hint="check the folder and the disk"
-                    ) from error
+                    problem = f"document {name} cannot be copied: {error.strerror}"
+                    raise EnvironmentFaultError(problem, hint="check the folder and the disk") from error
             yield folder

@@ -84,14 +84,8 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """One number in a text."""
-
     value: float  # what it says, not multiplied by its unit; the figure before a ``%``
     unit: str = ""  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
-
-    @property
-    def like_a_year(self) -> bool:
-        return is_year(self.value)
 
     def near(self, candidate: Number, tolerance: float) -> bool:
         """Say whether ``candidate`` is at most the share ``tolerance`` of this number away, in a unit that fits."""
@@ -124,21 +118,15 @@ def _loss(match: re.Match[str]) -> str:
 
 def numbers(text: str) -> list[Number]:
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), _figures(text))
-    return [
-        Number(
-            value=float(match[0].rstrip("%")),
-            unit=_unit(text[max(0, match.start() - NEARBY) : match.end() + NEARBY].lower()),
-        )
-        for match in _NUMBER.finditer(text)
-    ]
-
-
-def _unit(surroundings: str) -> str:
-    return next((unit for unit, pattern in _UNITS.items() if pattern.search(surroundings)), "")
+    values = []
+    for match in _NUMBER.finditer(text):
+        nearby = text[max(0, match.start() - NEARBY) : match.end() + NEARBY].lower()
+        unit = next((unit for unit, pattern in _UNITS.items() if pattern.search(nearby)), "")
+        values.append(Number(value=float(match[0].rstrip("%")), unit=unit))
+    return values
 
 
 LONGEST = 250
-_GIVEN_UP = "unable to determine"
 _BLOCK = re.compile(r"<FINAL_ANSWER>(.*?)</FINAL_ANSWER>", re.DOTALL | re.IGNORECASE)
 _MARKUP = re.compile(r"<[^>]*>")
 _UNIT_WORDS = re.compile(r"\b(?:(?:hundred|thousand|million|billion|trillion)s?|percent|percentage|%)\b")
@@ -155,7 +143,7 @@ def fault(answer: str, gold: str, tolerance: float) -> str:
         return "there is no answer"
     if len(answer) > LONGEST or len(list(filter(str.strip, answer.splitlines()))) > 1:
         return f"an answer is one line of at most {LONGEST} characters"
-    if _GIVEN_UP in answer.lower():
+    if "unable to determine" in answer.lower():
         return "nothing was determined"
     targets = numbers(gold)
     if not targets and numbers(answer):
@@ -175,10 +163,11 @@ def _bare(text: str) -> str:
 def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: float) -> str:
     words = _words(gold)
     candidates = numbers(answer)
-    if not any(number.like_a_year for number in targets) and not (words and len(targets) == 1):
+    values, body = [number.value for number in targets], _list_body(gold)
+    if not any(map(is_year, values)) and not (words and len(targets) == 1):
         # Years in passing do not count where no year is asked for.
-        candidates = [number for number in candidates if not number.like_a_year]
-    if _is_list(gold, targets):
+        candidates = [number for number in candidates if not is_year(number.value)]
+    if len(values) > 1 and body and _divides_into(body, values, 0.0):
         return _list_fault(answer, candidates, targets, tolerance)
     if len(candidates) != len(targets):
         return f"its count of numbers is {len(candidates)} where {len(targets)} is expected"
@@ -203,11 +192,6 @@ def _list_body(text: str) -> str:
     return match[2] if match else ""
 
 
-def _is_list(gold: str, targets: Sequence[Number]) -> bool:
-    values = [number.value for number in targets]
-    return len(values) > 1 and bool(body := _list_body(gold)) and _divides_into(body, values, 0.0)
-
-
 def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Number], tolerance: float) -> str:
     if len(candidates) == len(targets):
         pairs = zip(targets, candidates, strict=True)
@@ -221,10 +205,8 @@ def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Num
 
 
 def _divides_into(body: str, golds: Sequence[float], tolerance: float) -> bool:
-    """Say whether the commas of a list can be read as thousands and as separators so that it is the expected one.
-
-    ``8,152,260`` is 8 and 152260, or 8152 and 260. The set holds how many parts are used up by the numbers so far.
-    """
+    """Say whether the commas of a list can be read as thousands and as separators so that it is the expected one."""
+    # ``8,152,260`` is 8 and 152260, or 8152 and 260. The set holds how many parts the numbers so far have used up.
     parts = body.split(",")
     readings = [list(_readings(parts, start)) for start in range(len(parts))]
     positions = {0}

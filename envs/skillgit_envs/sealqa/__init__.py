@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +21,7 @@ from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.conversation import Toolbox, converse
+from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.launcher.folder import place
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
@@ -30,7 +30,7 @@ from skillgit_envs.public_sources import SEALQA
 from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
 from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
-from skillgit_envs.shipped_environment import Questions, fields_hint, option, require
+from skillgit_envs.shipped_environment import Questions, choice, fields_hint, option, require
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -44,18 +44,12 @@ HAYSTACKS = (12, 20, 30)
 
 def read_items(files: Sequence[Path], *, subset: str = "", documents: int = 0) -> list[Item]:
     """Return the items of data files, or of those named after ``subset``, each with its haystack of ``documents``."""
-    own = [path for path in files if not subset or subset in _names(path)]
+    names = {path: {name.lower().replace("-", "_") for name in (path.stem, path.parent.name)} for path in files}
+    own = [path for path in files if not subset or subset in names[path]]
     if not own:
-        raise DataError(
-            f"none of the data files in {files[0].parent} is named after {subset}",
-            hint=f"call one {subset}.jsonl, or leave env.subset empty",
-        )
+        problem = f"none of the data files in {files[0].parent} is named after {subset}"
+        raise DataError(problem, hint=f"call one {subset}.jsonl, or leave env.subset empty")
     return read_each(own, lambda row, _: [_item(row, documents)])
-
-
-def _names(path: Path) -> tuple[str, str]:
-    stem, folder = (name.lower().replace("-", "_") for name in (path.stem, path.parent.name))
-    return stem, folder
 
 
 def _item(row: Row, documents: int) -> Item:
@@ -94,13 +88,6 @@ class QuestionMode(StrEnum):
     CLOSED = "closed"
     DOCUMENTS = "documents"
     SEARCH = "search"
-
-
-MODES = {
-    QuestionMode.CLOSED.value: "nothing but the question",
-    QuestionMode.DOCUMENTS.value: "documents that the item names, most of them of no use",
-    QuestionMode.SEARCH.value: "a search, and the pages that it finds",
-}
 
 
 class JudgeProcedure(StrEnum):
@@ -153,7 +140,13 @@ class SealQA(Questions):
         source="questions and documents invented for skillgit; the public rows are read from env.data_path",
         options=(
             *OPTIONS,
-            option("mode", "closed", "What the target has: closed (nothing), documents, or search.", values=MODES),
+            choice(
+                "mode",
+                "What the target has: closed (nothing), documents, or search.",
+                closed="nothing but the question",
+                documents="documents that the item names, most of them of no use",
+                search="a search, and the pages that it finds",
+            ),
             option(
                 "subset",
                 "",
@@ -162,11 +155,11 @@ class SealQA(Questions):
             ),
             option("revision", "", "Revision of the data, whose answers are updated; part of what identifies scores."),
             option("documents", 12, "Documents of a question: 12, 20 or 30; for mode documents."),
-            option(
+            choice(
                 "documents_in",
-                "prompt",
                 "Where they are: prompt, or folder, with the tools glob, grep and read.",
-                values={"prompt": "before the question", "folder": "in a folder, with tools to look into it"},
+                prompt="before the question",
+                folder="in a folder, with tools to look into it",
             ),
             option(
                 "search",
@@ -177,14 +170,11 @@ class SealQA(Questions):
             option("search_path", "", "File of recorded results, or folder of *.txt and *.md documents.", path=True),
             *SEARCH_OPTIONS,
             option("max_turns", 12, "Replies at most where there are tools; the last one has to answer."),
-            option(
+            choice(
                 "scorer",
-                "official",
                 "How the judge is asked: official or skillopt.",
-                values={
-                    "official": "a judge grades by the rules of SimpleQA: correct, incorrect or not attempted",
-                    "skillopt": "a judge is asked as the reference asks: what begins with an A is right",
-                },
+                official="a judge grades by the rules of SimpleQA: correct, incorrect or not attempted",
+                skillopt="a judge is asked as the reference asks: what begins with an A is right",
             ),
             option(
                 "sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values
@@ -202,14 +192,12 @@ class SealQA(Questions):
         self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
-        self._provider = self._searched(root) if self._mode is QuestionMode.SEARCH else None
+        self._provider: Provider | None = None
+        if self._mode is QuestionMode.SEARCH:
+            name, most = str(self._options["search_path"]), int(self._options["search_max_num_results"])
+            path = root / name if name else None if self._brings_data else self._folder / "data" / "pages"
+            self._provider = provider_of(str(self._options["search"]), path, search_of(self._options), most)
         self._in_folder = self._mode is QuestionMode.DOCUMENTS and self._options["documents_in"] == "folder"
-
-    def _searched(self, root: Path) -> Provider:
-        named = str(self._options["search_path"])
-        path = root / named if named else None if self._brings_data else self._folder / "data" / "pages"
-        most = int(self._options["search_max_num_results"])
-        return provider_of(str(self._options["search"]), path, search_of(self._options), most)
 
     @property
     def asks_judge(self) -> bool:
@@ -232,12 +220,12 @@ class SealQA(Questions):
 
     @property
     def digest(self) -> str:
-        offered = [TOOLS[name] for name in LOOKING] if self._in_folder else [SEARCH, OPEN] if self._provider else []
-        tools = [[tool.description, tool.parameters] for tool in offered]
-        found = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
-        shown = [self._mode, self._documents, self.target_prompt()]
-        judged = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
-        return short_digest([self.info.name, *judged, *shown, tools, found, self._most_replies])
+        on_offer = [TOOLS[name] for name in LOOKING] if self._in_folder else [SEARCH, OPEN] if self._provider else []
+        tools = [[tool.description, tool.parameters] for tool in on_offer]
+        finder = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
+        display = [self._mode, self._documents, self.target_prompt()]
+        grading = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
+        return short_digest([self.info.name, *grading, *display, tools, finder, self._most_replies])
 
     def _load(self) -> Splits:
         """Return the items of all splits; refuse before anything is spent, where tools could not do their work."""
@@ -275,12 +263,8 @@ class SealQA(Questions):
         if self._provider:
             yield SearchTools(provider=self._provider)
             return
-        manager = laid_out(documents_of(item))
-        folder = await asyncio.to_thread(manager.__enter__)
-        try:
+        async with off_the_loop(laid_out(documents_of(item))) as folder:
             yield SandboxTools(sandbox=self._sandbox, documents=folder, names=LOOKING)
-        finally:
-            await asyncio.to_thread(manager.__exit__, None, None, None)
 
     def _answer(self, reply: str) -> str:
         """Return the answer in a reply; the reference takes the first pair of tags, and nothing where there is none."""
@@ -291,19 +275,18 @@ class SealQA(Questions):
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         answer, gold = trajectory.answer.strip(), str(item.content["answer"])
-        grade = await self._grade(item, answer, judge) if answer else AnswerGrade.NOT_ATTEMPTED
+        grade = AnswerGrade.NOT_ATTEMPTED
+        if answer:
+            texts = {"question": item.content["question"], "right-answer": gold, "given-answer": answer}
+            instructions = self._prompt_file(f"judge_{self._scorer}")
+            read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
+            grade = await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
         is_right = float(grade is AnswerGrade.CORRECT)
         # The reference tells right from wrong and no more.
         grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
         parts = tuple((each.value, float(each is grade)) for each in grades)
-        said = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
-        return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {said}"
-
-    async def _grade(self, item: Item, answer: str, judge: Judge) -> AnswerGrade:
-        texts = {"question": item.content["question"], "right-answer": item.content["answer"], "given-answer": answer}
-        instructions = self._prompt_file(f"judge_{self._scorer}")
-        read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
-        return await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
+        sentence = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
+        return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {sentence}"
 
 
 def reference_verdict(reply: str) -> AnswerGrade:

@@ -10,12 +10,12 @@ from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.files import read_plain
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.sandbox.tools import read_arguments
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, Search, SearchResult, listing, results_in
+from skillgit_envs.shipped_environment import read_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +36,7 @@ OPEN = Tool(
 LONGEST_PAGE = 20_000
 SUFFIXES = (".txt", ".md")
 _SNIPPET = 300
+_HINT = "check env.search_path"
 
 
 class Provider(Protocol):
@@ -112,29 +113,26 @@ class WebSearch:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedSearch:
-    """Results of searches as they were recorded: rows of ``query`` and ``results``, each of which may have a ``page``.
-
-    A query finds what was recorded for the same words. There is no network.
-    """
+    """Recorded rows of ``query`` and ``results``, found by the same words; a result may have a ``page``. No network."""
 
     path: Path
     most: int
 
     @cached_property
     def identity(self) -> Sequence[object]:
-        return ["recorded/1", hashlib.sha256(_bytes(self.path)).hexdigest(), self.most]
+        return ["recorded/1", hashlib.sha256(read_again(self.path, hint=_HINT)).hexdigest(), self.most]
 
     def check(self) -> None:
         self._recorded  # noqa: B018 - it reads the file
 
     @cached_property
     def _recorded(self) -> tuple[dict[str, Sequence[SearchResult]], dict[str, str]]:
-        found: dict[str, Sequence[SearchResult]] = {}
+        by_query: dict[str, Sequence[SearchResult]] = {}
         pages: dict[str, str] = {}
         for query, results, texts in read_each((self.path,), lambda row, _: [_recording(row)]):
-            found[_key(query)] = results
+            by_query[_key(query)] = results
             pages |= texts
-        return found, pages
+        return by_query, pages
 
     async def search(self, query: str) -> Sequence[SearchResult]:
         return self._recorded[0].get(_key(query), ())[: self.most]
@@ -149,11 +147,10 @@ def _recording(row: Row) -> tuple[str, Sequence[SearchResult], dict[str, str]]:
     query, entries = text_field(row.where, row.fields, "query"), row.fields.get("results")
     results = results_in(entries) if isinstance(entries, list) else None
     if not query or results is None or not isinstance(entries, list):
-        raise DataError(
-            f"{row.where} has no query or no results", hint='write {"query": "…", "results": [{"url": "…"}]}'
-        )
+        problem = f"{row.where} has no query or no results"
+        raise DataError(problem, hint='write {"query": "…", "results": [{"url": "…"}]}')
     pages = [text_field(row.where, entry, "page") if isinstance(entry, dict) else "" for entry in entries]
-    return query, results, {one.address: page for one, page in zip(results, pages, strict=True) if page}
+    return query, results, {result.address: page for result, page in zip(results, pages, strict=True) if page}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,11 +171,11 @@ class FolderSearch:
     @cached_property
     def _texts(self) -> dict[str, str]:
         paths = sorted(path for path in self.path.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-        texts = {path.relative_to(self.path).as_posix(): _bytes(path).decode(errors="replace") for path in paths}
+        contents = {path.relative_to(self.path).as_posix(): read_again(path, hint=_HINT) for path in paths}
+        texts = {name: content.decode(errors="replace") for name, content in contents.items()}
         if not texts:
-            raise DataError(
-                f"there is no document in {self.path}", hint="env.search_path names a folder of *.txt or *.md files"
-            )
+            problem = f"there is no document in {self.path}"
+            raise DataError(problem, hint="env.search_path names a folder of *.txt or *.md files")
         return texts
 
     @cached_property
@@ -190,10 +187,11 @@ class FolderSearch:
         return Counter(word for words in self._words.values() for word in words)
 
     async def search(self, query: str) -> Sequence[SearchResult]:
-        wanted, total = set(_words(query)), len(self._texts)
-        weights = {word: log(1 + total / self._spread[word]) for word in wanted if self._spread[word]}
+        query_words, total = set(_words(query)), len(self._texts)
+        weights = {word: log(1 + total / self._spread[word]) for word in query_words if self._spread[word]}
         scores = {
-            name: sum(weights.get(word, 0.0) for word in sorted(words & wanted)) for name, words in self._words.items()
+            name: sum(weights.get(word, 0.0) for word in sorted(words & query_words))
+            for name, words in self._words.items()
         }
         best = sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
         return [self._result(name) for name in best[: self.most]]
@@ -214,13 +212,6 @@ def _words(text: str) -> Iterator[str]:
 
 def _key(query: str) -> str:
     return " ".join(_words(query))
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_plain(path, most=None, follow=True)
-    except OSError as error:
-        raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check env.search_path") from error
 
 
 def provider_of(kind: str, path: Path | None, service: Search | None, most: int) -> Provider:

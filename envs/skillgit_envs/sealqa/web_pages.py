@@ -15,7 +15,6 @@ from aiohttp.resolver import ThreadedResolver
 MOST_BYTES = 1_000_000
 _OK = 200
 _PLAIN = ("text/", "application/json", "application/xhtml+xml", "application/xml")
-_MARKUP = ("text/html", "application/xhtml+xml")
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg"})
 
 
@@ -37,8 +36,8 @@ def is_public(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    return address.is_global and not address.is_multicast and (mapped is None or mapped.is_global)
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    return address.is_global and not address.is_multicast and (inner is None or inner.is_global)
 
 
 async def fetch(address: str, *, seconds: float) -> str:
@@ -79,7 +78,7 @@ def _text(body: bytes, kind: str, charset: str) -> str:
         text = body.decode(charset, errors="replace")
     except LookupError:
         text = body.decode(errors="replace")
-    return visible(text) if kind in _MARKUP else text
+    return visible(text) if kind in ("text/html", "application/xhtml+xml") else text
 
 
 class _Words(HTMLParser):

@@ -23,6 +23,7 @@ from skillgit_envs.shipped_environment import (
     PROMPTS,
     PromptWording,
     Questions,
+    choice,
     fields_hint,
     option,
     prompt_file,
@@ -45,10 +46,8 @@ def read_items(files: Sequence[Path]) -> list[Item]:
     if len(files) > 1:
         strays = [path for path in files if not is_single_crawl(path)]
         if strays:
-            raise DataError(
-                f"{files[0].parent} has {len(files)} data files and {strays[0].name} is not a single crawled item",
-                hint="keep one *.json or *.jsonl file in the folder",
-            )
+            problem = f"{files[0].parent} has {len(files)} data files and {strays[0].name} is not a single crawled item"
+            raise DataError(problem, hint="keep one *.json or *.jsonl file in the folder")
     return [item for path in files for item in read_file(path)]
 
 
@@ -141,8 +140,6 @@ def _documents(results: list[Row]) -> Iterator[str]:
             yield f"[DOC] [TLE] {title if isinstance(title, str) else ''} [PAR] {snippet.strip()}"
 
 
-LICENCE = "items that come with it: MIT, as skillgit; the public data states no licence"
-
 CONTEXT_CHARACTERS = 6000
 _DOCUMENT = "[DOC]"
 
@@ -187,10 +184,8 @@ SCORERS: Mapping[str, str] = {"official": WORDS_SCORER, "skillopt": "mrqa-skillo
 
 
 def score(answer: str, golds: Sequence[str], scorer: str = "official") -> Scored:
-    """Score an answer by one of :data:`SCORERS`; they differ only where normalisation leaves nothing of a text.
-
-    The reference takes nothing for nothing: an empty answer is right where the gold is "The".
-    """
+    """Score an answer by one of :data:`SCORERS`; they differ only where normalisation leaves nothing of a text."""
+    # The reference takes nothing for nothing: an empty answer is right where the gold is "The".
     equal, overlap = (exact_match, f1) if scorer == "official" else (_reference_match, _reference_f1)
     return Scored(
         hard=float(any(equal(answer, gold) for gold in golds)),
@@ -235,19 +230,16 @@ class SearchQA(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option(
+            choice(
                 "scorer",
-                "official",
                 "What is right where normalisation leaves nothing: official or skillopt.",
-                values={
-                    "official": "exact match and token F1 as in MRQA 2019, whose script is SQuAD's of v1.1",
-                    "skillopt": "the same, as SkillOpt computes it where normalisation leaves nothing of an answer",
-                },
+                official="exact match and token F1 as in MRQA 2019, whose script is SQuAD's of v1.1",
+                skillopt="the same, as SkillOpt computes it where normalisation leaves nothing of an answer",
             ),
             option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
-        licence=LICENCE,
+        licence="items that come with it: MIT, as skillgit; the public data states no licence",
         public=SEARCHQA,
     )
 
@@ -269,11 +261,9 @@ class SearchQA(Questions):
         return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Ask the target; from the second turn on, to review what it answered.
-
-        Each turn is a question of its own that shows search results and question again; the reference shows only the
-        answer so far. The first review with an answer is the last one; a review without one changes nothing.
-        """
+        """Ask the target; from the second turn on, to review its answer, up to the first review with an answer."""
+        # Each turn is a question of its own that shows search results and question again; the reference shows only the
+        # answer so far. A review without an answer changes nothing.
         prompt = system(self._system(skill))
         task = user_prompt(str(item.content["question"]), str(item.content["context"]), self._wording)
         turns: list[Turn] = []

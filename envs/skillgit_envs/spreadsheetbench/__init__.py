@@ -14,20 +14,27 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.files import read_plain
 from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit_envs.public_sources import SPREADSHEETBENCH
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
+from skillgit_envs.shipped_environment import (
+    PROMPTS,
+    PackagedEnvironment,
+    PromptWording,
+    choice,
+    option,
+    read_again,
+    require,
+)
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.evaluation import Scored
@@ -41,8 +48,6 @@ OFFICIAL_CASES = 3  # the cases that each task of the first release should have
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookCase:
-    """One case of a task."""
-
     number: int
     question: Path
     answer: Path
@@ -55,18 +60,19 @@ def find_cases(where: str, folder: Path) -> list[WorkbookCase]:
     and ``1_<id>_golden.xlsx``, or ``initial.xlsx`` and ``golden.xlsx``. The id in a name may be wrong, and is not read.
     """
     workbooks: dict[tuple[int, str], Path] = {}
-    for number, part, path in _named(folder):
+    for path in sorted(folder.glob("*.xlsx")):
+        match, stem = _NUMBERED.fullmatch(path.name), path.stem.lower()
+        number, part = (int(match[1]), _PARTS[match[2].lower()]) if match else (1, _ALONE.get(stem, ""))
+        if not part:
+            continue
         if (number, part) in workbooks:
-            raise DataError(
-                f"{where}: {folder} has two workbooks for the {part} of case {number}", hint="keep one of them"
-            )
+            problem = f"{where}: {folder} has two workbooks for the {part} of case {number}"
+            raise DataError(problem, hint="keep one of them")
         workbooks[number, part] = path
     numbers = sorted(number for number, part in workbooks if part == "input" and (number, "answer") in workbooks)
     if not numbers:
-        raise DataError(
-            f"{where}: there is no pair of workbooks in {folder}",
-            hint="set env.data_root to the folder that spreadsheet_path is relative to",
-        )
+        problem = f"{where}: there is no pair of workbooks in {folder}"
+        raise DataError(problem, hint="set env.data_root to the folder that spreadsheet_path is relative to")
     return [
         WorkbookCase(number=number, question=workbooks[number, "input"], answer=workbooks[number, "answer"])
         for number in numbers
@@ -79,14 +85,6 @@ def expected_cases(cases: list[WorkbookCase]) -> int:
     return OFFICIAL_CASES if match and match[2].lower() == "input" else len(cases)
 
 
-def book(path: Path) -> bytes:
-    """Return a workbook that was there when the items were read."""
-    try:
-        return read_plain(path, most=None, follow=True)
-    except OSError as error:
-        raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check the folder") from error
-
-
 @cache
 def has_pandas() -> bool:
     """Say whether programs can import pandas; the target is told so."""
@@ -95,15 +93,6 @@ def has_pandas() -> bool:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _named(folder: Path) -> Iterator[tuple[int, str, Path]]:
-    for path in sorted(folder.glob("*.xlsx")):
-        match = _NUMBERED.fullmatch(path.name)
-        if match:
-            yield int(match[1]), _PARTS[match[2].lower()], path
-        elif path.stem.lower() in _ALONE:
-            yield 1, _ALONE[path.stem.lower()], path
 
 
 TASK_TYPES = ("cell-level", "sheet-level", "default")
@@ -129,10 +118,8 @@ class WorkbookTasks:
         require(row.where, "spreadsheetbench", values)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
         if fault := path_fault(path):
-            raise DataError(
-                f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}",
-                hint="set env.data_root to the folder that it is relative to",
-            )
+            problem = f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}"
+            raise DataError(problem, hint="set env.data_root to the folder that it is relative to")
         cases = find_cases(row.where, folder / path)
         self.cases[identity] = tuple(cases)
         content = {
@@ -178,15 +165,12 @@ class SpreadsheetBench(PackagedEnvironment):
                 values={"single": "one reply", "multi": "replies until the program is right", "react": "a Python tool"},
             ),
             option("max_turns", 30, "Replies at most, in the modes multi and react."),
-            option(
+            choice(
                 "scorer",
-                "official",
                 "official, skillopt, or lenient: official, but it reads what an answer position means.",
-                values={
-                    "official": "RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
-                    "skillopt": "the same cells and values without recalculation, and the cases that there are",
-                    "lenient": "as official, but answer positions are read as they are meant",
-                },
+                official="RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
+                skillopt="the same cells and values without recalculation, and the cases that there are",
+                lenient="as official, but answer positions are read as they are meant",
             ),
             option("program_timeout", 120.0, "Seconds that a program may run."),
             option(
@@ -217,9 +201,8 @@ class SpreadsheetBench(PackagedEnvironment):
         self._mode, self._turns = str(self._options["mode"]), int(self._options["max_turns"])
         self._seconds = float(self._options["program_timeout"])
         if self._turns < 1 or self._seconds <= 0:
-            raise ConfigError(
-                "env.max_turns and env.program_timeout must be above 0", hint="the defaults are 30 and 120"
-            )
+            problem = "env.max_turns and env.program_timeout must be above 0"
+            raise ConfigError(problem, hint="the defaults are 30 and 120")
         self._rule = RULES[str(self._options["scorer"])]
         own = None if self._brings_data else self._folder / "data"
         self._tasks = WorkbookTasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
@@ -237,21 +220,11 @@ class SpreadsheetBench(PackagedEnvironment):
         return prompt.replace("{libraries}", libraries)
 
     def _load(self) -> Splits:
-        splits = super()._load()
-        self._check_machine()
-        return splits
-
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return self._tasks.read(files)
-
-    def _check_machine(self) -> None:
-        """Refuse before anything is spent, where programs cannot be run or scored."""
-        _ = self._sandbox
+        """Return the items of all splits; refuse before anything is spent, where programs cannot be run or scored."""
+        splits, _ = super()._load(), self._sandbox
         if self._wording is PromptWording.REFERENCE and not has_pandas():
-            raise ConfigError(
-                "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed",
-                hint="pip install 'skillgit[pandas]', or set env.prompts: own",
-            )
+            problem = "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed"
+            raise ConfigError(problem, hint="pip install 'skillgit[pandas]', or set env.prompts: own")
         if self._rule.recalculates:
             try:
                 office_program()
@@ -260,6 +233,10 @@ class SpreadsheetBench(PackagedEnvironment):
                     f"env.scorer is '{self._options['scorer']}', which calculates formulas: {error.message}",
                     hint=f"{error.hint}; or set env.scorer: skillopt, which does not calculate",
                 ) from error
+        return splits
+
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return self._tasks.read(files)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the instruction; values of cells are too common to be looked for."""
@@ -273,7 +250,7 @@ class SpreadsheetBench(PackagedEnvironment):
         work = Work(
             item=item,
             system=self._system(skill),
-            books={case.number: book(case.question) for case in self._tasks.cases[item.id]},
+            books={case.number: read_again(case.question) for case in self._tasks.cases[item.id]},
             areas=answer_cells(str(item.content["answer_position"])),
             sandbox=self._sandbox,
             seconds=self._seconds,
@@ -286,7 +263,7 @@ class SpreadsheetBench(PackagedEnvironment):
         task = WorkbookTask(
             position=str(item.content["answer_position"]),
             answer_sheet=str(item.content["answer_sheet"]),
-            answers={case.number: book(case.answer) for case in self._tasks.cases[item.id]},
+            answers={case.number: read_again(case.answer) for case in self._tasks.cases[item.id]},
             case_count=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}

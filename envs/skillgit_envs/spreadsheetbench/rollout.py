@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the target works on.
-
-    As the reference asks, a program that ran is not looked at again, and none sets its own paths.
-    """
+    """What the target works on; as the reference asks, a program that ran is final, and none sets its own paths."""
 
     item: Item
     system: str
@@ -171,11 +168,8 @@ class Run:
 
 
 def find_program(reply: str) -> str:
-    """Return the program in a reply: its last block of Python code; empty if there is none.
-
-    A block that is not closed goes to the end. A reply without blocks is a program if Python can read it and it names
-    the output.
-    """
+    """Return the program in a reply: its last block of Python code, closed or not; empty if there is none."""
+    # A reply without blocks is a program if Python can read it and it names the output.
     blocks = list(_blocks(reply))
     if blocks:
         return next((code for language, code in reversed(blocks) if language in _LANGUAGES), "")
@@ -183,10 +177,8 @@ def find_program(reply: str) -> str:
 
 
 def without_paths(code: str) -> str:
-    """Return ``code`` without the statements that set INPUT_PATH or OUTPUT_PATH, as the reference runs it.
-
-    The template of its released skill has them, with paths that lead nowhere. Code that is no Python stays as it is.
-    """
+    """Return ``code`` without the statements that set INPUT_PATH or OUTPUT_PATH, as the reference runs it."""
+    # The template of its released skill has them, with paths that lead nowhere. Code that is no Python stays as it is.
     if not _is_python(code):
         return code
     lines = code.encode(errors="replace").splitlines(keepends=True)

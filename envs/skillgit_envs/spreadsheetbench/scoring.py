@@ -39,8 +39,6 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringRule:
-    """One way to score."""
-
     name: str  # changes whenever a score can change
     reading: str
     recalculates: bool  # whether the formulas of both workbooks are calculated before cells are compared
@@ -56,8 +54,6 @@ RULES: Mapping[str, ScoringRule] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookTask:
-    """What is scored."""
-
     position: str  # the answer cells, as the data name them
     answer_sheet: str
     answers: Mapping[int, bytes]  # number of a case to the workbook that is right
@@ -66,8 +62,6 @@ class WorkbookTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """How a case went."""
-
     fault: str  # what is wrong; empty if it passes
     doubt: str = ""  # which answer cells have no value that can be relied on; empty if all do
 
@@ -80,19 +74,18 @@ async def case_results(
         areas = READINGS[rule.reading](task.position, task.answer_sheet)
     except UnreadablePositionError as error:
         return dict.fromkeys(task.answers, CaseResult(fault=f"no workbook can pass: {error}"))
-    answers, made = task.answers, workbooks
+    answers, outputs = task.answers, workbooks
     if rule.recalculates:
         answers = await _recalculated(task.answers, sandbox, reference=True)
-        made = await _recalculated(workbooks, sandbox, reference=False)
+        outputs = await _recalculated(workbooks, sandbox, reference=False)
         for number in task.answers.keys() - answers.keys():
-            raise EnvironmentFaultError(
-                f"LibreOffice cannot read the answer of case {number}", hint="is it a whole xlsx file?"
-            )
-    pairs = await _pairs(answers, made, areas, sandbox)
+            problem = f"LibreOffice cannot read the answer of case {number}"
+            raise EnvironmentFaultError(problem, hint="is it a whole xlsx file?")
+    pairs = await _pairs(answers, outputs, areas, sandbox)
     results = {}
     for number, (right, output) in pairs.items():
-        lost = number in workbooks and number not in made
-        fault = "LibreOffice cannot read the workbook" if lost else _fault(right, output)
+        is_lost = number in workbooks and number not in outputs
+        fault = "LibreOffice cannot read the workbook" if is_lost else _fault(right, output)
         # A pass by equal errors is told too; formulas without a value would have to be looked for in every answer.
         asks = fault or rule.recalculates
         doubt = await _doubt(task.answers[number], right, areas, rule, sandbox) if asks else ""
@@ -106,10 +99,8 @@ async def _recalculated(books: Mapping[int, bytes], sandbox: Sandbox, *, referen
 
 
 async def _doubt(answer: bytes, right: Contents, areas: Sequence[Area], rule: ScoringRule, sandbox: Sandbox) -> str:
-    """Return which right values are unknown: errors that the answer was not saved with, or formulas without a value.
-
-    LibreOffice lacks newer functions, and errors that it makes of them are compared as any value.
-    """
+    """Return which right values are unknown: errors that the answer was not saved with, or formulas without a value."""
+    # LibreOffice lacks newer functions, and errors that it makes of them are compared as any value.
     if rule.recalculates and not any(_is_error(cell) for part in right.parts for cell in (part.cells or {}).values()):
         return ""
     saved = (await contents({"saved": answer}, areas, sandbox, formulas=not rule.recalculates))["saved"]
@@ -156,9 +147,8 @@ async def _pairs(
         if readings[f"right {number}"].error:
             right = (await contents({"right": answer}, areas, sandbox))["right"]
             if right.error:
-                raise EnvironmentFaultError(
-                    f"the answer of case {number} cannot be read: {right.error}", hint="is it a whole xlsx file?"
-                )
+                problem = f"the answer of case {number} cannot be read: {right.error}"
+                raise EnvironmentFaultError(problem, hint="is it a whole xlsx file?")
             readings[f"right {number}"] = right
     return {number: (readings[f"right {number}"], readings.get(f"made {number}")) for number in answers}
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,9 +109,7 @@ def lenient(position: str, answer_sheet: str) -> list[Area]:
 
 
 READINGS: Mapping[str, Callable[[str, str], list[Area]]] = {
-    "official": official,
-    "skillopt": skillopt,
-    "lenient": lenient,
+    reading.__name__: reading for reading in (official, skillopt, lenient)
 }
 
 
@@ -207,6 +204,7 @@ def _sheet(text: str | None) -> str | None:
     return text.rpartition("!")[2].strip(_OUTER)
 
 
+_PROGRAM = Path(__file__).with_name("workbook_viewer.py").read_text(encoding="utf-8")
 REQUEST, ANSWER = "request.json", "answer.json"
 """As the program has them, which is not imported: only jobs load what opens workbooks."""
 LIMITS = Limits(wall_s=600.0, cpu_s=60)
@@ -218,16 +216,12 @@ SHOWN = {"sheets": 8, "rows": ROWS[PromptWording.OWN], "columns": 20, "character
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaContent:
-    """What is in one area."""
-
     sheet: str
     cells: Mapping[str, tuple[str, str]] | None  # cell to kind and text, empty ones left out; None without such a sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is in the areas of a workbook."""
-
     parts: tuple[AreaContent, ...] = ()  # one for each area; none if the workbook cannot be read
     error: str = ""
 
@@ -240,10 +234,8 @@ async def contents(
     like: Mapping[str, str] | None = None,
     formulas: bool = False,
 ) -> dict[str, Contents]:
-    """Return what is in the same areas of several workbooks, formulas as they are written or as their saved values.
-
-    ``like`` names for a workbook one before it, whose first sheet an area without a sheet means.
-    """
+    """Return what is in the same areas of several workbooks, formulas as they are written or as their saved values."""
+    # ``like`` names for a workbook one before it, whose first sheet an area without a sheet means.
     corners = [[area.sheet, area.left, area.top, area.right, area.bottom] for area in areas]
     answer = await _asked(books, like or {}, {"areas": corners, "formulas": formulas}, sandbox)
     return {name: _contents(answer[name]) for name in books}
@@ -253,9 +245,8 @@ async def preview(book: bytes, sandbox: Sandbox, rows: int = ROWS[PromptWording.
     """Return the beginning of each sheet of a workbook as lines of text."""
     answer = (await _asked({"book": book}, {}, {"limits": SHOWN | {"rows": rows}}, sandbox))["book"]
     if "error" in answer:
-        raise EnvironmentFaultError(
-            f"the workbook of a task cannot be read: {answer['error']}", hint="is it a whole file?"
-        )
+        problem = f"the workbook of a task cannot be read: {answer['error']}"
+        raise EnvironmentFaultError(problem, hint="is it a whole file?")
     hidden = answer["names"][len(answer["sheets"]) :]
     more = [f"[more sheets: {', '.join(hidden)}]"] if hidden else []
     return "\n\n".join([*(_sheet_lines(sheet) for sheet in answer["sheets"]), *more])
@@ -284,7 +275,7 @@ async def _asked(
     counterparts = {file: files[like[name]] if name in like else None for name, file in files.items()}
     workbooks = {file: books[name] for name, file in files.items()}
     body = json.dumps({**request, "books": counterparts}).encode()
-    job = sandbox.python_job(_program(), files={**workbooks, REQUEST: body}, limits=LIMITS, collect=(ANSWER,))
+    job = sandbox.python_job(_PROGRAM, files={**workbooks, REQUEST: body}, limits=LIMITS, collect=(ANSWER,))
     result = await sandbox.run(job)
     if result.ended == "timeout":
         raise EnvironmentFaultError("reading workbooks took too long", hint="is the machine overloaded?")
@@ -294,8 +285,3 @@ async def _asked(
         return {name: {"error": error} for name in books}
     answer = json.loads(result.files[ANSWER])
     return {name: answer[file] for name, file in files.items()}
-
-
-@cache
-def _program() -> str:
-    return Path(__file__).with_name("workbook_viewer.py").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
-from skillgit_envs.shipped_environment import PackagedEnvironment, option, prompt_file, with_skill
+from skillgit_envs.shipped_environment import PackagedEnvironment, choice, option, prompt_file, with_skill
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
 from skillgit_envs.tasks.checks.comparisons import Fields, Sheet
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
@@ -66,16 +66,13 @@ def _about_files(item: Item, attachments: Attachments, tools: str) -> list[str]:
 
 
 def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
-    """Check that the files of ``items`` can be shown as text."""
     for item in items:
         for entry in listed(item, "files"):
             try:
                 attachments.read(entry).decode()
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"item {item.id}: {entry['name']} is no text, so that the target cannot read it",
-                    hint="list pictures under 'images', or set env.tools to python",
-                ) from error
+                problem = f"item {item.id}: {entry['name']} is no text, so that the target cannot read it"
+                raise DataError(problem, hint="list pictures under 'images', or set env.tools to python") from error
 
 
 TOOLS: Mapping[str, tuple[str, ...]] = {
@@ -87,8 +84,6 @@ TOOLS: Mapping[str, tuple[str, ...]] = {
 
 
 class NoTools:
-    """A toolbox without tools."""
-
     tools = ()
 
     async def execute(self, call: object) -> str:
@@ -171,11 +166,12 @@ class Tasks(PackagedEnvironment):
                 "",
                 f"How a result is taken out of a reply: {', '.join(EXTRACTORS)}; empty is as the checks need it.",
             ),
-            option(
+            choice(
                 "tools",
-                "none",
                 "Tools of the target: none, read, or python.",
-                values={"none": "no tools", "read": "tools to look into files", "python": "these, and Python"},
+                none="no tools",
+                read="tools to look into files",
+                python="these, and Python",
             ),
             option("max_turns", 12, "Replies of a rollout with tools at most."),
             option("check_timeout", 60.0, "Seconds that a program may take that checks."),

@@ -13,6 +13,7 @@ from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
+from skillgit_envs.shipped_environment import read_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +31,6 @@ _PICTURES = {
 
 
 class Attachments:
-    """Finds files and gives out their bytes."""
-
     def __init__(self) -> None:
         self._paths: dict[str, Path] = {}
 
@@ -77,10 +76,7 @@ class Attachments:
 
     def read(self, entry: Mapping[str, str]) -> bytes:
         path = self._paths[entry["digest"]]
-        try:
-            data = read_plain(path, most=_LARGEST, follow=True)
-        except OSError as error:
-            raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check the data") from error
+        data = read_again(path, hint="check the data", most=_LARGEST)
         if hashlib.sha256(data).hexdigest()[:16] != entry["digest"]:
             raise EnvironmentFaultError(f"{path} has changed since the run began", hint="start the run again")
         return data
@@ -94,14 +90,11 @@ def _path(where: str, name: str) -> TreePath:
     try:
         return TreePath(name)
     except UnsafeNameError as error:
-        raise DataError(
-            f"{where} names the file {shown(name)}, which is not a path beside the data: {path_fault(name)}",
-            hint="put files into the data's folder, and name them from there",
-        ) from error
+        problem = f"{where} names the file {shown(name)}, which is not a path beside the data: {path_fault(name)}"
+        raise DataError(problem, hint="put files into the data's folder, and name them from there") from error
 
 
 def check_pictures(where: str, entries: Listed) -> None:
-    """Check that files are pictures, by their names."""
     for entry in entries:
         if Path(entry["name"]).suffix.lower() not in _PICTURES:
             raise DataError(f"{where}: {entry['name']} is no PNG, JPEG, GIF or WebP", hint="convert it")

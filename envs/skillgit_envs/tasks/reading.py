@@ -37,8 +37,6 @@ _SHORTEST_TYPO = 4
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Reads task files."""
-
     prompt_field: str = ""  # the field with the task; empty takes the first of PROMPTS
     scorer: str = "normalized"  # the kind of check of rows that have an answer and no check
     extract: str = ""  # how a result is taken out of a reply; empty lets the row or its checks say

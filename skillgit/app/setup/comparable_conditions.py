@@ -33,8 +33,6 @@ CONFIG = "config.json"
 
 
 class Aspect(StrEnum):
-    """What two measurements may differ in besides the text."""
-
     TARGET = "target"
     JUDGE = "judge"
     ENVIRONMENT = "environment"
@@ -108,10 +106,7 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
 
 
 def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
-    """Return what differs between two measurements besides the text, what matters most first.
-
-    What is not known on one side is no difference.
-    """
+    """Return what differs, the text aside, what matters most first; what one side does not know is no difference."""
     return tuple(_differences(a, b))
 
 
@@ -171,11 +166,9 @@ def _recorded_parameters(workspace: Workspace, first: LogRow) -> Mapping[str, ob
 
 
 def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
-    """Return what keeps outcomes of ``setup`` from being compared with those of a run, in a sentence; empty if nothing.
-
-    Another version of an installed package is no change where the environment's own digest is the same: that is its
-    author's word for it.
-    """
+    """Return what keeps outcomes of ``setup`` from being compared with a run's, in a sentence; empty if nothing."""
+    # Another version of an installed package is no change where the environment's own digest is the same: that is its
+    # author's word for it.
     event, task = start.event, setup.task
     # Runs from before sources counted have recorded the environment's own digest alone.
     if not isinstance(event, RunStarted) or event.environment in {task.digest, task.environment.digest}:

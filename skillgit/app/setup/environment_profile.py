@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 SCORER = "scorer"
 """The option by which an environment lets its user choose a scorer."""
-_SANDBOX = "sandbox"
 _LIMIT_S = 30.0
 _MOST_FIELDS = 12
 _SKILL_LINES = 3
@@ -60,8 +59,6 @@ class ItemSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerChoice:
-    """A scorer that the user can choose."""
-
     name: str  # as the value of env.scorer; empty where there is one scorer only
     summary: str
     default: bool
@@ -269,7 +266,7 @@ def _model_needs(
 
 
 def _machine_needs(info: EnvironmentInfo) -> Iterator[Requirement]:
-    if any(option.name == _SANDBOX for option in info.options):
+    if any(option.name == "sandbox" for option in info.options):
         purpose = "runs the programs and tools of models apart from this machine"
         try:
             yield Requirement(name="sandbox", purpose=purpose, present=True, detail=Sandbox().kind)

@@ -39,10 +39,7 @@ def plan_training(planner: Planner, skill: Skill) -> None:
 
 
 def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:
-    """Return role to the tokens of its longest prompt, at four characters a token.
-
-    It is that of the longest item, with the skill as long as it is at the start.
-    """
+    """Return role to the tokens of its longest prompt, that of the longest item with the first skill."""
     lengths = [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
     longest = max(lengths, default=0)
     target = longest + tokens_of(delivered(skill, settings.target).document)
@@ -58,7 +55,6 @@ def least_calls(settings: MethodSettings, task: Task) -> int:
 
 
 def steps_of(settings: MethodSettings, task: Task) -> int:
-    """Return the steps of the whole run."""
     return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
 
 
@@ -175,7 +171,6 @@ def _stages_of_features(settings: MethodSettings, document: int, trajectory: int
 
 
 def _batches_of_steps(settings: MethodSettings, task: Task) -> Iterator[list[int]]:
-    """Yield the sizes of the batches of every step of an epoch."""
     remainder, size = len(task.items[Split.TRAIN]), settings.train.batch_size
     while remainder > 0:
         batch = min(remainder, settings.train.step_size)

@@ -85,7 +85,6 @@ class Measuring:
         return self.session.calls.model_name("target")
 
     def cost(self) -> Cost:
-        """Return what the work has cost so far."""
         return self.session.cost_since(self.began)
 
     @contextmanager
@@ -204,10 +203,8 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
 
 @contextmanager
 def stop_on_interrupt(calls: Calls) -> Iterator[None]:
-    """Turn the first Ctrl-C into a request to stop; the second one interrupts, and later ones do nothing.
-
-    After an interruption SIGINT stays ignored: the process is on its way out, and another one would only break that.
-    """
+    """Turn the first Ctrl-C into a request to stop; the second one interrupts, and later ones do nothing."""
+    # After an interruption SIGINT stays ignored: the process is on its way out, and another would only break that.
 
     def leave(number: int, frame: object) -> None:
         del number, frame

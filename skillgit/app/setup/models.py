@@ -44,6 +44,8 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     backend, source = _backend(config, role, settings)
     _check_model(name, role, backend, config)
     own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
+    # Calls of the same model by the same account share their limits.
+    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
     return Route(
         backend=backend,
@@ -63,7 +65,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         ),
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
-        lane=_lane(f"{backend.info.name}/{name}", settings, own),
+        lane=f"{backend.info.name}/{name}@{short_digest([account, list(own)])}" if account or own else "",
         as_written=partial(_as_written, config, role),
     )
 
@@ -75,10 +77,8 @@ def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig
     is_left_over = origin == "default" or (backend_origin == "override" and origin != "override")
     may_lack = is_left_over and ".py:" not in config.backend(role) and backend.info.needs_network
     if may_lack and model in load_backend(usual, config.root).info.models:
-        raise ConfigError(
-            f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}",
-            hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL",
-        )
+        problem = f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}"
+        raise ConfigError(problem, hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL")
 
 
 def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, PluginSource]:
@@ -95,10 +95,7 @@ def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) 
 
 
 def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
-    """Return ``text`` with the keys that the user wrote, or would write, for ``role``.
-
-    A backend knows its settings by its own name; the user wrote some of them for a role.
-    """
+    """Return ``text``, where a backend names settings its own way, with the keys that the user writes for ``role``."""
     own = rf"\bmodel\.{re.escape(config.backend(role))}_(\w+)"
     text = re.sub(own, lambda key: config.origin_of_setting(role, key[1]), text)
     if role == "target":
@@ -107,12 +104,6 @@ def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
     if getattr(config.values.model, f"{role}_reasoning_effort"):
         text = re.sub(r"\bmodel\.reasoning_effort\b", f"model.{role}_reasoning_effort", text)
     return text
-
-
-def _lane(name: str, settings: Mapping[str, object], own: tuple[str, ...]) -> str:
-    """Return whose limits a role's calls share: those of other calls of the same model by the same account."""
-    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
-    return f"{name}@{short_digest([account, list(own)])}" if account or own else ""
 
 
 _NEAR = 0.8
@@ -125,8 +116,6 @@ Fit = Literal["unknown", "fits", "near", "too long"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextWindow:
-    """How much a model takes."""
-
     tokens: int | None  # tokens, prompt and reply together; None if that is not known
     source: ContextOrigin
 
@@ -192,12 +181,15 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     roles, limit = asked_roles(setup), len(setup.routes)
     if not roles:
         return
-    _check_judge(setup)
+    # The default backend only rehearses: do not pay other models for answers that it would have to judge.
+    judge = setup.routes.get("judge")
+    if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
+        problem = f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge"
+        raise ConfigError(problem, hint="name one with model.judge_backend and model.judge")
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(
-        ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit),
-        ask_each(setup, calls, roles),
+        ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit), ask_each(setup, calls, roles)
     )
     from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - an estimate asks this module for models
 
@@ -214,16 +206,6 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
         if fit.fit == "near":
             rest = f"{route.name} takes {fit.context:,} in all, so that some calls may be refused."
             remark(f"The {longest} and its reply may have {fit.reply:,}; {rest}")
-
-
-def _check_judge(setup: Setup) -> None:
-    """Refuse to pay other models for answers that the default backend, which only rehearses, would have to judge."""
-    judge = setup.routes.get("judge")
-    if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
-        raise ConfigError(
-            f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge",
-            hint="name one with model.judge_backend and model.judge",
-        )
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:

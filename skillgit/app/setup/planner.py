@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -51,8 +51,6 @@ class Asks:
 
 @dataclass(slots=True)
 class _Rollouts:
-    """Calls of the rollouts of a stage, added up."""
-
     target: list[int] = field(default_factory=lambda: [0, 0])
     judge: list[int] = field(default_factory=lambda: [0, 0])
     tokens: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -147,7 +145,6 @@ class Planner:
         )
 
     def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
-        """Add ``times`` rollouts of ``item`` to ``sums``."""
         bounds, is_certain = self._bounds(item)
         length = self._length(item)
         sums.is_open |= not is_certain
@@ -187,19 +184,15 @@ class Planner:
     ) -> PlanRow:
         """Return a row; ``pace`` is how many of its calls wait for one another, and how many are in flight at once."""
         route, calls, (in_a_row, width) = self.setup.routes[role], count[0], pace
-        own_pace = pace_of(self._paces, role, route.name)
-        if not own_pace and route.backend.info.needs_network:  # a run that was imported does not tell times
-            own_pace = None
-        seconds = (
-            None if own_pace is None else max(own_pace * max(calls / width, in_a_row), self._throttled(calls, tokens))
-        )
+        seconds = pace_of(self._paces, role, route.name)
+        if not seconds and route.backend.info.needs_network:  # a run that was imported does not tell times
+            seconds = None
+        if seconds is not None:
+            limits = self.setup.config.values.calls  # of a minute
+            requests, most = limits.requests_per_minute, limits.tokens_per_minute
+            throttle = 60 * max(calls / requests if requests else 0.0, sum(tokens) / most if most else 0.0)
+            seconds = max(seconds * max(calls / width, in_a_row), throttle)
         return row_of(route, role, stage, count, tokens, seconds=seconds)
-
-    def _throttled(self, calls: int, tokens: tuple[int, int]) -> float:
-        """Return the seconds that calls take under the limits of a minute that the configuration sets."""
-        settings = self.setup.config.values.calls
-        requests, most = settings.requests_per_minute, settings.tokens_per_minute
-        return 60 * max(calls / requests if requests else 0.0, sum(tokens) / most if most else 0.0)
 
     def _bounds(self, item: Item) -> tuple[CallBounds, bool]:
         """Return the calls that a rollout of ``item`` takes, and whether the environment says so."""
@@ -220,36 +213,18 @@ class Planner:
 
 def _merged(rows: Sequence[PlanRow]) -> list[PlanRow]:
     """Return one row for each role of ``rows``, which are all of one stage."""
-    by_role: dict[str, list[PlanRow]] = {}
-    for row in rows:
-        by_role.setdefault(row.role, []).append(row)
     totals = []
-    for role, same in by_role.items():
+    for role in dict.fromkeys(row.role for row in rows):
+        same = [row for row in rows if row.role == role]
         total = total_of(same)
-        totals.append(
-            PlanRow(
-                role=role,
-                stage=same[0].stage,
-                model=same[0].model,
-                calls=total.calls,
-                bound=total.bound,
-                tokens_in=total.tokens_in,
-                tokens_out=total.tokens_out,
-                usd=None if total.unpriced else total.usd,
-                seconds=None if total.untimed else total.seconds,
-            )
-        )
+        usd, seconds = None if total.unpriced else total.usd, None if total.untimed else total.seconds
+        first = replace(same[0], calls=total.calls, bound=total.bound, usd=usd, seconds=seconds)
+        totals.append(replace(first, tokens_in=total.tokens_in, tokens_out=total.tokens_out))
     return totals
 
 
 def row_of(
-    route: Route,
-    role: str,
-    stage: str,
-    count: tuple[int, Bound],
-    tokens: tuple[int, int],
-    *,
-    seconds: float | None,
+    route: Route, role: str, stage: str, count: tuple[int, Bound], tokens: tuple[int, int], *, seconds: float | None
 ) -> PlanRow:
     """Return the row of so many calls on ``route`` with so many tokens in and out in all, priced."""
     calls, bound = count
@@ -273,5 +248,4 @@ def pace_of(paces: Mapping[tuple[str, str], float], role: str, model: str) -> fl
 
 
 def tokens_of(text: str) -> int:
-    """Return about how many tokens a text has."""
     return ceil(len(text) / CHARACTERS_PER_TOKEN)

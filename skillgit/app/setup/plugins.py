@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillgit.app.workspace.context import Context
-    from skillgit.plugin.registry import Plugin
 
 Info = TypeVar("Info")
 
@@ -55,15 +54,14 @@ def backend(context: Context, name: str) -> BackendEntry:
 
 
 def _listed(group: str, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> tuple[PluginEntry[Info], ...]:
-    return tuple(_entry(plugin, load, details=details) for plugin in registry.installed(group))
-
-
-def _entry(plugin: Plugin, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> PluginEntry[Info]:
-    entry: PluginEntry[Info] = PluginEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
-    try:
-        return replace(entry, info=load(plugin.name).info) if details else entry
-    except SkillgitError as error:
-        return replace(entry, error=error.message)
+    entries = []
+    for plugin in registry.installed(group):
+        entry: PluginEntry[Info] = PluginEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
+        try:
+            entries.append(replace(entry, info=load(plugin.name).info) if details else entry)
+        except SkillgitError as error:
+            entries.append(replace(entry, error=error.message))
+    return tuple(entries)
 
 
 def _reference(group: str, name: str) -> str:

@@ -71,7 +71,6 @@ class Setup:
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Role to the price of its model, if that is known."""
         return {role: route.price for role, route in self.routes.items()}
 
     @property
@@ -85,23 +84,20 @@ class Setup:
             split.value: [{"id": item.id, "digest": item.digest} for item in items]
             for split, items in self.task.items.items()
         }
-        return {
-            "config.json": json_file(self.config.document),
-            "splits.json": json_file(splits),
-            "environment.json": json_file(self._environment()),
-            **({"pinned.json": json_file(sorted(self.pins))} if self.pins else {}),
-        }
-
-    def _environment(self) -> dict[str, object]:
-        """Return what ``run_start`` compares setups by."""
         task, info = self.task, self.task.environment.info
-        return {
+        environment = {
             "name": info.name,
             "digest": task.digest,
             "own": task.environment.digest,
             "plugin": asdict(task.source) if task.source is not None else None,
             "scorer": info.scorer,
             "setup": self.digest,
+        }
+        return {
+            "config.json": json_file(self.config.document),
+            "splits.json": json_file(splits),
+            "environment.json": json_file(environment),
+            **({"pinned.json": json_file(sorted(self.pins))} if self.pins else {}),
         }
 
 
@@ -116,10 +112,8 @@ def set_up(config: ResolvedConfig) -> Setup:
     }
     expected_size, there = config.values.train.train_size, len(items[Split.TRAIN])
     if expected_size not in {0, there}:
-        raise ConfigError(
-            f"train.train_size is {expected_size}, but there are {there} train items",
-            hint="set it to 0 to take the items as they are",
-        )
+        problem = f"train.train_size is {expected_size}, but there are {there} train items"
+        raise ConfigError(problem, hint="set it to 0 to take the items as they are")
     pins = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
     task = Task(environment=environment, items=items, source=plugin.source)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
@@ -137,10 +131,8 @@ def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
     names = [line.partition("#")[0].strip() for line in lines]
     strangers = [item for item in names if item and item not in items]
     if strangers:
-        raise ConfigError(
-            f"gate.pinned names '{strangers[0]}', which is no selection item",
-            hint="one id on a line, of items of the selection split",
-        )
+        problem = f"gate.pinned names '{strangers[0]}', which is no selection item"
+        raise ConfigError(problem, hint="one id on a line, of items of the selection split")
     return frozenset(item for item in names if item)
 
 

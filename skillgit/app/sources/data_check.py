@@ -28,14 +28,11 @@ if TYPE_CHECKING:
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
 class ItemFacts:
-    """An item as its environment tells of it."""
-
     item: Item
     split: Split
     secrets: Secrets  # its answers, and its inputs with the question first
@@ -61,20 +58,10 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
     ]
 
 
-def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list[Leak]:
-    """Return what ``skill`` quotes of selection and test items, beyond ``known_text``, the environment's taxonomy."""
-    common_words = vocabulary([row.secrets for row in rows])
-    index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), common_words)
-    text = "\n\n".join(content for _, content in skill.text_files())
-    return list(find_leaks(index, text, known_text))
-
-
 def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
-    """Yield ids of train items, each with the selection or test item that it gives away.
-
-    An answer alone says little, for many questions have the same one. It gives an item away where telling words of the
-    item's own question are in the same train item.
-    """
+    """Yield ids of train items, each with the selection or test item that it gives away."""
+    # An answer alone says little, for many questions have the same one. It gives an item away where telling words of
+    # the item's own question are in the same train item.
     held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
     common_words = vocabulary([row.secrets for row in rows])
     index = build_index(((row.item.id, row.split, row.secrets) for row in held_out), common_words)
@@ -126,16 +113,12 @@ def _alike(rows: Sequence[ItemFacts]) -> Iterator[tuple[ItemFacts, ItemFacts]]:
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
-
     FAULT = "fault"  # the data cannot be used, or a score on them says nothing
     WARNING = "warning"  # someone should look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFinding:
-    """Something that is wrong with the data."""
-
     severity: Severity
     kind: str  # ``unreadable``, ``repeated``, ``alike`` or ``leak``
     sentence: str
@@ -145,8 +128,6 @@ class DataFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSummary:
-    """What a split amounts to."""
-
     split: Split
     items: int
     used: int
@@ -158,8 +139,6 @@ class SplitSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCheck:
-    """What was found."""
-
     environment: str
     splits: tuple[SplitSummary, ...]  # its splits; none if they could not be read
     findings: tuple[DataFinding, ...]
@@ -218,7 +197,14 @@ def _repeated_inside(items: Items) -> Iterator[DataFinding]:
 def _of_texts(
     rows: Sequence[ItemFacts], context: Context, config: ResolvedConfig, environment: Environment
 ) -> Iterator[DataFinding]:
-    leaks = seed_leaks(rows, first_skill(context, config, environment), environment.taxonomy()) if rows else []
+    leaks: list[Leak] = []
+    if rows:
+        index = build_index(
+            ((row.item.id, row.split, _measured(row)) for row in rows), vocabulary([row.secrets for row in rows])
+        )
+        skill = first_skill(context, config, environment)
+        text = "\n\n".join(content for _, content in skill.text_files())
+        leaks += find_leaks(index, text, environment.taxonomy())
     for kind in LeakKind:
         if ids := tuple(leak.item for leak in leaks if leak.kind is kind):
             yield DataFinding(

@@ -28,7 +28,7 @@ from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import missing_ids, read_folders, read_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
 
@@ -41,8 +41,6 @@ SplitIds = Mapping[Split, "Sequence[str]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file of items."""
-
     path: str
     items: int
     sha256: str  # the digest of its bytes
@@ -60,7 +58,6 @@ class AssetFolder:
 
     @property
     def sha256(self) -> str:
-        """The digest of all names and contents."""
         return digest(sorted(self._digests.items()))
 
     def add(self, name: str, content: IO[bytes]) -> Path:
@@ -92,7 +89,12 @@ class ItemFiles:
             lines = (self._line(row, assets) for row in self._new(rows))
             return (_written(self._folder, ITEMS, lines),)
         by_id = {str(row["id"]): self._line(row, assets) for row in self._new(rows)}
-        self._refuse_missing(self._split_ids, by_id, source)
+        faults = [
+            missing_ids(split, missing, len(ids), source)
+            for split, ids in self._split_ids.items()
+            if (missing := [name for name in ids if name not in by_id])
+        ]
+        raise_all(faults)
         return tuple(
             _written(self._folder, f"{FOLDERS[split]}/{ITEMS}", (by_id[name] for name in dict.fromkeys(ids)))
             for split, ids in self._split_ids.items()
@@ -128,13 +130,6 @@ class ItemFiles:
 
         return f"{json.dumps(_replaced(row, name), ensure_ascii=False)}\n".encode()
 
-    @staticmethod
-    def _refuse_missing(split_ids: SplitIds, present: Collection[str], source: str) -> None:
-        missing = {split: [name for name in ids if name not in present] for split, ids in split_ids.items()}
-        raise_all(
-            [missing_ids(split, names, len(split_ids[split]), source) for split, names in missing.items() if names]
-        )
-
 
 def _replaced(row: Mapping[str, object], value_of: Callable[[Attachment], object]) -> dict[str, object]:
     """Return ``row`` with something in the place of each attachment, alone or in a list."""
@@ -161,9 +156,6 @@ def _written(folder: Path, name: str, lines: Iterable[bytes]) -> Written:
     return Written(path=name, items=items, sha256=sha.hexdigest())
 
 
-_NEWEST = "main"  # the revision that is asked for where none is known
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSelection:
     """Which of the public data of an environment are fetched; by default all, of the pinned commit."""
@@ -178,8 +170,6 @@ ALL = DataSelection()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedData:
-    """What was written."""
-
     environment: str
     place: Path
     source: str
@@ -200,10 +190,8 @@ def fetch(
     remark: Callable[[str], None] = lambda _: None,
     watch: Callable[[FetchProgress], None] = lambda _: None,
 ) -> FetchedData:
-    """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default.
-
-    What is large is announced by ``remark`` before it is fetched. An interrupted fetch goes on where it stopped.
-    """
+    """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default."""
+    # What is large is announced by ``remark`` before it is fetched. An interrupted fetch goes on where it stopped.
     info = load_environment(name, context.directory).info
     source = _source(info, selection)
     target = str(to or f"data/{info.name}")
@@ -211,11 +199,11 @@ def fetch(
     if folder.exists():
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
     split_ids = _split_ids(context, source, selection.ids)
-    listing = listed(source, selection.revision or source.revision or _NEWEST, context.environ)
+    listing = listed(source, selection.revision or source.revision or "main", context.environ)
     remark(_announcement(listing))
     downloads = Downloads(cache_folder(context.environ), listing, watch).fetch()
     with _new_folder(folder) as part:
-        items, assets = ItemFiles(part, split_ids), _asset_folder(source, part)
+        items, assets = ItemFiles(part, split_ids), AssetFolder(part / source.assets.folder if source.assets else part)
         with tempfile.TemporaryDirectory(dir=part.parent, prefix=f".{folder.name}.", suffix=".rows") as staging:
             files = _sorted_out(source, downloads, assets, Path(staging))
             rows = load_conversion(source.convert)(published_rows(files))
@@ -285,10 +273,6 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _asset_folder(source: PublicSource, part: Path) -> AssetFolder:
-    return AssetFolder(part / source.assets.folder if source.assets else part)
-
-
 def _sorted_out(
     source: PublicSource, downloads: Mapping[str, Path], assets: AssetFolder, staging: Path
 ) -> Mapping[str, Path]:
@@ -299,7 +283,8 @@ def _sorted_out(
 
     def place(name: str, content: IO[bytes], path: Path | None = None) -> None:
         if source.assets and matches(name, source.assets.files):
-            path = assets.add(_below(name, source.assets), content)
+            parts, root = PurePosixPath(name).parts, source.assets.root
+            path = assets.add("/".join(parts[parts.index(root) :]) if root in parts else name, content)
         if matches(name, patterns):
             rows[name] = path or row_files.add(name, content)
 
@@ -312,11 +297,6 @@ def _sorted_out(
     if not rows:
         raise NotFoundError(f"{source.place} has no file like {' or '.join(patterns)}", hint=source.layout)
     return {name: rows[name] for name in sorted(rows)}
-
-
-def _below(name: str, assets: Assets) -> str:
-    parts = PurePosixPath(name).parts
-    return "/".join(parts[parts.index(assets.root) :]) if assets.root in parts else name
 
 
 def _options(source: PublicSource, listing: PublishedFiles, target: str, *, is_split: bool) -> Iterator[str]:

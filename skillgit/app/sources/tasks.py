@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ReadsTasks(Protocol):
-    """An environment that reads tasks from rows."""
-
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
         """Return the item that ``row`` of the file ``path`` stands for, be it a draft or not."""
         ...
@@ -41,8 +39,6 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task in a file."""
-
     line: int  # the number of its line, from 1
     row: Row
     item: Item
@@ -56,9 +52,8 @@ class TaskFile:
 
     def __post_init__(self) -> None:
         if self.path.suffix != ".jsonl":
-            raise UsageError(
-                f"{self.path} is no *.jsonl file", hint="tasks are added to files with one JSON object a line"
-            )
+            problem = f"{self.path} is no *.jsonl file"
+            raise UsageError(problem, hint="tasks are added to files with one JSON object a line")
 
     def read(self, reader: ReadsTasks) -> list[TaskEntry]:
         """Return the tasks in the file; none if there is no file yet."""
@@ -78,7 +73,6 @@ class TaskFile:
         self._write(f"{text}{gap}{''.join(lines)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
-        """Write the rows with these line numbers anew."""
         lines = self._text().split("\n")
         for number, row in rows.items():
             lines[number - 1] = json.dumps(row, ensure_ascii=False)
@@ -95,13 +89,11 @@ class TaskFile:
             new.write_bytes(text.encode())
             new.replace(self.path)
         except OSError as error:
-            raise UsageError(
-                f"{self.path} cannot be written: {error.strerror}", hint="check the path and its permissions"
-            ) from error
+            problem = f"{self.path} cannot be written: {error.strerror}"
+            raise UsageError(problem, hint="check the path and its permissions") from error
 
 
 def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
-    """Check that a task is none of ``entries``."""
     same = next((entry for entry in entries if item.id == entry.item.id or item.digest == entry.item.digest), None)
     if same is not None:
         raise DataError(f"the task is there already: {where}:{same.line}, {same.item.id}", hint="change it there")
@@ -109,8 +101,6 @@ def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """A task that was added."""
-
     path: Path
     id: str  # the task's id, made from its content if none was given
     count: int
@@ -142,8 +132,6 @@ class TaskDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """A file after a review."""
-
     path: Path
     accepted: tuple[str, ...]  # ids of the drafts that were accepted now
     drafts: tuple[TaskDraft, ...]
@@ -159,20 +147,15 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
     drafts = [entry for entry in entries if entry.row.get("status") == DRAFT]
     stranger = next((name for name in accept if name != ALL and name not in {draft.item.id for draft in drafts}), None)
     if stranger is not None:
-        raise NotFoundError(
-            f"there is no draft {stranger} in {path}", hint=f"skillgit tasks review {quote(str(path))} lists them"
-        )
+        problem = f"there is no draft {stranger} in {path}"
+        raise NotFoundError(problem, hint=f"skillgit tasks review {quote(str(path))} lists them")
     selection = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
     if selection:
         file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in selection})
-    return Reviewed(
-        path=file.path,
-        accepted=tuple(entry.item.id for entry in selection),
-        drafts=tuple(_draft(entry) for entry in drafts if entry not in selection),
-        count=len(entries),
-    )
-
-
-def _draft(entry: TaskEntry) -> TaskDraft:
-    expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
-    return TaskDraft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)
+    rest = []
+    for entry in (entry for entry in drafts if entry not in selection):
+        expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
+        text = str(entry.item.content["prompt"])
+        rest.append(TaskDraft(id=entry.item.id, line=entry.line, prompt=text, expected=expectation))
+    ids = tuple(entry.item.id for entry in selection)
+    return Reviewed(path=file.path, accepted=ids, drafts=tuple(rest), count=len(entries))

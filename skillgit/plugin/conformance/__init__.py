@@ -40,7 +40,6 @@ __all__ = ["ConformanceError", "check_backend", "check_environment"]
 
 
 _PLAIN = (system("You are brief."), user("Say hello."))
-_NO_SETTING = "a_setting_that_no_backend_has"
 _LINGERS_S = 5.0
 
 
@@ -140,7 +139,7 @@ def _check_making(case: Case, promises: Promises) -> bool:
     promises.hold(not connections, "it uses the network while it is made; that is for the first call")
     promises.hold(isinstance(backend, Backend), "it lacks a method of the contract: complete, aclose")
     try:
-        case.cls({**case.settings, _NO_SETTING: 1})
+        case.cls({**case.settings, "a_setting_that_no_backend_has": 1})
     except SkillgitError:
         pass
     except Exception as error:  # noqa: BLE001 - see above

@@ -38,13 +38,14 @@ def check_calls(environment: Environment, item: Item, attempt: RehearsalOutcome,
     if not isinstance(bounds, CallBounds):
         return
     least, most = bounds.target
-    count, judged = len(attempt.target.requests), len(attempt.judge.requests)
+    count, judge_calls = len(attempt.target.requests), len(attempt.judge.requests)
     promises.hold(
         least <= count <= most, f"a rollout asks the target {count} times, call_bounds says {least} to {most}"
     )
     most_judged = bounds.judge[1] + bounds.repairs
     promises.hold(
-        judged <= most_judged, f"a score asks the judge {judged} times, call_bounds says {most_judged} at most"
+        judge_calls <= most_judged,
+        f"a score asks the judge {judge_calls} times, call_bounds says {most_judged} at most",
     )
 
 
@@ -73,8 +74,8 @@ def check_feedback(attempt: RehearsalOutcome, secrets: Secrets, promises: Promis
     text = " ".join(words(attempt.feedback))
     for check in secrets.checks:
         source = words(check)
-        quoted = len(source) >= QUOTED_WORDS and " ".join(source) in text
-        promises.hold(not quoted, "feedback quotes the source of a check, which no skill may know")
+        has_quote = len(source) >= QUOTED_WORDS and " ".join(source) in text
+        promises.hold(not has_quote, "feedback quotes the source of a check, which no skill may know")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,10 +36,6 @@ class Case:
     timeout_s: float
 
     @property
-    def name(self) -> str:
-        return self.cls.__name__
-
-    @property
     def request(self) -> Request:
         return Request(model=self.model, messages=self.messages, max_output_tokens=1024)
 
@@ -150,7 +146,6 @@ class Promises:
             self.note(f"{activity} raises {described(error)}")
 
     def settle(self) -> None:
-        """Raise a ConformanceError if anything is broken."""
         if self._broken:
             raise ConformanceError(self._subject, tuple(self._broken))
 
@@ -244,10 +239,9 @@ _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class Misbehaving:
-    """A server that does the same to every request; an error's words quote the keys that were sent.
+    """A server that fails every request: the status 0 breaks connections off, an empty body is the usual error."""
 
-    The status 0 breaks connections off, and an empty body is an error in the usual form.
-    """
+    # The words of an error quote the keys that were sent.
 
     def __init__(self, *, status: int = 0, body: str = "", retry_after_s: float = 0.0, silent: bool = False) -> None:
         self._status = status

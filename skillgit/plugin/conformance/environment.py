@@ -152,8 +152,6 @@ _SENTENCES = ("Mind the amber falcon.", "Mind the silver heron.")
 
 @dataclass(slots=True, kw_only=True)
 class _Examination:
-    """The environment, and what was seen of it so far."""
-
     case: Rehearsal
     environment: Environment
     skill: Skill

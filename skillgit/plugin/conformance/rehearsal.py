@@ -1,7 +1,4 @@
-"""Owns an environment under examination: how it is made, attempts of a scripted target, and what identifies outcomes.
-
-Its digest changes with whatever changes outcomes, and with nothing else.
-"""
+"""Owns an environment under examination: its making, attempts of a scripted target, and what its digest depends on."""
 
 from __future__ import annotations
 
@@ -79,7 +76,6 @@ class Rehearsal:
     partial_answers: bool = False
 
     def made(self, options: Mapping[str, Value] | None = None) -> Environment:
-        """Make the environment, with ``options`` in place of its own."""
         return self.cls({**self.options, **(options or {})}, self.root)
 
     def wrong_answer(self, item: Item) -> str:
@@ -149,11 +145,9 @@ def check_digest(
 
 
 def check_source(case: Rehearsal, environment: Environment, promises: Promises) -> None:
-    """Load copies of the environment's file in another process: as it is, and with a byte changed.
-
-    A class that is made while the program runs, or that needs the package around it, cannot be loaded from a copy; then
-    nothing is said.
-    """
+    """Load copies of the environment's file in another process: as it is, and with a byte changed."""
+    # A class that is made while the program runs, or that needs the package around it, cannot be loaded from a copy;
+    # then nothing is said.
     path = getsourcefile(case.cls)
     if path is None or getattr(sys.modules.get(case.cls.__module__), case.cls.__qualname__, None) is not case.cls:
         return
@@ -249,10 +243,8 @@ def check_values(case: Rehearsal, promises: Promises) -> None:
 async def check_options(
     case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
-    """Change every switch, number and named value among the options in turn: another outcome has another digest.
-
-    What other texts an option may have, nobody knows but its author.
-    """
+    """Change every switch, number and named value among the options in turn: another outcome has another digest."""
+    # What other texts an option may have, nobody knows but its author.
     first = next(((split, split_items[0]) for split, split_items in items.items() if split_items), None)
     info = case.cls.info
     if first is None or not isinstance(info, EnvironmentInfo):

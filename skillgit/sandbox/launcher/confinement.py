@@ -1,4 +1,7 @@
-"""Owns how a command is started: as a child that first gives up its user, privileges, limits and view of files."""
+"""Owns how a command is started: as a child that first gives up its user, privileges, limits and view of files.
+
+Landlock decides which files it may read and write, and that it reaches no one outside.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,18 @@ import ctypes
 import os
 import resource
 import signal
+import stat
+import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import landlock
-
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .protocol import Bounds, Order
 
-_PARENT_DEATH_SIGNAL, _SECCOMP, _DUMPABLE, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 22, 4, 36, 38
+_PARENT_DEATH_SIGNAL, _SECCOMP, DUMPABLE, SUBREAPER, _NO_NEW_PRIVILEGES = 1, 22, 4, 36, 38
 _FILTER = 2
 _NEW_USER = 0x10000000
 _OPEN_FILES = 512
@@ -105,7 +111,7 @@ def confine(order: Order) -> None:
     control(_NO_NEW_PRIVILEGES, 1)
     if order.readable is not None:
         writable = [order.folder, *order.scratch]
-        landlock.restrict(order.readable, writable, order.devices, order.sockets)
+        _restrict(order.readable, writable, order.devices, order.sockets)
     if order.seccomp:
         code = bytes.fromhex(order.seccomp)
         program = _Program(len(code) // 8, code)
@@ -114,30 +120,15 @@ def confine(order: Order) -> None:
 
 def enter_user_namespace() -> None:
     """Leave this process without any user until someone outside maps one."""
-    if ctypes.CDLL(None, use_errno=True).unshare(_NEW_USER) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"user namespace: {os.strerror(code)}")
-
-
-def adopt_orphans() -> None:
-    """Make this process the parent of every descendant that loses its own."""
-    control(_SUBREAPER, 1)
-
-
-def hide() -> None:
-    """Keep processes of the same user from looking into this one."""
-    control(_DUMPABLE, 0)
+    _check(_libc().unshare(_NEW_USER), "user namespace")
 
 
 def control(option: int, first: int, second: int = 0) -> None:
     """Call prctl(2); systems without it have nothing of what it controls."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "prctl"):
-        return
-    words = [ctypes.c_ulong(word) for word in (first, second, 0, 0)]
-    if library.prctl(ctypes.c_int(option), *words) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"prctl {option}: {os.strerror(code)}")
+    library = _libc()
+    if hasattr(library, "prctl"):
+        words = [ctypes.c_ulong(word) for word in (first, second, 0, 0)]
+        _check(library.prctl(ctypes.c_int(option), *words), f"prctl {option}")
 
 
 def _limit(bounds: Bounds, *, limits_processes: bool, baseline: int) -> None:
@@ -169,3 +160,74 @@ def _others(order: Order) -> int:
         except OSError:
             continue
     return threads
+
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446
+"""Of Landlock, which the Linux kernel has since 5.13; its manual page, landlock(7), defines these numbers."""
+_VERSION = 1
+_PATH_BENEATH = 1
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_REMOVE_FILE, _MAKE_SOCKET = 1 << 5, 1 << 9
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_FIRST_RIGHTS = (1 << 13) - 1
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+_NETWORK = 0b11
+_SCOPED = 0b11
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+
+TRUNCATE_SINCE = 3  # the first version that keeps a process from emptying files that it may not write
+NETWORK_SINCE = 4
+IOCTL_SINCE = 5
+SIGNALS_SINCE = 6  # the first version that keeps a process from sending signals to those outside
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock that this kernel has; 0 if it has none."""
+    return max(0, int(_libc().syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))))
+
+
+def _restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str], sockets: Iterable[str]) -> None:
+    """Confine this process, which has given up new privileges before, and what it starts."""
+    # ``readable`` paths may be executed too, and are passed over if they are missing; ``sockets`` are folders in which
+    # local sockets may be made and removed.
+    present = landlock_version()
+    file_rights = _FIRST_RIGHTS | _REFER | _TRUNCATE | (_IOCTL if present >= IOCTL_SINCE else 0)
+    network = _NETWORK if present >= NETWORK_SINCE else 0
+    scope = _SCOPED if present >= SIGNALS_SINCE else 0
+    attributes = struct.pack("=QQQ", file_rights, network, scope)
+    # An older kernel takes a longer structure as long as what it does not know is zero.
+    rules = _call(_CREATE, ctypes.c_char_p(attributes), ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
+    both, meeting = _READ_FILE | _WRITE_FILE, _MAKE_SOCKET | _REMOVE_FILE
+    for paths, rights in ((readable, _READ), (writable, file_rights), (devices, both), (sockets, meeting)):
+        for path in paths:
+            _allow(rules, path, rights)
+    _call(_RESTRICT, ctypes.c_int(rules), ctypes.c_uint32(0))
+    os.close(rules)
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    with suppress(FileNotFoundError, PermissionError):
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            rule = struct.pack("=Qi", rights if folder else rights & _FILE_RIGHTS, descriptor)
+            _call(_ADD, ctypes.c_int(rules), ctypes.c_int(_PATH_BENEATH), ctypes.c_char_p(rule), ctypes.c_uint32(0))
+        finally:
+            os.close(descriptor)
+
+
+def _call(number: int, *arguments: object) -> int:
+    return _check(_libc().syscall(number, *arguments), "Landlock")
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, action: str) -> int:
+    """Return what a call of the C library returned; an OSError if it failed."""
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{action}: {os.strerror(code)}")
+    return result

@@ -40,11 +40,9 @@ def place(folder: Path, files: Mapping[str, bytes], links: Mapping[str, str], ui
 
 
 def overfull(folders: Sequence[str], limit: int, *, is_mount: bool, is_over: bool = False, elsewhere: int = 0) -> bool:
-    """Say whether a job has more than ``limit`` bytes of files, or too many of them.
-
-    ``is_mount``: each folder is a file system, which knows its use. ``is_over``: none of the job's processes is left.
-    ``elsewhere``: bytes of its files that are in no folder any more.
-    """
+    """Say whether a job has more than ``limit`` bytes of files, or too many of them."""
+    # ``is_mount``: each folder is a file system, which knows its use. ``is_over``: none of the job's processes is left.
+    # ``elsewhere``: bytes of its files that are in no folder any more.
     if is_mount:
         uses = [os.statvfs(folder) for folder in folders]
         size = sum((use.f_blocks - use.f_bfree) * use.f_frsize for use in uses)
@@ -67,10 +65,8 @@ def overfull(folders: Sequence[str], limit: int, *, is_mount: bool, is_over: boo
 
 
 def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes], limit: int) -> dict[str, bytes] | None:
-    """Return the regular files that match and are not as they were given, by their path in the folder.
-
-    No process of the job is left. None if there are more than ``limit`` bytes, or something cannot be looked into.
-    """
+    """Return the regular files that match and are not as they were given, by their path in the folder."""
+    # No process of the job is left. None if there are more than ``limit`` bytes, or something cannot be looked into.
     matchers = [re.compile(pattern) for pattern in patterns]
     contents: dict[str, bytes] = {}
     names = 0

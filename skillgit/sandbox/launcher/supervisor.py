@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import folder
-from .confinement import adopt_orphans, hide, start
+from .confinement import DUMPABLE, SUBREAPER, control, start
 from .protocol import Order, Report, frame, message, read_order, receive
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ class _Process(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The processes below this one."""
-
     alone: bool  # whether this is the first process of a process namespace, so that all others in it are the job's
     leader: int  # the command's process, which leads a session and a group
 
@@ -176,11 +174,13 @@ def main(descriptor: int) -> None:
 
 
 def _carry_out(order: Order, files: Mapping[str, bytes], channel: socket.socket) -> None:
-    if not order.alone:
-        adopt_orphans()
+    if not order.alone:  # this process becomes the parent of every descendant that loses its own
+        control(SUBREAPER, 1)
     folder.place(Path(order.folder), files, order.links, order.uid)
     child = start(order)
-    hide()  # not before, for nobody but root can map the user of a child that is hidden, too
+    # From here on processes of the same user cannot look into this one; before, nobody but root could map the user of
+    # its child, which would be hidden, too.
+    control(DUMPABLE, 0)
     family = Family(alone=order.alone, leader=child)
     channel.sendall(message(Report("started")))
     end = _watched(order, child, family, channel)

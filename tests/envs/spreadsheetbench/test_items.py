@@ -10,7 +10,8 @@ from spreadsheet_solutions import SOLUTIONS
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit_envs.spreadsheetbench import SpreadsheetBench, WorkbookTasks, book
+from skillgit_envs.shipped_environment import read_again
+from skillgit_envs.spreadsheetbench import SpreadsheetBench, WorkbookTasks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +75,7 @@ def test_a_task_without_a_pair_or_with_a_workbook_twice_is_refused(tmp_path: Pat
 
 def test_a_workbook_that_has_gone_is_a_fault(tmp_path: Path):
     with pytest.raises(EnvironmentFaultError, match=r"gone\.xlsx cannot be read"):
-        book(tmp_path / "gone.xlsx")
+        read_again(tmp_path / "gone.xlsx")
 
 
 def test_settings_that_mean_nothing_are_refused(tmp_path: Path):

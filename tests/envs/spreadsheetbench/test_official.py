@@ -12,7 +12,8 @@ import pytest
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.libreoffice import office_program, recalculate
-from skillgit_envs.spreadsheetbench import WorkbookTasks, book
+from skillgit_envs.shipped_environment import read_again
+from skillgit_envs.spreadsheetbench import WorkbookTasks
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def test_answers_pass_where_they_pass_officially(real: Path):
     tasks = WorkbookTasks(None)
     items = [item for item in tasks.read([real / "dataset.json"]) if item.id != "283-32"]
     position = {item.id: str(item.content["answer_position"]) for item in items}
-    answers = {item.id: {case.number: book(case.answer) for case in tasks.cases[item.id]} for item in items}
+    answers = {item.id: {case.number: read_again(case.answer) for case in tasks.cases[item.id]} for item in items}
 
     async def scored(name: str, books: dict[int, bytes]) -> list[bool]:
         task = WorkbookTask(position=position[name], answer_sheet="", answers=books, case_count=len(books))

@@ -1,7 +1,4 @@
-"""All kinds of check, how the checks of a row are read, and how the result that they look at is taken out of a reply.
-
-Each check is completed, and refused in time if it is wrong.
-"""
+"""All kinds of check, how a row's checks are read and completed, and how their result is taken out of a reply."""
 
 from __future__ import annotations
 

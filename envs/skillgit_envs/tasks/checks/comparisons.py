@@ -39,8 +39,6 @@ Reads = Literal["tag", "json", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """What a check finds."""
-
     score: float  # from 0 to 1
     reason: str  # why, for the optimizer; the source of a check is no part of it
     parts: tuple[tuple[str, float], ...] = ()  # the score of each of several criteria, by its first words
@@ -62,8 +60,6 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSource:
-    """Where a check is read from."""
-
     where: str
     folder: Path
     find: Callable[[list[str]], Listed]
@@ -74,16 +70,12 @@ class CheckSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
-    """A kind of check."""
-
     name: str  # what ``type`` says
     help: str
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
     needs: tuple[str, ...] = ()  # the fields of which there must be one
-    prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: (
-        fields
-    )  # completes the fields, or raises a ValueError
+    prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: fields  # completes them, or is a ValueError
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 
@@ -178,9 +170,8 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
     try:
         match = look(sheet.answer, timeout=_REGEX_SECONDS)
     except TimeoutError as error:
-        raise EnvironmentFaultError(
-            f"a regular expression took more than {_REGEX_SECONDS:g} seconds", hint="write it without nested repetition"
-        ) from error
+        problem = f"a regular expression took more than {_REGEX_SECONDS:g} seconds"
+        raise EnvironmentFaultError(problem, hint="write it without nested repetition") from error
     message = "the form is right" if match else "the answer does not have the form that is asked for"
     return Grade(score=float(match is not None), reason=message)
 
@@ -234,16 +225,13 @@ def _with_schema(fields: Fields, source: CheckSource) -> Fields:
         except SchemaError as error:
             raise ValueError(f"has a schema that is none: {error.message}") from error
         for part in _schemas(schema):
-            _check_keywords(part)
+            links = (str(part.get(name, "#")) for name in ("$ref", "$dynamicRef"))
+            if outside := next((link for link in links if not link.startswith("#")), ""):
+                raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
+            if (name := part.get("format", FORMATS[0])) not in FORMATS:
+                message = f"has a schema with the format '{name}', which is not checked; {', '.join(FORMATS)} are"
+                raise ValueError(message)
     return fields
-
-
-def _check_keywords(schema: Mapping[str, Any]) -> None:
-    links = (str(schema.get(name, "#")) for name in ("$ref", "$dynamicRef"))
-    if outside := next((link for link in links if not link.startswith("#")), ""):
-        raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
-    if (name := schema.get("format", FORMATS[0])) not in FORMATS:
-        raise ValueError(f"has a schema with the format '{name}', which is not checked; {', '.join(FORMATS)} are")
 
 
 _NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))

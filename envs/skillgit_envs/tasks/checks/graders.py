@@ -10,7 +10,6 @@ import json
 import math
 import shlex
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from skillgit.sandbox import Result
 
 
+_HARNESS = Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
 _CALL = "call.json"
-_PYTHON = ("python", "python3")
 _CANNOT_RUN = (126, 127)
 _TOLD = 600
 _RESERVED = (ANSWER, ITEM, MADE, RESULT, _CALL)
@@ -72,9 +71,8 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
     checks = {f"{CHECK}/{entry['name']}": sheet.attachments.read(entry) for entry in fields["files"]}
     call = json.dumps({"file": file, "function": name}).encode()
     sandbox = sheet.sandbox()
-    job = sandbox.python_job(
-        _harness(), files={**_files(sheet), **checks, _CALL: call}, limits=sheet.limits, collect=(RESULT,)
-    )
+    files = {**_files(sheet), **checks, _CALL: call}
+    job = sandbox.python_job(_HARNESS, files=files, limits=sheet.limits, collect=(RESULT,))
     result = await sandbox.run(job)
     _refuse_stopped(result, fields["function"])
     try:
@@ -108,15 +106,10 @@ def _share(score: float, check: str) -> float:
     return score
 
 
-@cache
-def _harness() -> str:
-    return Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
-
-
 async def _run(fields: Fields, sheet: Sheet) -> Grade:
     sandbox = sheet.sandbox()
     words = list(fields["command"])
-    if words[0] in _PYTHON:
+    if words[0] in ("python", "python3"):
         words[0] = sandbox.python
     files = {entry["name"]: sheet.attachments.read(entry) for entry in fields["files"]}
     # The job of an empty program has the environment in which the packages are found.
@@ -129,9 +122,8 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
     result, command = await sandbox.run(job), " ".join(fields["command"])
     _refuse_stopped(result, command)
     if result.exit_code in _CANNOT_RUN:
-        raise EnvironmentFaultError(
-            f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}", hint="check the command"
-        )
+        problem = f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}"
+        raise EnvironmentFaultError(problem, hint="check the command")
     *lines, last = result.stdout.strip().splitlines() or [""]
     ok, partial = result.exit_code == 0, 1.0
     try:
@@ -149,7 +141,6 @@ _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
 _LONGEST_NAME = 60  # characters by which a criterion is told from others
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
-_AS_EXPECTED = "The result is as described here: {}"
 
 
 def scorers() -> list[str]:
@@ -160,7 +151,7 @@ def _prepared(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
     criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
     if not criteria and source.expectation:
-        criteria = [_AS_EXPECTED.format(source.expectation)]
+        criteria = [f"The result is as described here: {source.expectation}"]
     if not criteria or not all(isinstance(text, str) and text.strip() for text in criteria):
         raise ValueError("needs a 'rubric', or 'criteria', a list of texts")
     return fields | {"criteria": criteria}

@@ -1,4 +1,1 @@
-"""Configurations: found, merged, typed, and explained.
-
-Importing its modules loads pydantic and yaml; commands that need a configuration import them when they are called.
-"""
+"""Configurations: found, merged, typed, explained. Import late: its modules load pydantic and yaml."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.error_sentences import shown
@@ -12,7 +12,7 @@ from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 
 FLAT = {
@@ -60,12 +60,11 @@ RENAMED = {
     "model.qwen_chat_timeout_seconds": "model.qwen_chat_timeout_s",
     **{f"model.minimax_{name}": f"model.minimax_chat_{name}" for name in _MINIMAX},
 }
-_BACKEND_KEYS = ("model.azure_", "model.qwen_chat_", "model.minimax_")
 RENAMED |= {
     f"model.{role}_{old.removeprefix('model.')}": f"model.{role}_{new.removeprefix('model.')}"
     for role in ROLES
     for old, new in RENAMED.items()
-    if old.startswith(_BACKEND_KEYS)
+    if old.startswith(("model.azure_", "model.qwen_chat_", "model.minimax_"))
 }
 
 BACKENDS = {
@@ -77,39 +76,30 @@ BACKENDS = {
 }
 """Other names of backends; ``openai`` is none, for it means the codex CLI there."""
 
-SHORTHAND = "model.backend"
 MEANT = ("model.optimizer_backend", "model.target_backend")
 """What ``model.backend`` stands for; the judge has the optimizer's."""
 
-_ANY = object()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retired:
-    """A key of the reference that means nothing here."""
-
-    reason: str
-    value: object = _ANY  # the only value that is accepted; any, if it is not given
+_ANY = object()  # in place of the only value that a retired key may have
 
 
 _REWRITE = "model.reasoning_effort and calls.max_output_tokens hold for rewrites too"
 _DENSITY = "semantic density is not supported"
-RETIRED = {
-    "train.steps_per_epoch": Retired(reason="it follows from the train items and train.batch_size"),
-    "gradient.max_analyst_rounds": Retired(reason="analysts work in one round"),
-    "model.qwen_chat_api_key": Retired(reason="keys come from the environment", value=""),
-    "model.qwen_chat_enable_thinking": Retired(reason="set model.qwen_chat_thinking_mode instead", value=False),
-    "model.minimax_enable_thinking": Retired(reason="set model.minimax_chat_thinking_mode instead", value=False),
-    "evaluation.use_semantic_density": Retired(reason=_DENSITY, value=False),
-    "evaluation.semantic_density_weight": Retired(reason=_DENSITY),
-    "evaluation.leading_words": Retired(reason=_DENSITY),
-    "model.codex_exec_full_auto": Retired(reason="the sandbox is model.codex_exec_sandbox"),
-    "model.codex_trace_to_optimizer": Retired(reason="the optimizer reads what the agent answered"),
-    "model.rewrite_reasoning_effort": Retired(reason=_REWRITE),
-    "env.max_api_workers": Retired(reason="calls.concurrency says how many calls are in flight"),
-    "env.search_mode": Retired(reason="env.search_url is asked where it is set"),
-    "env.max_queries_per_turn": Retired(reason="each call of a tool is one query"),
-    "model.rewrite_max_completion_tokens": Retired(reason=_REWRITE),
+RETIRED: Mapping[str, tuple[str, object]] = {
+    "train.steps_per_epoch": ("it follows from the train items and train.batch_size", _ANY),
+    "gradient.max_analyst_rounds": ("analysts work in one round", _ANY),
+    "model.qwen_chat_api_key": ("keys come from the environment", ""),
+    "model.qwen_chat_enable_thinking": ("set model.qwen_chat_thinking_mode instead", False),
+    "model.minimax_enable_thinking": ("set model.minimax_chat_thinking_mode instead", False),
+    "evaluation.use_semantic_density": (_DENSITY, False),
+    "evaluation.semantic_density_weight": (_DENSITY, _ANY),
+    "evaluation.leading_words": (_DENSITY, _ANY),
+    "model.codex_exec_full_auto": ("the sandbox is model.codex_exec_sandbox", _ANY),
+    "model.codex_trace_to_optimizer": ("the optimizer reads what the agent answered", _ANY),
+    "model.rewrite_reasoning_effort": (_REWRITE, _ANY),
+    "env.max_api_workers": ("calls.concurrency says how many calls are in flight", _ANY),
+    "env.search_mode": ("env.search_url is asked where it is set", _ANY),
+    "env.max_queries_per_turn": ("each call of a tool is one query", _ANY),
+    "model.rewrite_max_completion_tokens": (_REWRITE, _ANY),
 }
 
 REFERENCE_NAMES = frozenset({*FLAT, *RENAMED, *RETIRED})
@@ -123,10 +113,7 @@ _SECRET = re.compile(r"model\..*(?:api_?key|secret|password|access_token)")
 
 
 def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -> tuple[Layer, list[str]]:
-    """Return ``layer`` under the names of skillgit, and what to tell the user of it.
-
-    Keys that begin with one of ``backends``, the installed ones, are theirs.
-    """
+    """Return ``layer`` under skillgit's names, notes for the user; ``backends``, those installed, own their keys."""
     result: Layer = {}
     spellings: dict[str, str] = {}
     notes_of_names: list[str] = []
@@ -146,9 +133,8 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
         elif _FOREIGN.fullmatch(name) and not _is_known(name, backends):
             notes.append(f"{leaf.origin}: {name} has no effect: it belongs to a backend that is not installed")
         elif name in result:
-            raise ConfigError(
-                f"{leaf.origin}: '{key}' and '{spellings[name]}' set the same key, {name}", hint="keep one"
-            )
+            problem = f"{leaf.origin}: '{key}' and '{spellings[name]}' set the same key, {name}"
+            raise ConfigError(problem, hint="keep one")
         else:
             result[name], spellings[name] = leaf, key
             notes_of_names.extend([f"{key} = {name}"] if full_name != key else [])
@@ -185,19 +171,15 @@ def _is_known(name: str, backends: Collection[str]) -> bool:
 def _refuse_secret(name: str, leaf: Leaf) -> None:
     if _SECRET.fullmatch(name) and leaf.value not in (None, ""):
         where = leaf.origin.where.partition("=")[0] if leaf.origin.kind == "override" else leaf.origin.where
-        raise ConfigError(
-            f"{where}: {name} holds a secret; a configuration is written into history",
-            hint="remove it and set it in the environment of the process",
-        )
+        problem = f"{where}: {name} holds a secret; a configuration is written into history"
+        raise ConfigError(problem, hint="remove it and set it in the environment of the process")
 
 
 def _without_effect(name: str, leaf: Leaf) -> str:
-    reason = RETIRED[name]
-    if reason.value is not _ANY and not _says(leaf.value, reason.value):
-        raise ConfigError(
-            f"{leaf.origin}: {name} is {shown(leaf.value)}; it must be {shown(reason.value)}", hint=reason.reason
-        )
-    return f"{leaf.origin}: {name} has no effect: {reason.reason}"
+    reason, value = RETIRED[name]
+    if value is not _ANY and not _says(leaf.value, value):
+        raise ConfigError(f"{leaf.origin}: {name} is {shown(leaf.value)}; it must be {shown(value)}", hint=reason)
+    return f"{leaf.origin}: {name} has no effect: {reason}"
 
 
 def _only(leaf: Leaf) -> Leaf:
@@ -205,10 +187,8 @@ def _only(leaf: Leaf) -> Leaf:
     if not isinstance(leaf.value, list):
         return leaf
     if len(leaf.value) != 1 or not isinstance(leaf.value[0], str):
-        raise ConfigError(
-            f"{leaf.origin}: env.docs_dir is a list of {len(leaf.value)} folders, and one is read",
-            hint="put the documents into one folder, or name the one that holds them all",
-        )
+        problem = f"{leaf.origin}: env.docs_dir is a list of {len(leaf.value)} folders, and one is read"
+        raise ConfigError(problem, hint="put the documents into one folder, or name the one that holds them all")
     return replace(leaf, value=leaf.value[0], text=leaf.value[0])
 
 
@@ -221,7 +201,7 @@ def _says(value: object, expectation: object) -> bool:
 
 def _expanded(layer: Layer) -> Layer:
     """Let ``model.backend`` stand for both roles where the same layer does not name them; use our names of backends."""
-    label = layer.pop(SHORTHAND, None)
+    label = layer.pop("model.backend", None)
     result = layer if label is None else dict.fromkeys(MEANT, label) | layer
     for key in (*MEANT, "model.judge_backend"):
         leaf = result.get(key)

@@ -12,20 +12,14 @@ if TYPE_CHECKING:
 
 _CUTOFF = 70
 _FIXED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "finite_number": "a finite number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
     "string_type": "text",
-    "string_too_short": "given",
     "dict_type": "a mapping",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "missing": "given",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("string_too_short", "missing"), "given"),
 }
 _BOUNDED = {
     "greater_than": ("greater than", "gt"),

@@ -104,18 +104,14 @@ def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[s
     here, there = (leaf.folder / text).resolve(), (directory / text).resolve()
     if here.exists() or Path(text).is_absolute():
         return here, []
-    top = _above_configs(leaf.folder)
+    # In a checkout whose configurations are in ``configs``, the reference's paths begin above it.
+    top = next((path.parent for path in (leaf.folder, *leaf.folder.parents) if path.name == "configs"), None)
     if top is not None and (top / Path(text).parts[0]).exists():
         above = (top / text).resolve()
         return above, [f"{leaf.origin}: {key} is taken from the folder above configs: {above}"]
     if here != there and there.exists():
         return there, [f"{leaf.origin}: {key} is taken from the working directory: {there}"]
     return here, []
-
-
-def _above_configs(folder: Path) -> Path | None:
-    """Return the root of a checkout whose configurations are in ``configs``: there the reference's paths begin."""
-    return next((path.parent for path in (folder, *folder.parents) if path.name == "configs"), None)
 
 
 def read_overrides(overrides: Sequence[str], folder: Path) -> list[Layer]:
@@ -151,9 +147,6 @@ def _value(text: str) -> tuple[object, str, bool]:
     return value, "" if value is None else text.strip(), True
 
 
-_SUFFIXES = ("", ".yaml", ".yml")
-
-
 def shipped_folder() -> Path:
     """Return the folder of the shipped configurations: inside the package, or at the top of a checkout."""
     package = Path(skillgit.__file__).resolve().parent
@@ -162,7 +155,6 @@ def shipped_folder() -> Path:
 
 
 def shipped() -> tuple[str, ...]:
-    """Return the names of the shipped configurations."""
     folder = shipped_folder()
     paths = [path.relative_to(folder) for path in folder.rglob("*.yaml")]
     return tuple(sorted(path.with_suffix("").as_posix() for path in paths if path.parts[0] != "_base_"))
@@ -171,18 +163,13 @@ def shipped() -> tuple[str, ...]:
 def find(name: str, folder: Path) -> Path:
     """Return the file that ``name`` means: a path that starts at ``folder``, else a shipped configuration."""
     for start in (folder, shipped_folder()):
-        for suffix in _SUFFIXES:
+        for suffix in ("", ".yaml", ".yml"):
             path = start / f"{name}{suffix}"
             if path.is_file():
                 return path.resolve()
     near = nearest(name, shipped())
     hint = f"configurations that come with skillgit: {', '.join(shipped())}"
     raise ConfigError(f"there is no configuration '{name}'", hint=f"did you mean '{near}'?" if near else hint)
-
-
-def is_shipped(path: Path) -> bool:
-    """Say whether ``path`` is one of the shipped configurations."""
-    return path.is_relative_to(shipped_folder().resolve())
 
 
 if TYPE_CHECKING:
@@ -194,12 +181,8 @@ else:
 BASE = "_base_"
 
 
-def read_layers(path: Path, directory: Path) -> list[Layer]:
+def read_layers(path: Path, directory: Path, chain: tuple[Path, ...] = ()) -> list[Layer]:
     """Return the layers of a file: those of its bases, each before the files that are based on it, then its own."""
-    return _read(path, directory, ())
-
-
-def _read(path: Path, directory: Path, chain: tuple[Path, ...]) -> list[Layer]:
     if path in chain:
         circle = " -> ".join(_spelled(link, directory) for link in (*chain[chain.index(path) :], path))
         raise ConfigError(f"configurations are based on each other in a circle: {circle}", hint=f"remove a {BASE}")
@@ -210,7 +193,7 @@ def _read(path: Path, directory: Path, chain: tuple[Path, ...]) -> list[Layer]:
     for key, node in _entries(root, loader, name):
         if key == BASE:
             for base in _bases(node, loader, name):
-                layers.extend(_read(_base_file(base, path, name), directory, (*chain, path)))
+                layers.extend(read_layers(_base_file(base, path, name), directory, (*chain, path)))
         else:
             own.update(_leaves(key, node, loader, name=name, folder=path.parent))
     return [*layers, own]
@@ -302,10 +285,8 @@ def _bases(node: yaml.Node, loader: Loader, name: str) -> list[str]:
     value = loader.construct_object(node, deep=True)
     bases = [value] if isinstance(value, str) else value
     if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
-        raise ConfigError(
-            f"{name}:{_line(node)}: {BASE} must be a path or a list of paths",
-            hint=f"write {BASE}: ../_base_/default.yaml",
-        )
+        problem = f"{name}:{_line(node)}: {BASE} must be a path or a list of paths"
+        raise ConfigError(problem, hint=f"write {BASE}: ../_base_/default.yaml")
     return cast("list[str]", bases)
 
 

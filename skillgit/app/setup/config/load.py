@@ -49,13 +49,11 @@ _NAMED = 5
 
 
 def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
-    """Return the configuration ``name``, a file or one that comes with skillgit, with ``section.key=value`` overrides.
-
-    Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
-    """
+    """Return the configuration ``name``, a file or one of skillgit's, with ``section.key=value`` overrides."""
+    # Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
     directory = context.directory
     path = files.find(name, directory)
-    root = directory if files.is_shipped(path) else path.parent
+    root = directory if path.is_relative_to(files.shipped_folder().resolve()) else path.parent
     layers = [*read_layers(path, directory), *read_overrides(overrides, directory)]
     return _resolved(context, name, layers, path=path, root=root)
 
@@ -63,10 +61,7 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
 def load_recorded(
     context: Context, name: str, settings: RecordedSettings, overrides: Sequence[str] = (), *, hint: str = NAME_ONE
 ) -> ResolvedConfig:
-    """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
-
-    ``hint`` says how the user names another one.
-    """
+    """Return the configuration that a run recorded, with ``overrides``; ``hint`` says how to name another one."""
     directory = context.directory
     layers = [recorded_layer(settings, name, directory), *read_overrides(overrides, directory)]
     try:
@@ -141,10 +136,8 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
 
 
 def _incomparable(info: EnvironmentInfo, layers: Sequence[Layer], layer: Layer) -> Iterator[str]:
-    """Say to whoever brings a configuration of the reference why their scores do not compare with the reference's.
-
-    It does not choose the words: a run that was begun with it would not go on, and words alone make nothing comparable.
-    """
+    """Say to whoever brings a configuration of the reference why their scores do not compare with the reference's."""
+    # It does not choose the words: a run begun with it would not go on, and words alone make nothing comparable.
     defaults = {option.name: option.default for option in info.options}
     is_of_reference = any(key in REFERENCE_NAMES for names in layers for key in names)
     if is_of_reference and defaults.get("prompts") == "own" and "env.prompts" not in layer:
@@ -157,9 +150,8 @@ def _check_text(layers: Sequence[Layer]) -> None:
     for layer in layers:
         for key, leaf in layer.items():
             if unstorable_place([key, leaf.text or "", leaf.value]) is not None:
-                raise ConfigError(
-                    f"{leaf.origin}: {key} holds text that is not UTF-8", hint="write the value, or the path, in UTF-8"
-                )
+                problem = f"{leaf.origin}: {key} holds text that is not UTF-8"
+                raise ConfigError(problem, hint="write the value, or the path, in UTF-8")
 
 
 def _merged(layers: Sequence[Layer], env: type[EnvSettings], backends: Sequence[str]) -> tuple[Layer, list[str]]:
@@ -181,7 +173,6 @@ def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
 
 
 def _paths_of_backends(layer: Layer, root: Path, backends: Sequence[str]) -> list[str]:
-    """Return the keys of the backends in use that hold paths."""
     keys_of_paths = []
     for role in ROLES:
         leaf = layer.get(f"model.{role}_backend")
@@ -211,10 +202,8 @@ def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) ->
     for option in SPLIT_OPTIONS:
         leaf = layer.get(f"env.{option.name}")
         if leaf and option.name not in option_names and getattr(values.env, option.name) != option.default:
-            raise ConfigError(
-                f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
-                hint=f"skillgit envs {info.name}",
-            )
+            problem = f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}"
+            raise ConfigError(problem, hint=f"skillgit envs {info.name}")
 
 
 def _entries(values: Config, layer: Layer) -> Iterator[ConfigEntry]:

@@ -49,29 +49,13 @@ if TYPE_CHECKING:
 
 
 LOCAL = frozenset(
-    {
-        "budget.max_calls",
-        "budget.max_tokens",
-        "budget.max_usd",
-        "calls.concurrency",
-        "calls.hedge",
-        "calls.item_timeout_s",
-        "calls.max_retries",
-        "calls.requests_per_minute",
-        "calls.retry_budget_s",
-        "calls.timeout_s",
-        "calls.tokens_per_minute",
-        "env.exec_timeout",
-        "env.out_root",
-        "env.split_output_dir",
-        "gradient.analyst_workers",
-        "gradient.max_pictures",
-        "model.context_window",
-        "model.prices",
-        "optimizer.structured_output",
-        "train.diagnose_after",
-        "train.preflight",
-    }
+    (
+        *("budget.max_calls", "budget.max_tokens", "budget.max_usd", "calls.concurrency", "calls.hedge"),
+        *("calls.item_timeout_s", "calls.max_retries", "calls.requests_per_minute", "calls.retry_budget_s"),
+        *("calls.timeout_s", "calls.tokens_per_minute", "env.exec_timeout", "env.out_root", "env.split_output_dir"),
+        *("gradient.analyst_workers", "gradient.max_pictures", "model.context_window", "model.prices"),
+        *("optimizer.structured_output", "train.diagnose_after", "train.preflight"),
+    )
 )
 """Keys that say how a machine goes about its work: they are neither part of the digest nor recorded in history."""
 
@@ -79,21 +63,11 @@ _PLACES = frozenset({"env.data_path", "env.skill_init", "env.split_dir", "gate.p
 """Keys that are recorded, and are not part of the digest."""
 
 LATER = frozenset(
-    {
-        "env.prompts",
-        "model.judge_seed",
-        "model.judge_top_p",
-        "model.optimizer_seed",
-        "model.optimizer_top_p",
-        "model.target_seed",
-        "model.target_stop",
-        "model.target_top_p",
-        "optimizer.check",
-        "optimizer.files",
-        "optimizer.max_file_tokens",
-        "target.companions",
-        "target.max_companion_tokens",
-    }
+    (
+        *("env.prompts", "model.judge_seed", "model.judge_top_p", "model.optimizer_seed", "model.optimizer_top_p"),
+        *("model.target_seed", "model.target_stop", "model.target_top_p", "optimizer.check", "optimizer.files"),
+        *("optimizer.max_file_tokens", "target.companions", "target.max_companion_tokens"),
+    )
 )
 """Keys that identify a run only with another value than their default."""
 
@@ -153,7 +127,6 @@ class ResolvedConfig:
         return bool(getattr(settings, name) == type(settings).model_fields[name].default)
 
     def origin(self, key: str) -> ValueOrigin:
-        """Return where ``key`` comes from."""
         return next(entry.origin for entry in self.entries if entry.key == key)
 
     def backend(self, role: str) -> str:
@@ -162,10 +135,7 @@ class ResolvedConfig:
         return name or self.values.model.optimizer_backend
 
     def settings(self, role: str) -> dict[str, object]:
-        """Return the settings of the backend of ``role``, under the names that the backend knows.
-
-        A judge without a backend of its own has the optimizer's settings, and its own on top.
-        """
+        """Return the settings of a role's backend under its own names; a judge without one adds to the optimizer's."""
         backends = [plugin.name for plugin in installed(BACKENDS)]
         return settings_of(self.values.model.backend_settings, self.players(role), self.backend(role), backends)
 
@@ -216,18 +186,11 @@ SPELLED = frozenset((*PATHS, *PLUGINS))
 """Keys that are recorded as they were written, for their absolute form differs from machine to machine."""
 
 
-_ITEMS = frozenset({"limit"})
-"""Options of environments that choose items, whose set has a digest."""
-_PATH_ENDS = ("_path", "_dir", "_file")
 _ANSWERS = frozenset(
-    {
-        "calls.max_output_tokens",
-        "calls.temperature",
-        "model.reasoning_effort",
-        "model.target_reasoning_effort",
-        "model.target_stop",
-        "model.target_top_p",
-    }
+    (
+        *("calls.max_output_tokens", "calls.temperature", "model.reasoning_effort", "model.target_reasoning_effort"),
+        *("model.target_stop", "model.target_top_p"),
+    )
 )
 
 
@@ -240,10 +203,7 @@ def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
 
 
 def recorded_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Return the values of a recorded configuration by their dotted keys, without those that are no part of a run.
-
-    What says how a machine goes about its work (``is_local``) was recorded once, and is nobody else's business.
-    """
+    """Return a recorded configuration's values by their dotted keys, without those of one machine (``is_local``)."""
     return {key: value for key, value in _keys(document) if not is_local(key)}
 
 
@@ -273,7 +233,8 @@ def _measures(key: str, backend: str) -> bool:
     if is_neutral(key):
         return False
     if section == "env":
-        return not (name in EnvSettings.model_fields or name in _ITEMS or name.endswith(_PATH_ENDS))
+        # What chooses items is left out: their set has a digest.
+        return not (name in EnvSettings.model_fields or name == "limit" or name.endswith(("_path", "_dir", "_file")))
     if section == "model" and name not in SECTIONS["model"].model_fields:
         return name.startswith(("target_", f"{backend}_"))
     return section == "target" or key in _ANSWERS

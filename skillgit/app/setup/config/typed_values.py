@@ -45,10 +45,7 @@ def is_free(name: str, backends: Iterable[str]) -> bool:
 def settings_of(
     settings: Mapping[str, object], roles: Iterable[str], backend: str, backends: Collection[str]
 ) -> dict[str, object]:
-    """Return the settings of ``backend`` for ``roles``, later ones winning, under the names that the backend knows.
-
-    ``settings`` are all free keys without their section.
-    """
+    """Return a backend's settings for ``roles``, later ones winning, out of all free keys without their section."""
     result = _after(f"{backend}_", settings)
     for role in roles:
         own = _after(f"{role}_", settings)
@@ -67,7 +64,6 @@ def written_as(keys: Collection[str], roles: Sequence[str], backend: str, settin
     return next((f"model.{name}" for name in of_roles if name in keys), f"model.{backend}_{setting}")
 
 
-PRICES = "model.prices"
 _LIST = "skillgit config CONFIG lists every key with its value"
 _PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a cache, written to it"
 
@@ -122,7 +118,6 @@ def _plain(leaf: Leaf, annotation: object) -> object:
 
 
 def _takes(annotation: object, kind: type) -> bool:
-    """Say whether values of ``annotation`` are of ``kind``."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _takes(get_args(annotation)[0], kind)
@@ -137,28 +132,21 @@ def _takes(annotation: object, kind: type) -> bool:
 
 def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str]) -> ConfigError:
     section, dot, name = key.partition(".")
+    problem, hint = f"there is no key '{key}'", f"sections are {', '.join(SECTIONS)}"
     if not dot and key in SECTIONS:
         return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
-    if not dot:
-        near = nearest(key, list(SECTIONS)) or nearest_key(key, list(keys))
-        return ConfigError(
-            f"{leaf.origin}: there is no key '{key}'",
-            hint=f"did you mean '{near}'?" if near else f"sections are {', '.join(SECTIONS)}",
-        )
     if section not in SECTIONS:
         near = nearest(section, list(SECTIONS))
-        return ConfigError(
-            f"{leaf.origin}: there is no section '{section}'",
-            hint=f"did you mean '{near}.{name}'?" if near else f"sections are {', '.join(SECTIONS)}",
-        )
-    near = nearest_key(key, list(keys))
-    if near:
-        hint = f"did you mean '{near}'?"
-    elif section == "model":
-        hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
-    else:
+        near = f"{near}.{name}" if near and dot else near
+        problem = f"there is no section '{section}'" if dot else problem
+    if not dot:
+        near = near or nearest_key(key, list(keys))
+    elif section in SECTIONS:
+        near = nearest_key(key, list(keys))
         hint = f"keys of {section}: {', '.join(k.partition('.')[2] for k in keys if k.startswith(f'{section}.'))}"
-    return ConfigError(f"{leaf.origin}: there is no key '{key}'", hint=hint)
+        if section == "model":
+            hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
+    return ConfigError(f"{leaf.origin}: {problem}", hint=f"did you mean '{near}'?" if near else hint)
 
 
 def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
@@ -178,11 +166,10 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
         reason = error["ctx"]["error"]
         return ConfigError(f"{leaf.origin}: {name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
     near = nearest(str(leaf.value), choices(error))
-    expectation = _PRICE if name.startswith(PRICES) else allowed(error)
+    expectation = _PRICE if name.startswith("model.prices") else allowed(error)
     value = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
     return ConfigError(
-        f"{leaf.origin}: {name} is {value}; it must be {expectation}",
-        hint=f"did you mean '{near}'?" if near else _LIST,
+        f"{leaf.origin}: {name} is {value}; it must be {expectation}", hint=f"did you mean '{near}'?" if near else _LIST
     )
 
 

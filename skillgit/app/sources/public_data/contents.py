@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 _MOST_FILES = 200_000
 _MOST_RATIO = 200  # bytes that one byte of an archive may stand for; game files, which are repetitive, reach 30
 _FREE = 64 << 20  # bytes that any archive may unpack to
@@ -34,7 +33,7 @@ _DOS = 0  # the system of an archive whose entries have no permissions
 
 
 def is_archive(name: str) -> bool:
-    return name.lower().endswith(_ENDINGS)
+    return name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz"))
 
 
 def unpack(archive: Path, place: Callable[[TreePath, IO[bytes]], None]) -> None:
@@ -141,6 +140,5 @@ def _parquet(path: Path) -> Iterator[Mapping[str, object]]:
             for batch in file.iter_batches(batch_size=_ROWS):
                 yield from batch.to_pylist()
     except ArrowException as error:
-        raise DataError(
-            f"{path} is not Parquet: {first_line(error)}", hint="remove it, so that it is fetched anew"
-        ) from error
+        problem = f"{path} is not Parquet: {first_line(error)}"
+        raise DataError(problem, hint="remove it, so that it is fetched anew") from error

@@ -35,8 +35,6 @@ _CLOSED, _MISSING = (401, 403), (404, 410)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchProgress:
-    """How far a fetch is."""
-
     name: str  # the file that is being downloaded
     number: int  # of this file, from 1
     files: int
@@ -89,17 +87,14 @@ class Downloads:
         path.parent.mkdir(exist_ok=True)
         self._number += 1
         with _alone(path.parent):
-            self._provide(client, file, path)
+            if not file.digest or not path.is_file() or digest_of(path, file.digest) != file.digest:
+                path.unlink(missing_ok=True)
+                self._download(client, file, _part(path))
+                _check(file, _part(path), self._listing.place)
+                _part(path).replace(path)
         self._done += path.stat().st_size
         self._tell(file, 0)
         return path
-
-    def _provide(self, client: Client, file: RemoteFile, path: Path) -> None:
-        if not file.digest or not path.is_file() or digest_of(path, file.digest) != file.digest:
-            path.unlink(missing_ok=True)
-            self._download(client, file, _part(path))
-            _check(file, _part(path), self._listing.place)
-            _part(path).replace(path)
 
     def _download(self, client: Client, file: RemoteFile, part: Path) -> None:
         start = part.stat().st_size if file.digest and part.exists() else 0
@@ -151,9 +146,8 @@ class Downloads:
         if status in _CLOSED:
             raise no_access(listing.place, listing.revision, listing.page)
         if status in _MISSING:
-            raise NotFoundError(
-                f"{listing.place} at {listing.revision} does not have {file.name}", hint=f"look at {listing.page}"
-            )
+            problem = f"{listing.place} at {listing.revision} does not have {file.name}"
+            raise NotFoundError(problem, hint=f"look at {listing.page}")
         if status not in {_OK, _PARTIAL, _UNSATISFIABLE}:
             raise self._interrupted(file, f"the server answers with status {status}")
 

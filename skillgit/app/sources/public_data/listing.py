@@ -25,13 +25,10 @@ PATIENCE_S = 30.0
 MOST_BYTES = 16 << 30
 """Bytes that a source may declare in all, and that one file may unpack to or be written with; texts take far less."""
 _REPOSITORY, _COMMIT = re.compile(r"[\w.-]+(?:/[\w.-]+)?", re.ASCII), re.compile(r"[0-9a-f]{40}")
-_HUB = "https://huggingface.co"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file that can be downloaded."""
-
     name: str  # its path in the repository, which is safe to join to a folder
     url: str
     size: int | None = None  # in bytes; None where it is not declared
@@ -40,8 +37,6 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFiles:
-    """The files of a source at one revision."""
-
     place: str
     revision: str
     files: tuple[RemoteFile, ...]
@@ -60,15 +55,12 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def listed(source: PublicSource, revision: str, environ: Mapping[str, str]) -> PublishedFiles:
-    """Return the files of ``source`` at ``revision``; an error if there are none, or more than anyone needs.
-
-    ``HF_ENDPOINT`` in ``environ`` names another hub, ``HF_TOKEN`` opens data that access has to be asked for.
-    """
+    """Return the files of ``source`` at ``revision``; an error if there are none, or more than anyone needs."""
+    # ``HF_ENDPOINT`` names another hub, ``HF_TOKEN`` opens data that access has to be asked for.
     listing = _on_web(source, revision) if source.kind is SourceKind.WEB else _on_hub(source, revision, environ)
     if not listing.files:
-        raise NotFoundError(
-            f"{listing.place} at {listing.revision} has no file like {' or '.join(source.files)}", hint=source.layout
-        )
+        problem = f"{listing.place} at {listing.revision} has no file like {' or '.join(source.files)}"
+        raise NotFoundError(problem, hint=source.layout)
     tree_paths(file.name for file in listing.files)
     if listing.size > MOST_BYTES:
         raise too_large(listing.place)
@@ -124,13 +116,12 @@ def _sizes(place: str, names: Sequence[str]) -> dict[str, int | None]:
 
 def _on_hub(source: PublicSource, revision: str, environ: Mapping[str, str]) -> PublishedFiles:
     if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
-        raise UsageError(
-            f"fetching {source.place} needs the extra 'data'", hint=f"pip install 'skillgit[data]'; or {source.layout}"
-        )
+        problem = f"fetching {source.place} needs the extra 'data'"
+        raise UsageError(problem, hint=f"pip install 'skillgit[data]'; or {source.layout}")
     from huggingface_hub import HfApi, get_token  # noqa: PLC0415 - an extra
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    endpoint, token = environ.get("HF_ENDPOINT") or _HUB, environ.get("HF_TOKEN") or get_token()
+    endpoint, token = environ.get("HF_ENDPOINT") or "https://huggingface.co", environ.get("HF_TOKEN") or get_token()
     info = _asked(HfApi(endpoint=endpoint, token=token), source, revision)
     if not _REPOSITORY.fullmatch(info.id) or not _COMMIT.fullmatch(info.sha or ""):
         raise ServiceError(f"the hub names no repository and commit for {source.place}", hint=source.layout)
@@ -156,19 +147,15 @@ def _asked(hub: HfApi, source: PublicSource, revision: str) -> DatasetInfo:
         except errors.GatedRepoError as error:
             raise no_access(name, revision, f"{hub.endpoint}/datasets/{name}") from error
         except errors.RevisionNotFoundError as error:
-            raise NotFoundError(
-                f"{name} has no revision {revision}", hint=f"name another --revision; or {source.layout}"
-            ) from error
+            problem = f"{name} has no revision {revision}"
+            raise NotFoundError(problem, hint=f"name another --revision; or {source.layout}") from error
         except errors.RepositoryNotFoundError as error:
             missing = error
         except Exception as error:  # the library raises errors of several others besides its own
-            raise ServiceError(
-                f"{name} cannot be fetched: {first_line(error)}", hint=f"check the network; or {source.layout}"
-            ) from error
-    raise NotFoundError(
-        f"the hub does not give out {source.place} at {revision}",
-        hint=f"check HF_TOKEN if access has to be asked for; or {source.layout}",
-    ) from missing
+            problem = f"{name} cannot be fetched: {first_line(error)}"
+            raise ServiceError(problem, hint=f"check the network; or {source.layout}") from error
+    problem = f"the hub does not give out {source.place} at {revision}"
+    raise NotFoundError(problem, hint=f"check HF_TOKEN if access has to be asked for; or {source.layout}") from missing
 
 
 def no_access(place: str, revision: str, page: str) -> NotFoundError:

@@ -38,8 +38,6 @@ Row = dict[str, object]
 
 @dataclass(slots=True)
 class Directory:
-    """The files of a directory."""
-
     path: Path
     remarks: list[str] = field(default_factory=list)  # what could not be read, one sentence each
     secrets: frozenset[str] = frozenset()  # values of keys of credentials; they are taken out of everything
@@ -52,10 +50,8 @@ class Directory:
         directory = cls(path)
         config = directory._object("config.json")
         if config is None:
-            raise DataError(
-                f"{path} is not the output directory of a SkillOpt run: {directory.fault('config.json')}",
-                hint="name the folder that holds config.json, history.json and skills/",
-            )
+            problem = f"{path} is not the output directory of a SkillOpt run: {directory.fault('config.json')}"
+            raise DataError(problem, hint="name the folder that holds config.json, history.json and skills/")
         directory.secrets = frozenset(_secrets(config))
         return directory
 
@@ -208,12 +204,7 @@ def _secrets(value: object) -> Iterable[str]:
             yield from _secrets(part)
 
 
-_LONG_AGO = datetime.fromtimestamp(0, UTC)
-
-
 class Common(TypedDict):
-    """What all events have."""
-
     run: str
     skill: str
     epoch: int
@@ -245,7 +236,7 @@ class Import:
 
     def time(self, *names: str) -> datetime:
         """Return when the first of the files ``names`` that is here was written, or the event before."""
-        earlier = self.story.chapters[-1].time if self.story.chapters else _LONG_AGO
+        earlier = self.story.chapters[-1].time if self.story.chapters else datetime.fromtimestamp(0, UTC)
         return self.directory.time(*names) or earlier
 
 
@@ -272,8 +263,6 @@ _MODES: dict[str, UpdateMode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSettings:
-    """What the recorded configuration says."""
-
     sections: Mapping[str, Mapping[str, object]]  # the keys that both have, under the names of skillgit
     digest: str
     environment: str  # the name of the environment; empty if not recorded

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 _PLACEHOLDER = "inject_placeholder"
 _GATED = frozenset({"accept_new_best", "accept", "reject"})
 """What a gate decides on guidance; by default the reference asks none."""
-_FINAL = "final_selection_eval"
 
 
 def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
@@ -94,14 +93,14 @@ def _tell_guidance(
 ) -> None:
     story, rule = source.story, source.settings.rule
     action = str(slow.get("action") or "")
-    score = _gated_score(source, slow, outcomes, proposal.epoch)
+    score = source.measured(_claim(slow, proposal.epoch), outcomes)
     rule = rule_of(rule, own(slow))
     if action not in _GATED or score is None:
         rule = replace(rule, enabled=False)
     is_accepted = action in ACCEPTED
-    if score is None and last and is_accepted:
-        outcomes = read_outcomes(source.directory, [_FINAL], "selection")
-        score = _final_score(source, outcomes)
+    if score is None and last and is_accepted:  # the reference measures the last text at the end of a run
+        outcomes = read_outcomes(source.directory, ["final_selection_eval"], "selection")
+        score = None if outcomes is None else source.measured(_final_claim(source.summary), outcomes)
     judgement: ImportedJudgement | None = None
     if score is not None:
         where = f"the slow update of epoch {proposal.epoch}"
@@ -124,6 +123,22 @@ def _tell_guidance(
         _tell_merge(source, proposal, score)
 
 
+def _claim(slow: Row, epoch: int) -> RecordedScore:
+    return RecordedScore(
+        path=f"the slow update of epoch {epoch}",
+        split=Split.SELECTION,
+        hard=number(slow.get("selection_hard")),
+        soft=number(slow.get("selection_soft")),
+        is_partial=bool(own(slow).get("unneeded")),
+        spare=int(str(own(slow).get("spare") or 0)),
+    )
+
+
+def _final_claim(summary: Row) -> RecordedScore:
+    hard, soft = (number(summary.get(f"final_selection_{kind}")) for kind in ("hard", "soft"))
+    return RecordedScore(path="final_selection_hard in summary.json", split=Split.SELECTION, hard=hard, soft=soft)
+
+
 def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | None) -> None:
     story = source.story
     base = story.state.version
@@ -144,32 +159,6 @@ def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | N
     story.tell(Chapter(event=event, skill=skill, evidence={}, time=story.chapters[-1].time), outcomes)
 
 
-def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> ImportedScore | None:
-    extras = own(slow)
-    claim = RecordedScore(
-        path=f"the slow update of epoch {epoch}",
-        split=Split.SELECTION,
-        hard=number(slow.get("selection_hard")),
-        soft=number(slow.get("selection_soft")),
-        is_partial=bool(extras.get("unneeded")),
-        spare=int(str(extras.get("spare") or 0)),
-    )
-    return source.measured(claim, outcomes)
-
-
-def _final_score(source: Import, outcomes: Outcomes | None) -> ImportedScore | None:
-    """Return the score of the last text, which the reference measures at the end of a run."""
-    if outcomes is None:
-        return None
-    claim = RecordedScore(
-        path="final_selection_hard in summary.json",
-        split=Split.SELECTION,
-        hard=number(source.summary.get("final_selection_hard")),
-        soft=number(source.summary.get("final_selection_soft")),
-    )
-    return source.measured(claim, outcomes)
-
-
 def _evidence(source: Import, folder: str, slow: Row, meta: Row) -> dict[str, bytes]:
     records = {"slow_result.json": slow, "meta_skill_result.json": meta}
     files = {f"{ORIGIN}/{name}": json_file(content) for name, content in records.items() if content}
@@ -180,21 +169,12 @@ def _evidence(source: Import, folder: str, slow: Row, meta: Row) -> dict[str, by
 
 
 def _pair(pair: Row) -> Row:
-    sides = {"current": pair.get("curr"), "previous": pair.get("prev")}
-    return {
-        "category": str(pair.get("category") or ""),
-        "id": str(pair.get("id") or ""),
-        "shown": True,
-        **{name: _side(side) for name, side in sides.items() if isinstance(side, dict)},
-    }
-
-
-def _side(side: Row) -> Row:
-    return {
-        "answer": str(side.get("predicted_answer") or ""),
-        "hard": number(side.get("hard")) or 0.0,
-        "soft": number(side.get("soft")) or 0.0,
-    }
+    entry: Row = {"category": str(pair.get("category") or ""), "id": str(pair.get("id") or ""), "shown": True}
+    for name, side in (("current", pair.get("curr")), ("previous", pair.get("prev"))):
+        if isinstance(side, dict):
+            scores = {key: number(side.get(key)) or 0.0 for key in ("hard", "soft")}
+            entry[name] = {"answer": str(side.get("predicted_answer") or ""), **scores}
+    return entry
 
 
 def _text(value: object) -> SkillText:

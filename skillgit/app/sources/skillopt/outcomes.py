@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ORIGIN = "skillopt"  # what the configuration and the environment of an imported run are marked with
 ROUNDING = 1e-9  # means that differ by less differ by the order in which they were added up
 _ANSWERS = ("predicted_answer", "prediction", "answer", "response")
-_FEEDBACK = ("fail_reason", "feedback")
 _ROLES = {"system", "user", "assistant", "tool"}
 
 
@@ -45,8 +44,6 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedScore:
-    """A score with the outcomes behind it."""
-
     summary: EvaluationSummary
     evaluation: Evaluation | None = None  # the outcomes; absent if they are not here, or do not add up to the score
     remark: str = ""  # what does not add up
@@ -90,7 +87,7 @@ def _row(directory: Directory, folder: str, line: Row, name: str) -> tuple[Row, 
     hard, soft = number(line.get("hard")), number(line.get("soft"))
     scores = {"hard": hard, "soft": hard if soft is None else soft}
     row |= {key: value for key, value in scores.items() if value is not None}
-    for field_name, keys in (("answer", _ANSWERS), ("feedback", _FEEDBACK)):
+    for field_name, keys in (("answer", _ANSWERS), ("feedback", ("fail_reason", "feedback"))):
         row[field_name] = str(next((line[key] for key in keys if line.get(key)), ""))
     is_path = item and ".." not in item.replace("\\", "/").split("/") and not item.startswith("/")
     entries = directory.listing(f"{folder}/predictions/{item}/conversation.json") if is_path else None
@@ -128,8 +125,6 @@ def count(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScore:
-    """The score that a record tells of a text."""
-
     path: str
     split: Split
     hard: float | None
@@ -139,11 +134,9 @@ class RecordedScore:
 
 
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
-    """Return what ``claim`` and ``outcomes`` say together; None if neither has a score.
-
-    What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
-    ``items`` are those of the split, as far as they are known.
-    """
+    """Return what ``claim`` and ``outcomes`` say together; None if neither has a score."""
+    # What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+    # ``items`` are those of the split, as far as they are known.
     evaluation = None
     if outcomes is not None and outcomes.outcomes:
         without_outcome = tuple(item for item in items if item not in outcomes.outcomes) if claim.is_partial else ()

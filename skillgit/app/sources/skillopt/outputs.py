@@ -40,10 +40,8 @@ def read_source(directory: Directory, run: str) -> Import:
     settings = ReferenceSettings.of(config)
     first = directory.text(_SEED)
     if first is None:
-        raise DataError(
-            f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
-            hint="copy the directory again, or resume the run where it was made",
-        )
+        problem = f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}"
+        raise DataError(problem, hint="copy the directory again, or resume the run where it was made")
     step_records, remarks = read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
     source = Import(
@@ -128,8 +126,6 @@ def _baseline_told(source: Import) -> RecordedScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did, or would do."""
-
     run: str
     skill: str
     events: int
@@ -219,10 +215,8 @@ def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
     records = history_reader.read_run(workspace.repo, name)
     same = _same(workspace.repo, records, chapters)
     if same < min(len(records), len(chapters)):
-        raise ConflictError(
-            f"run {name} exists already, and is not what this directory tells from its event {same + 1} on",
-            hint="--run NAME imports it under another name",
-        )
+        problem = f"run {name} exists already, and is not what this directory tells from its event {same + 1} on"
+        raise ConflictError(problem, hint="--run NAME imports it under another name")
     return same
 
 

@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 
 ACCEPTED = frozenset({"accept_new_best", "accept", "force_accept"})
 SKIPPED = frozenset({"skip_no_patches", "skip_no_rewrite"})
-_ACTIONS = ACCEPTED | SKIPPED | {"reject"}
-_TARGET_STAGES = frozenset({"rollout", "selection", "test"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step."""
-
     number: int  # 1-based over the whole run
     epoch: int
     record: Row  # what history says of it; empty for a step that history passes over
@@ -47,9 +43,8 @@ class Step:
     def score(self, key: str) -> float | None:
         value = number(self.record.get(key))
         if value is not None and not 0.0 <= value <= 1.0:
-            raise DataError(
-                f"step {self.number} of history.json has {key} {value:g}", hint="scores lie between 0 and 1; mend it"
-            )
+            problem = f"step {self.number} of history.json has {key} {value:g}"
+            raise DataError(problem, hint="scores lie between 0 and 1; mend it")
         return value
 
     @property
@@ -75,10 +70,8 @@ def read_steps(directory: Directory) -> tuple[list[Step], list[str]]:
     if rows is None and records_of:
         remarks.append(f"{directory.fault('history.json')}; the steps are those of the step_record.json files")
     elif rows is None and (directory.path / "history.json").exists():
-        raise DataError(
-            f"the steps of {directory.path} are not known: {directory.fault('history.json')}",
-            hint="copy the directory again, or resume the run where it was made",
-        )
+        problem = f"the steps of {directory.path} are not known: {directory.fault('history.json')}"
+        raise DataError(problem, hint="copy the directory again, or resume the run where it was made")
     records = records_of if rows is None else _of_history(rows, records_of, remarks)
     return list(_numbered(records, remarks)), remarks
 
@@ -111,7 +104,7 @@ def _numbered(records: Mapping[int, Row], remarks: list[str]) -> Iterator[Step]:
         record = records.get(number_, {})
         action = str(record.get("action") or "")
         epoch = max(epoch, count(record.get("epoch")) or epoch)
-        if action not in _ACTIONS:
+        if action not in ACCEPTED | SKIPPED | {"reject"}:
             reason = f"the unknown action '{action}'" if action else "no action" if record else "no record"
             remarks.append(f"step {number_} has {reason}; it is imported as a step of which nothing is known")
             action = ""
@@ -125,7 +118,7 @@ def cost(record: Row) -> Cost:
     stages = {str(name): _amounts(row) for name, row in rows if isinstance(row, dict)}
     total = stages.pop("_total", Cost())
     parts = [
-        CostPart(role="target" if name in _TARGET_STAGES else "optimizer", stage=name, cost=amounts)
+        CostPart(role="target" if name in {"rollout", "selection", "test"} else "optimizer", stage=name, cost=amounts)
         for name, amounts in stages.items()
     ]
     whole = sum(stages.values(), Cost()) if parts else total
@@ -151,8 +144,6 @@ def _amounts(row: Row) -> Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """One event with all that is written of it."""
-
     event: Event
     skill: Skill | None = None  # what the skill folder holds; absent where it stays, or follows from the event
     evidence: Mapping[str, bytes]
@@ -171,8 +162,6 @@ class ImportedJudgement:
 
 @dataclass(slots=True, kw_only=True)
 class ImportStory:
-    """The events so far."""
-
     chapters: list[Chapter] = field(default_factory=list)
     skills: list[Skill] = field(default_factory=list)
     outcomes: list[Evaluation | None] = field(default_factory=list)  # those behind each version's score, if known
@@ -210,11 +199,8 @@ class ImportStory:
         return self.state.evaluation(self.state.best).score(rule.metric, rule.soft_weight)
 
     def judge(self, rule: GateRule, score: ImportedScore, *, is_accepted: bool, where: str) -> ImportedJudgement:
-        """Return the gate's decision on a candidate of the current version.
-
-        The numbers are those of the scores. A decision that the directory records and that does not follow from them
-        is kept in the words that are left for it: accepted without a gate, or not decided.
-        """
+        """Return the gate's decision on a candidate of the current version, by the numbers of the scores."""
+        # A recorded decision that does not follow from them is kept as accepted without a gate, or as not decided.
         base = self.outcomes[-1]
         if score.evaluation is not None and base is not None:
             best = None if self.state.best == self.state.version else self.outcomes[self.state.best]

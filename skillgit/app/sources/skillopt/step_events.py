@@ -42,7 +42,6 @@ _FILES = (
     *("step_record.json", "merged_patch.json", "ranked_edits.json", "lr_decision.json", "rewrite_result.json"),
     *("full_rewrite_result.json", "trajectory_digest.json"),
 )
-_LISTS = ("edit_apply_report.json", "appendix_notes.json")
 _REASONS = {
     "skip_no_patches": "no usable patches",
     "skip_no_rewrite": "no usable rewrite",
@@ -199,7 +198,7 @@ def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
     for name in _FILES:
         if (content := directory.mapping(f"{step.folder}/{name}")) is not None:
             files[f"{ORIGIN}/{name}"] = json_file(content)
-    for name in _LISTS:
+    for name in ("edit_apply_report.json", "appendix_notes.json"):
         if (rows := directory.listing(f"{step.folder}/{name}")) is not None:
             files[f"{ORIGIN}/{name}"] = json_file(rows)
     for path in _patches(source, step):
@@ -242,15 +241,8 @@ def _check_numbers(source: Import, step: Step, judgement: ImportedJudgement) -> 
     )
 
 
-_ITEMS = ("edits", "revise_suggestions", "skill_candidates")
-_AUTONOMOUS = frozenset({"autonomous", "auto", "optimizer"})
-_UNLIMITED = frozenset({"none", "off", "no_lr"})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patched:
-    """What a step changed."""
-
     title: str
     reasoning: str
     edits: tuple[EditRecord, ...]
@@ -289,7 +281,7 @@ def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, 
 
 
 def _items(patch: Row) -> list[Row]:
-    for key in _ITEMS:
+    for key in ("edits", "revise_suggestions", "skill_candidates"):
         entries = patch.get(key)
         if isinstance(entries, list):
             return [row for row in entries if isinstance(row, dict)]
@@ -341,10 +333,10 @@ def _counts(step: Step, mode: UpdateMode, effective: int) -> tuple[PatchCounts, 
         applied=effective if count(summary.get("applied")) is None else int(str(summary["applied"])),
         skipped=(count(summary.get("skipped")) or 0) + (count(summary.get("errors")) or 0),
         budget=count(step.record.get("edit_budget")),
-        by=BudgetSource.OPTIMIZER if control in _AUTONOMOUS else BudgetSource.SCHEDULE,
+        by=BudgetSource.OPTIMIZER if control in {"autonomous", "auto", "optimizer"} else BudgetSource.SCHEDULE,
         mode=mode,
     )
-    is_unlimited = control in _UNLIMITED and mode.proposals is ProposalKind.DOCUMENTS
+    is_unlimited = control in {"none", "off", "no_lr"} and mode.proposals is ProposalKind.DOCUMENTS
     over = counts.budget is not None and rank_count > counts.budget and not is_unlimited
     if counts.budget is None or is_unlimited or over:
         without = replace(counts, budget=None, by=BudgetSource.NONE)
