@@ -27,14 +27,11 @@ _OLD_NAMES = "skillgit.old_names"
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are rows of the catalogue."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(ENTRIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None if there is none of that name."""
         del ctx
         entry = ENTRIES.get(cmd_name) or RENAMED.get(cmd_name)
         if entry is None or not entry.module:
@@ -45,7 +42,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` begin with, also by an old name, or say which one was meant."""
         args, ctx.meta[_OLD_NAMES] = current(args)
         if args[0] not in RENAMED:
             refuse_unknown(ctx, args, ENTRIES)
@@ -98,7 +94,6 @@ def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, de
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
     try:
         code = _run(arguments)
         # A command that failed may have left output in the buffer; once Python itself flushes it, no code can tell.

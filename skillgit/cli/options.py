@@ -41,12 +41,9 @@ class Verb(click.Command):
 
 
 class Verbs(click.Group):
-    """A command that has commands of its own."""
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` begin with, or say which one was meant."""
         refuse_unknown(ctx, args, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
@@ -62,7 +59,6 @@ def reworded(option: click.Option | None) -> click.Option | None:
 
 
 def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
-    """Refuse ``args`` that begin with no command, and say which one was meant."""
     if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
     near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
@@ -196,7 +192,6 @@ complete_backends = _completing_plugins("skillgit.backends")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a configuration that comes with skillgit, or a file."""
     del ctx, param
     from skillgit.app.setup.config.files import shipped  # noqa: PLC0415 - it loads yaml and pydantic
 
@@ -228,7 +223,6 @@ def _of_run(revision: str, run: str | None) -> str:
 
 
 def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click calls it
-    """Have no progress shown."""
     del param
     session = ctx.find_object(CommandSession)
     if value and session is not None:

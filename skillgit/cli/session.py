@@ -99,12 +99,10 @@ class CommandSession:
         return self.form in {Form.PLAIN, Form.NUL}
 
     def refuse_rows(self, *, listing: bool) -> None:
-        """Refuse the formats of lists where none is asked for."""
         if self.form not in {Form.TEXT, Form.JSON} and not listing:
             raise click.UsageError(f"--{self.form.value} goes with --list", click.get_current_context())
 
     def page(self, lines: Iterable[str]) -> None:
-        """Write lines for people, through the pager if there is one."""
         with self.output.paged():
             self.output.text(lines)
 

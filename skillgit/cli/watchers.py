@@ -78,7 +78,6 @@ class LineWatcher(SilentWatcher[_Look]):
         self._steps = getattr(progress, "steps", 0)
 
     def happened(self, event: Event, commit: str) -> None:
-        """Print an event, and before the first one the run."""
         if not self._begun:
             self.remark(self._title(event.run))
             self._begun = True
@@ -148,8 +147,6 @@ class LiveDisplay(LineWatcher[_Look], ABC):
 
 
 class LiveWatcher(LiveDisplay["Glance"]):
-    """Shows where a run is in two lines."""
-
     _begin: tuple[datetime, float] | None = None
 
     def progress(self, progress: Glance) -> None:
@@ -170,8 +167,6 @@ class LiveWatcher(LiveDisplay["Glance"]):
 
 
 class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
-    """Shows how far an evaluation is in one line."""
-
     def _lines(self, look: EvalProgress) -> Iterator[str]:
         share = (look.before + look.count) / look.every if look.every else 0.0
         calls = f" {self._screen.glyphs.dot} {plural(look.cost.calls, 'call')}"
@@ -179,8 +174,6 @@ class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
 
 
 class LiveFetchWatcher(LiveDisplay["FetchProgress"]):
-    """Shows how far a fetch is in one line."""
-
     def _lines(self, look: FetchProgress) -> Iterator[str]:
         size = f"{look.done / 1e6:,.1f} of {look.total / 1e6:,.1f} MB" if look.total else f"{look.done / 1e6:,.1f} MB"
         share = look.done / look.total if look.total else (look.number - 1) / look.files
@@ -237,7 +230,6 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
 
 
 def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:
-    """Yield the command line of the training, without ``skillgit``."""
     yield from ("-C", str(session.context.directory))
     yield f"--color={'always' if session.screen.colour else 'never'}"
     yield from ("train", *filter(None, (request.config,)), "--quiet")

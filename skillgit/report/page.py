@@ -109,7 +109,6 @@ def verdict_of(entry: EventStory) -> Verdict | None:
 
 
 def rule(report: RunReport) -> str:
-    """Return by which rule the run's gate decides."""
     # an intervention may have a gate of its own, as compress has
     events = (*report.versions.stories, *report.rejections.stories, *report.slow.stories)
     steps = (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
@@ -134,7 +133,6 @@ def rule(report: RunReport) -> str:
 
 
 def compared(verdict: Verdict, *, bound: bool) -> str:
-    """Return what the gate compared: both scores, what flipped, and the chance of that."""
     own = f"at most {score(verdict.score)}" if bound else score(verdict.score)
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {chance(verdict.p)}"
     repeats = f", {plural(verdict.repeats, 'repeat')} of items that differ" if verdict.repeats else ""

@@ -95,7 +95,6 @@ class VersionScreen(SearchScreen):
             self._ask("Folder, FILE.zip or FILE.skill to write", archive, lambda path: (*words, path or archive))
 
     def action_version_adopt(self) -> None:
-        """Ask for which agent, and put it where that one looks for skills."""
         row = self.current
         if row is not None:
             from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
@@ -134,7 +133,6 @@ class VersionScreen(SearchScreen):
             self._with_version("fork")
 
     def _ask(self, question: str, usual: str, command: Callable[[str], Sequence[str]]) -> None:
-        """Ask for a text and run the command that it makes, if it makes one."""
         from skillgit.tui.screens.dialogs import NameScreen  # noqa: PLC0415 - as above
 
         def answered(text: str | None) -> None:
@@ -224,7 +222,6 @@ _TITLES: Mapping[Exchange, str] = {"push": "Push to", "pull": "Pull from"}
 
 
 def exchange(app: SkillgitApp, verb: Exchange) -> None:
-    """Ask for the remote if there are several, and push to it or pull from it."""
     from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - few sessions push or pull
 
     app.read(remotes, then=partial(_choose, app, verb), group="remotes")

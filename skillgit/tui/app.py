@@ -138,7 +138,6 @@ class SkillgitApp(App[None]):
             self.set_timer(QUIET, lambda: self.run_worker(_load_screens, thread=True, group="load"))
 
     async def on_event(self, event: Event) -> None:
-        """Take note of keys and clicks, and handle every event as Textual does."""
         if isinstance(event, InputEvent):
             self._collector.used()
         await super().on_event(event)
@@ -198,7 +197,6 @@ class SkillgitApp(App[None]):
             self.reload()
 
     def reload(self) -> None:
-        """Have every open screen read again what it shows."""
         for screen in self.screen_stack:
             reread = getattr(screen, "reload", None)
             if reread is not None:
@@ -259,7 +257,6 @@ class SkillgitApp(App[None]):
         self.push_screen(HelpScreen(self.screen, self.rebound))
 
     def on_click(self, event: Click) -> None:
-        """Offer on a right click what keys do there."""
         if event.button == _RIGHT and not isinstance(self.screen, ModalScreen):
             self.action_app_palette()
 

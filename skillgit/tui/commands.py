@@ -108,7 +108,6 @@ def told_plan(ran: Ran) -> str:
 
 
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
-    """Run a command to its end, and add output and exit code to it."""
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *_ARGUMENTS, "-C", str(context.directory), "--no-pager", *ran.argv),

@@ -102,7 +102,6 @@ def paint(style: Style, theme: str) -> Paint:
 
 
 def other(theme: str) -> str:
-    """Return the light theme for the dark one, and the dark one for every other."""
     return LIGHT.name if theme == DARK.name else DARK.name
 
 

@@ -208,7 +208,6 @@ def decided(result: Decided, screen: Screen) -> Iterator[str]:
 
 
 def head(result: Decided, screen: Screen) -> Iterator[str]:
-    """Yield what happened to the candidate, and where it stands."""
     row = result.event
     entry = Entry.of_row(row)
     yield f"{screen.paint(Style.STRONG, row.label)}  {cells.outcome(entry, screen)}"

@@ -191,7 +191,6 @@ def _verdict(result: Bisected, screen: Screen) -> str:
 
 
 def _why_open(result: Bisected, flip: Flip) -> str:
-    """Return why it is not known which of the suspects it was."""
     between = len(result.suspects) - 1
     where = f"{numbers.plural(between, 'version')} between {flip.older} and {flip.newer}"
     if result.absence is None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """Where an event stands."""
-
     lane: int
     above: tuple[bool, ...]  # for each lane whether a line comes down to the event's row; lanes further on have none
     below: tuple[bool, ...]  # the same for lines that go on under it
@@ -78,7 +76,6 @@ class _Lanes:
         self.taken: list[_Lane | None] = []
 
     def drawn(self) -> tuple[bool, ...]:
-        """Return for each lane whether there is a line in it."""
         while self.taken and self.taken[-1] is None:
             self.taken.pop()
         lines = tuple([lane is not None and lane.has_line for lane in self.taken])
@@ -120,7 +117,6 @@ class _Lanes:
         return None
 
     def _free(self, first: int) -> int:
-        """Return the first free lane from ``first`` on."""
         number = next((index for index in range(first, len(self.taken)) if self.taken[index] is None), len(self.taken))
         if number == len(self.taken):
             self.taken.append(None)

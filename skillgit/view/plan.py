@@ -108,7 +108,6 @@ def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[
 
 
 def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
-    """Yield where it went: a row for each part, the total, the cache's share and the prices that are not known."""
     if result.run:
         yield screen.paint(Style.STRONG, result.run)
     if not result.total.calls:

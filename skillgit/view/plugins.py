@@ -41,7 +41,6 @@ def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -
 
 
 def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
-    """Yield what an environment says of itself, and what an item of it looks like to the target."""
     screen = replace(screen, width=min(screen.width or _COLUMNS, _COLUMNS))
     yield from _head(entry, screen)
     info, profile = entry.info, entry.profile
@@ -93,7 +92,6 @@ def _data(info: EnvironmentInfo, profile: EnvironmentProfile) -> Iterator[str]:
 
 
 def _public(name: str, source: PublicSource) -> Iterator[str]:
-    """Yield where public data are, the command that brings them, and what else to do."""
     place = source.place.replace("{revision}", source.revision)
     if source.kind is SourceKind.MANUAL:
         yield place + (f" at {source.revision}" if source.revision else "")

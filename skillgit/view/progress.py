@@ -126,7 +126,6 @@ _GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measu
 
 
 def entry_of(event: Event) -> Entry:
-    """Return the entry of an event that was written just now."""
     verdict = event.verdict if isinstance(event, _GatedEvent) else None
     is_stopped = (
         isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped

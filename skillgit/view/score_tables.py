@@ -31,14 +31,12 @@ _MEANINGS: Final[dict[Difference, str]] = {
 
 
 def matrix_records(matrix: Matrix) -> Iterator[Mapping[str, object]]:
-    """Yield each version under each model for machine formats."""
     for row in matrix.rows:
         version = {"version": name(row.row), "commit": row.row.commit}
         yield from ({**version, **named_values(cell)} for cell in row.cells)
 
 
 def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
-    """Yield the table and what its marks mean."""
     yield screen.dotted((f"run {matrix.run}", f"{matrix.split} split", f"{matrix.metric} score"))
     yield from _marked(matrix, screen)
     yield ""
@@ -81,7 +79,6 @@ def _matrix_score(cell: MatrixCell, screen: Screen) -> str:
 
 
 def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
-    """Yield what keeps numbers from being compared, with the marks that these bear."""
     reasons = {why for row in matrix.rows for cell in row.cells for why in cell.differs}
     for why, mark in _MARKS.items():
         if why in reasons:

@@ -28,7 +28,6 @@ _STYLES = {"fault": Style.REJECTED, "warning": Style.REVERTED}
 
 
 def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
-    """Yield the splits, what is wrong with them, and what they can tell."""
     if check.splits:
         rows = [_HEAD, *(_split(split) for split in check.splits)]
         head, *body = table(rows, align="lrrrrll")
@@ -66,7 +65,6 @@ def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], sc
 
 
 def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:
-    """Yield what was written, and how to use it."""
     yield f"{dataset.source} at {screen.paint(Style.OID, short(dataset.revision))}, in {dataset.place}"
     yield from table([(file.path, plural(file.items, "item")) for file in dataset.files], align="lr", indent="  ")
     if dataset.assets:
@@ -156,7 +154,6 @@ def _context(role: RoleHealth, checkup: Checkup) -> str:
 
 
 def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
-    """Yield the drafts that are left, and what to do."""
     if result.accepted:
         yield f"accepted {numbers.plural(len(result.accepted), 'draft')}: {numbers.ids(result.accepted, screen)}"
     for draft in result.drafts:
@@ -178,7 +175,6 @@ def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
 
 
 def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
-    """Yield what was drafted, and what to do."""
     count = numbers.plural(len(result.ids), "draft")
     yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}"
     yield f"next: skillgit tasks review {quote(str(result.path))}"

@@ -108,8 +108,6 @@ _TO_ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """Where text goes."""
-
     terminal: bool = False
     colour: bool = False
     unicode: bool = True

@@ -34,8 +34,6 @@ _CONTENT = "content"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A skill that was put at a place."""
-
     name: str  # what it was called: ``<run>/v<N>``, or a commit
     run: str  # empty for a commit that is no event
     version: int | None  # absent for what is no version
@@ -49,8 +47,6 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledFolder:
-    """A skill folder of an agent."""
-
     path: str
     skill: str
     layers: tuple[Layer, ...]

@@ -45,8 +45,6 @@ _CONTEXT = 3  # unchanged lines around a change; what the reader's git is set to
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """One event in full."""
-
     event: Event
     difference: DiffExcerpt
     edits: tuple[AppliedEdit, ...]  # the edits that took effect; none where the evidence is not here
@@ -57,16 +55,12 @@ class Telling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStory:
-    """One event."""
-
     row: LogRow
     telling: Telling | None  # the event in full; absent where a report has no room for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """Events of one sort, oldest first."""
-
     stories: tuple[EventStory, ...]
     left_out: int
     brief: int
@@ -106,8 +100,6 @@ def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowanc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleStories:
-    """What happened to the rules of a run."""
-
     stories: tuple[Story, ...]  # the rules of the best version, in the order of its text
     left_out: int
     removals: tuple[RuleChange, ...]  # the rules of the seed that it has no more
@@ -197,7 +189,6 @@ def report(context: Context, run: str | None) -> RunReport:
 
 
 def _beginning(workspace: Workspace, name: str) -> tuple[RunRow, LogRow, RunStarted, str]:
-    """Return the run, its best version, and its first event with the evidence of that."""
     # who trains a run right now is no part of its history
     run, best = queries.run_row(workspace.index, name, {}), queries.best_row(workspace.index, name)
     first = queries.row_of_version(workspace.index, name, 0)

@@ -27,8 +27,6 @@ _AROUND = 60  # characters that a line of a page takes besides its text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffExcerpt:
-    """A difference, as much of it as has room."""
-
     files: tuple[FileDiff, ...] = ()
     left_out: int = 0
 
@@ -62,7 +60,6 @@ class DiffAllowance:
 
 
 def _shortened(line: Line) -> Line:
-    """Return ``line``, its end cut off if it is long enough for a page of its own."""
     if len(line.text) <= _LINE:
         return line
     spans = tuple((start, min(end, _LINE)) for start, end in line.spans if start < _LINE)
@@ -71,8 +68,6 @@ def _shortened(line: Line) -> Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemMap:
-    """The items of a run under its versions."""
-
     table: ItemTable  # the items, those that were solved first on top, under the versions
     versions: int
 
@@ -109,8 +104,6 @@ def item_map(context: Context, run: str) -> ItemMap | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionStanding:
-    """One version on one split."""
-
     version: int
     n: int
     scored: int
@@ -123,8 +116,6 @@ class VersionStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitProgress:
-    """The seed and the best version on one split."""
-
     split: str
     seed: VersionStanding | None  # absent where it has no score
     best: VersionStanding | None  # absent where it has no score

@@ -178,7 +178,6 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
 
 
 def _scored(line: Line) -> list[tuple[MeasuredRow, Cell]]:
-    """Return the versions that have a score of their own on the item."""
     return [(row, cell) for row, cell in line if cell is not None and cell.solved is not None]
 
 
@@ -233,7 +232,6 @@ def _flips(cells: Iterable[tuple[MeasuredRow, Cell]]) -> tuple[Flip, ...]:
 
 
 def _check_measured(workspace: Workspace, line: Line, commits: set[str], request: BisectRequest) -> None:
-    """Refuse to search where there is nothing to search between."""
     ends = (line[0][0], line[-1][0]) if request.ends else ()
     missing = [row for row in ends if row.commit not in commits]
     if not missing and commits:

@@ -76,7 +76,6 @@ class ItemTrajectory:
 
 
 def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
-    """Return the history of ``item`` in ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         all_items = load(workspace, name, with_rejected=True, item=item)
@@ -105,7 +104,6 @@ def item_story(context: Context, run: str | None, item: str, *, limit: int | Non
 
 
 def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
-    """Return what happened on ``item`` under ``revision``."""
     with open_workspace(context) as workspace:
         event = event_in(workspace, revision)
         all_items = load(workspace, event.run, with_rejected=True, item=item)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class ItemOrder(StrEnum):
-    """What items are sorted by."""
-
     ITEM = "item"
     FIRST = "first"
     FLIPS = "flips"
@@ -85,7 +83,6 @@ class ItemsRequest:
 
 
 def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable:
-    """Return the items of the selection split under the versions of ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         run_items = load(workspace, name, with_rejected=request.rejected)

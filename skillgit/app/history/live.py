@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCount:
-    """How far one stage of the step is."""
-
     stage: str
     done: int
     total: int  # items or calls in all; 0 if that is not known
@@ -56,8 +54,6 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How the process ended."""
-
     outcome: str  # the run's outcome, that of a process that left it unfinished, or `failed`
     message: str
     hint: str = ""
@@ -65,8 +61,6 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One look at a run in progress."""
-
     run: str
     pid: int
     command: str  # the command that goes on with the run if the process is gone
@@ -94,7 +88,6 @@ class Snapshot:
 
 
 def encoded(snapshot: Snapshot) -> str:
-    """Return ``snapshot`` as JSON."""
     return json.dumps(asdict(snapshot), ensure_ascii=False)
 
 

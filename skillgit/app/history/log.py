@@ -124,7 +124,6 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
 
 
 def check_wanted(request: LogRequest) -> None:
-    """Refuse what cannot be meant."""
     unknown = sorted(request.events - frozenset(EventKind))
     if unknown:
         raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EventKind)}")

@@ -27,8 +27,6 @@ Difference = Literal["items", "environment", "judge"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One version under one model."""
-
     model: str  # as `backend/model`
     score: float
     hard: float

@@ -130,8 +130,6 @@ def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ..
 
 
 class NamedCommit(NamedTuple):
-    """A commit that a revision names."""
-
     commit: str  # its id, 40 hexadecimal characters
     excluded: bool = False  # whether it is the end of a range that does not belong to it
 

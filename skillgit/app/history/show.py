@@ -61,7 +61,6 @@ class Shown:
 
 
 def show(context: Context, revision: str) -> Shown:
-    """Return the event that ``revision`` names, in full."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
         record = history_reader.read_commit(workspace.repo, row.commit)
@@ -98,8 +97,6 @@ _ATTEMPTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDetail:
-    """One event in full."""
-
     shown: Shown  # the event, as `skillgit show` tells it
     files: tuple[FileDiff, ...]  # what it changed in the skill, as data
     edits: tuple[AppliedEdit, ...] = ()  # the edits that took effect; empty where the evidence is not here
@@ -109,7 +106,6 @@ class EventDetail:
 
 
 def event_detail(context: Context, commit: str) -> EventDetail:
-    """Return the event that ``commit`` holds, in full."""
     detail = show(context, commit)
     files = tuple(detailed(read_patch(detail.diff)))
     if not detail.evidence_tree:
@@ -148,7 +144,6 @@ class RunSettings:
 
 
 def run_settings(context: Context, revision: str) -> RunSettings:
-    """Return the settings of the run that ``revision`` is of."""
     with open_workspace(context) as workspace:
         run = event_in(workspace, revision).run
         start = start_record(workspace, run)

@@ -82,7 +82,6 @@ class Status:
 
 
 def status(context: Context) -> Status:
-    """Return where things stand."""
     with open_workspace(context) as workspace:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
@@ -137,8 +136,6 @@ LEDGER = "ledger.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """One event in progress."""
-
     run: str
     what: str  # what the event is, as `step 4`
     cost: Cost  # what the ledger holds for it; its seconds are those of the calls, added up

@@ -26,8 +26,6 @@ OUTCOMES = "outcomes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedOutcomes:
-    """What one line tells of single items."""
-
     split: str
     target: str
     environment: str  # digest of the environment
@@ -44,7 +42,6 @@ def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
 
 
 def as_outcomes_note(evaluation: Evaluation, *, target: str, environment: str, setup: str, time: datetime) -> Note:
-    """Return the outcomes of some items as a line of a note."""
     return {
         "kind": OUTCOMES,
         "split": evaluation.split.value,
@@ -115,7 +112,6 @@ class KnownEvaluation:
 def as_note(
     summary: EvaluationSummary, types: Sequence[Scores], *, target: str, environment: str, setup: str, time: datetime
 ) -> Note:
-    """Return an evaluation as a line of a note."""
     return {
         "kind": KIND,
         "split": summary.split.value,
@@ -179,7 +175,6 @@ def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> 
 
 
 def reads_of_test(evaluations: Sequence[KnownEvaluation]) -> int:
-    """Return how many of ``evaluations`` looked at the test split."""
     return sum(evaluation.split == "test" for evaluation in evaluations)
 
 

@@ -28,8 +28,6 @@ _COMPARED = ("decision", "score", "current", "best", "p", "fixed", "broken", "bl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recomputed:
-    """A gate that was asked again."""
-
     commit: str  # the commit of the event that it decided on
     differing: tuple[str, ...] = ()  # what comes out otherwise than the commit says, one sentence each
     lacking: str = ""  # what is not here to ask it; empty if it was asked

@@ -32,7 +32,6 @@ _SPLITS, ENVIRONMENT = "splits.json", "environment.json"
 
 
 def started(workspace: Workspace, run: str) -> RunStarted | None:
-    """Return the event that started ``run``."""
     record = start_record(workspace, run)
     return record.event if record is not None and isinstance(record.event, RunStarted) else None
 

@@ -52,7 +52,6 @@ class SkillComparison:
 
 
 def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
-    """Return what ``outcomes`` add up to."""
     every = list(outcomes)
     measured_outcomes = [outcome for outcome in every if isinstance(outcome, Scored)]
     hard, soft = [outcome.hard for outcome in measured_outcomes], [outcome.soft for outcome in measured_outcomes]
@@ -69,7 +68,6 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
 
 
 def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]:
-    """Return the scores of each task type, by name."""
     groups: dict[str, list[Outcome]] = {}
     for item in items:
         groups.setdefault(item.task_type, []).append(evaluation.outcomes[item.id])
@@ -139,7 +137,6 @@ def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | No
 
 
 def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
-    """Yield a warning where all items have the same score."""
     rows = loads(evidence.get("selection.json", b"[]"))
     outcomes = [Scored(row["hard"], row["soft"]) for row in rows if "failed" not in row]
     values = {outcome.value(rule.metric, rule.soft_weight) for outcome in outcomes}

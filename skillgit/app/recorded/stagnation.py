@@ -31,8 +31,6 @@ _COARSE_ITEMS = 10
 
 
 class Cause(StrEnum):
-    """What keeps candidates from being accepted."""
-
     UNDECIDED = "undecided"
     CEILING = "ceiling"
     UNAPPLIED = "edits-unapplied"

@@ -77,11 +77,9 @@ class StepEvidence:
         return tuple(_edit(index, row) for index, row in enumerate(edits))
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Return the edits that were chosen and not applied, in their order."""
         return _left_out(self._files.get(_PATCH))
 
     def findings(self) -> tuple[TrajectoryPattern, ...]:
-        """Return what analysts saw, in their order."""
         rows = objects(members(parsed(self._files.get(_FINDINGS))).get("findings"))
         return tuple(
             TrajectoryPattern(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
@@ -89,7 +87,6 @@ class StepEvidence:
         )
 
     def rollouts(self) -> int:
-        """Return how many trajectories the step had."""
         return len(objects(parsed(self._files.get(_ROLLOUT))))
 
     def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:

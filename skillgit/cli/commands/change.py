@@ -109,7 +109,6 @@ def _edited(
     request: EditsRequest,
     schema: str,
 ) -> int:
-    """Change a run by the edits of one version, and print what its gate decided."""
     from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
 
     result = measured(session, change, request, schema, decided)

@@ -87,7 +87,6 @@ def diff_command(
 
 
 def _way(ctx: click.Context, names: Sequence[str]) -> str:
-    """Return the one way to show the difference; empty for its text."""
     if len(names) > 1:
         raise click.UsageError(f"{_option(names[0])} and {_option(names[1])} do not go together", ctx)
     return "".join(names)
@@ -98,7 +97,6 @@ def _option(way: str) -> str:
 
 
 def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
-    """Refuse options that this way to show the difference would ignore."""
     if form in {Form.PLAIN, Form.NUL} and view not in _LISTS:
         raise click.UsageError("--plain and -z go with --items and --rules", ctx)
     if form is Form.JSON and view in _FOR_PEOPLE:

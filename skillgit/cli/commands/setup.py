@@ -73,12 +73,6 @@ def plugin_command(
     describe: Callable[[Plugin, Screen], Iterable[str]],
     complete: Callable[[click.Context, click.Parameter, str], list[CompletionItem]],
 ) -> Listing:
-    """Make the command that lists one kind of plug-in.
-
-    Args:
-        verb: Its name, and that of its list.
-    """
-
     @click.command(verb, cls=Listing, help=text)
     @click.argument("name", required=False, shell_complete=complete)
     @list_forms
@@ -252,12 +246,10 @@ _SIGNS = {"\\": r"\e", "-": r"\-", "…": r"\[u2026]", "'": r"\[aq]", "`": r"\(g
 
 
 def page_name(path: str) -> str:
-    """Return the name of the page of a command that is called by ``path``, such as ``skillgit tasks add``."""
     return path.replace(" ", "-")
 
 
 def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
-    """Yield path and manual page of ``root`` and of every command in it."""
     context = click.Context(root, info_name=name, **root.context_settings)
     yield name, page(context)
     for _, inner in _commands(context):
@@ -266,7 +258,6 @@ def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
 
 
 def page(context: click.Context) -> str:
-    """Return the manual page of the command of ``context``."""
     name = page_name(context.command_path)
     parts = (
         [f'.TH "{_escaped(name.upper())}" "1" "" "skillgit {_escaped(__version__)}" "skillgit"'],

@@ -155,7 +155,6 @@ def note_command(
 
 
 def _written(context: click.Context) -> str:
-    """Return what the user writes in an editor."""
     if not sys.stdin.isatty():
         raise click.UsageError("give TEXT, or - to read it from stdin", context)
     return click.edit("", extension=".md") or ""

@@ -50,7 +50,6 @@ def served(
 
 
 def _words(session: CommandSession, run: str, *, ascii_only: bool, mouse: bool) -> Iterator[str]:
-    """Yield the command of one open page: this interpreter, this program, this folder."""
     yield from (sys.executable, "-m", "skillgit", "-C", str(session.context.directory), "tui")
     yield from ["--ascii"] if ascii_only else []
     yield from [] if mouse else ["--no-mouse"]

@@ -319,7 +319,6 @@ class CompareScreen(SearchScreen):
     action_tab_next, action_tab_prev = action_compare_next, action_compare_prev
 
     def action_compare_open(self) -> None:
-        """Turn to the items, to choose one."""
         self._turn_to("items")
 
     def action_compare_swap(self) -> None:

@@ -39,8 +39,6 @@ _LONG: Final = 100_000  # characters of a conversation that is laid out beside t
 
 
 class TrajectoryView(RenderedLines):
-    """One trajectory to read."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
     _trajectory: ItemTrajectory | None = None
@@ -211,7 +209,6 @@ class ItemScreen(SearchScreen):
 
     @on(events.Resize)
     def _show_question(self) -> None:
-        """Show as much of the question as there is room for."""
         if self._story is None:
             return
         text = on_one_line(self._story.question, self._facts) or "the question is not known here"

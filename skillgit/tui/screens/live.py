@@ -192,7 +192,6 @@ class LiveScreen(Screen[None]):
             self._say_lines(self.look)
 
     def on_descendant_focus(self) -> None:
-        """Bring the pane with the keys in sight, where there is room for one only."""
         for name in ("landed", "failing"):
             self.set_class(self.focused is not None and self.focused.id == name, f"-at-{name}")
 
@@ -244,7 +243,6 @@ class LiveScreen(Screen[None]):
         self.look_again()
 
     def action_pane_next(self) -> None:
-        """Give the keys to the other pane."""
         (self.failing if self.landed.has_focus else self.landed).focus()
 
     action_pane_prev = action_pane_next
@@ -261,8 +259,6 @@ class LiveScreen(Screen[None]):
 
 
 class EventScreen(VersionScreen):
-    """One event in full, and what can be done with it."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("event", "tabs", "find")
 
     def __init__(self, row: LogRow) -> None:

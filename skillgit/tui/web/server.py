@@ -90,8 +90,6 @@ class Screens(AppService):
 
 
 class WebPages:
-    """What is behind the door."""
-
     def __init__(self, title: str, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._title, self._words, self._environ = title, words, environ
         self._open: dict[Screens, web.WebSocketResponse] = {}
@@ -110,7 +108,6 @@ class WebPages:
         return web.Response(text=text, content_type="text/html")
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a page with a process of its own until either ends."""
         socket = web.WebSocketResponse(heartbeat=15, timeout=_FAREWELL_S, max_msg_size=_MESSAGE)
         await socket.prepare(request)
         screens = Screens(self._words, self._environ, socket)
@@ -127,7 +124,6 @@ class WebPages:
         return socket
 
     async def _end(self, _: web.Application) -> None:
-        """Close all pages, and wait until their processes are gone."""
         still = dict(self._open)
         closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in still.values())
         await asyncio.gather(*closing, *(screens.stop() for screens in still))

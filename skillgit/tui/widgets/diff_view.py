@@ -316,7 +316,6 @@ def _lines(file: FileDiff, hunk: Hunk, number: int, layout: DiffLayout) -> Itera
 
 
 def _pieces(file: FileDiff, line: Line, layout: DiffLayout) -> Sequence[Piece]:
-    """Return the parts of one line, and what is to be said of it."""
     screen = Screen(unicode=layout.unicode)
     text = shown(line.text, screen)
     pieces = [Piece(line, text, start, end) for start, end in broken(text.text, layout.columns)]

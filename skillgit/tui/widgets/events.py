@@ -170,8 +170,6 @@ class Mark(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Where scores and steps stand on the plot."""
-
     steps: tuple[int, int]
     scores: tuple[float, float]
     columns: int
@@ -217,7 +215,6 @@ class ScorePlot(Widget, can_focus=True):
         self.refresh()
 
     def point_at(self, row: LogRow) -> None:
-        """Let an event stand out; one without a score does not."""
         point = None
         if row.known is not None:
             point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)

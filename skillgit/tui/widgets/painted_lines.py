@@ -125,7 +125,6 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
             yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
 
     def shown(self) -> None:
-        """Show lines again, after :meth:`tell`."""
         self._message_parts = ()
 
     @abstractmethod

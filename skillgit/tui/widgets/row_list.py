@@ -28,8 +28,6 @@ _NARROWEST = 20  # columns of a message, however narrow the list is
 
 
 class RowList(PaintedLines):
-    """Rows of which one is chosen."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen", "rows--chosen-blurred"}
     DEFAULT_CSS = """

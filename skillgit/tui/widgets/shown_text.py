@@ -47,7 +47,6 @@ def shown(line: str, screen: Screen) -> ShownLine:
 
 
 def on_one_line(text: str, screen: Screen) -> str:
-    """Return a text of any number of lines on one, shown likewise."""
     return shown(" ".join(text.split()), screen).text
 
 
@@ -99,5 +98,4 @@ def cut(text: str, columns: int, screen: Screen) -> str:
 
 
 def padded(text: str, columns: int) -> str:
-    """Return a shown line filled up with spaces to ``columns``."""
     return text + " " * max(0, columns - cell_len(text))

@@ -80,8 +80,6 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRequest:
-    """What the user asks for."""
-
     revision: str
     place: str  # the folder, or the archive if it ends like one
     strip_markers: bool = False  # whether to leave out the markers of regions
@@ -90,8 +88,6 @@ class FolderRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSkill:
-    """What was written."""
-
     row: LogRow | None  # the event of the version; absent for a commit that is no event
     commit: str
     skill: str
@@ -168,8 +164,6 @@ def _check_is_skill(folder: Path, name: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOut:
-    """What the work tree holds now."""
-
     row: LogRow | None  # the event that was checked out; absent for a commit that is no event
     commit: str
     files: tuple[str, ...]  # the files that were written, relative to the work tree

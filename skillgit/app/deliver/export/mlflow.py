@@ -41,8 +41,6 @@ _COSTS = ("calls", "tokens_in", "tokens_out", "usd", "seconds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedStore:
-    """What was written."""
-
     run: str
     place: str
     experiment: str

@@ -190,7 +190,6 @@ def _analysis(findings: list[Row], trajectories: int) -> Row:
 def _keep(
     layout: Layout, folder: str, record: Row, evaluation: EvaluationSummary | None, verdict: Verdict | None
 ) -> None:
-    """Add the record of a step with where the run is after it."""
     own = record["skillgit"]
     if isinstance(own, dict) and evaluation is not None and verdict is not None:
         own |= _own(layout, evaluation, verdict)
@@ -314,8 +313,6 @@ def _side(side: object) -> Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedLayout:
-    """What was written."""
-
     run: str
     place: str
     files: int

@@ -95,8 +95,6 @@ class EventTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
-    """One version."""
-
     run: str
     version: int
     commit: str
@@ -132,8 +130,6 @@ class ItemTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditTableRow:
-    """One applied edit of a candidate."""
-
     run: str
     commit: str
     step: int
@@ -205,8 +201,6 @@ TABLES = {"events": EventTableRow, "versions": VersionRow, "items": ItemTableRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedTables:
-    """What was written."""
-
     run: str
     place: str
     rows: dict[str, int]
@@ -259,8 +253,6 @@ Outcomes = list[dict[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run as tables."""
-
     run: str
     skill: str
     best: int

@@ -42,8 +42,6 @@ _CHARACTERS_PER_TOKEN = 4  # about, for English prose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """One item under two versions."""
-
     item: str
     task_type: str
     before: float | None  # its score under the older version; absent if there is none
@@ -97,7 +95,6 @@ class ItemDiff:
 
     @property
     def moved(self) -> bool:
-        """Whether any item scores higher or lower."""
         return bool(self.fixed or self.broken or self.gained or self.lost)
 
 
@@ -180,7 +177,6 @@ def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, floa
 
 
 def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
-    """Yield the changes of each task type, in the order of their names."""
     for kind in sorted({row.task_type for row in rows}):
         pairs = [
             (row.before, row.after, row.change)
@@ -202,7 +198,6 @@ def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
 
 
 def length(workspace: Workspace, both: Sides) -> Length:
-    """Return the length of the two documents."""
     before, after = (
         tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT)
         for side, skill in zip((both.a, both.b), both.skills, strict=True)
@@ -251,7 +246,6 @@ def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
 
 
 def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
-    """Return the error for an event of which no outcome of an item is known here."""
     revision = str(row.address)
     event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
     absence = None if event is None else absences(workspace, row.run).get(event)

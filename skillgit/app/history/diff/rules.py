@@ -62,7 +62,6 @@ class Deeds:
         return self._removed(self._undone, file, rule) or self.here(file, rule)
 
     def here(self, file: str, rule: Rule) -> Deed:
-        """Return what brought the words of a rule of ``b``."""
         return self._brought(self._both.b, self._both.skills[1], file, rule)
 
     def removed(self, file: str, rule: Rule) -> Deed:

@@ -142,7 +142,6 @@ def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDi
 
 
 def _context(workspace: Workspace, usual: int) -> int:
-    """Return how many unchanged lines the user wants git to show around a change."""
     setting = workspace.repo.config(_SETTING)
     if not setting:
         return usual
