@@ -132,11 +132,7 @@ def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
 
 
 def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
-    """Return the drawing of a run; None if nothing has a score.
-
-    ``counts`` are version to the number of items that its score is a mean of. With ``intervals`` scores are shares of
-    solved items, and each has a Wilson interval.
-    """
+    """Return the drawing, None without scores; ``counts`` are items per version, for Wilson ``intervals``."""
     every = drawn_rows(rows)
     window = every[-POINTS:]
     if not window:

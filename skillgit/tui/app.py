@@ -56,13 +56,7 @@ def _load_screens() -> None:
 
 
 class SkillgitApp(App[None]):
-    """``skillgit tui``.
-
-    Args:
-        start: What the history shows first, if that was read already.
-        opening: Makes a screen to begin with, over the history.
-        watch: Whether to look again and again at what has changed.
-    """
+    """``skillgit tui``; ``start`` was read already, ``opening`` makes a screen over the history, ``watch`` rereads."""
 
     CSS_PATH = "skillgit.tcss"
     TITLE = "skillgit"
@@ -203,10 +197,7 @@ class SkillgitApp(App[None]):
                 reread()
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
-        """Run a skillgit command, given without ``skillgit``, and show its output or else its last line.
-
-        It asks first if that changes refs or files or may cost money.
-        """
+        """Run a command and show its output or last line; ask first if it changes refs or files or may cost money."""
         from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few sessions run a command
 
         ran = Ran(argv=tuple(argv))

@@ -49,10 +49,7 @@ def markdown(report: GateReport) -> Iterator[str]:
 
 
 def code(words: str) -> str:
-    """Return ``words`` as a code span that means the same inside and outside of a table.
-
-    Characters that are not seen are written out, line ends and bars are replaced: a bar would end the cell.
-    """
+    """Return ``words`` as a code span for any place: the unseen is written out, bars, which end cells, are replaced."""
     body = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(words)).replace("|", "¦")
     body = body if len(body) <= _LONGEST else f"{body[: _LONGEST - 1]}…"
     fence = "`" * (max(map(len, re.findall("`+", body)), default=0) + 1)

@@ -39,10 +39,7 @@ class _Lane:
 
 
 def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[GraphPosition]:
-    """Yield where each of ``rows`` stands, newest first, none above what rests on it.
-
-    ``parents`` are the events that one rests on besides the one before it in its run, by commit.
-    """
+    """Yield where ``rows``, newest first, stand, each below what rests on it; ``parents``: commit to other parents."""
     lanes = _Lanes([LOOKS[row.kind].beside for row in rows])
     following = _following(rows)
     at = {row.commit: index for index, row in enumerate(rows)}
@@ -83,10 +80,7 @@ class _Lanes:
         return self._known
 
     def arrive(self, index: int) -> tuple[int, bool, list[int]]:
-        """End the lanes that lead to an event; return its lane, whether a line came down there, and the others.
-
-        On the line of its run it takes the first line that leads there, as in git; beside it, it stays beside it.
-        """
+        """End the lanes to an event; return its own, the first of its run as in git, if it is drawn, and the others."""
         arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
         usable = [number for number, lane in arrivals.items() if lane.own or not self._beside[index]]
         lines = [number for number in usable if arrivals[number].has_line]
@@ -298,11 +292,7 @@ def log_lines(
     runs: bool = False,
     flips: Mapping[str, str] | None = None,
 ) -> Iterator[LogLine]:
-    """Yield the log.
-
-    ``graph`` are the events that one rests on besides the one before it in its run, to be drawn; ``flips`` is what an
-    event did to an item, to be said before its title. Both go by commit.
-    """
+    """Yield the log; by commit, ``graph`` has other parents, to be drawn, and ``flips`` what was done to an item."""
     if not rows:
         return
     entries = [Entry.of_row(row) for row in rows]
@@ -323,10 +313,7 @@ def log_lines(
 
 
 def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
-    """Yield each event with what it changed under it, an empty line on both sides.
-
-    Where nobody looks and no graph is drawn, changes are git's own bytes.
-    """
+    """Yield each event over what it changed; where nobody looks and no graph is drawn, as git's own bytes."""
     gap: str | None = None
     for line, change in zip(lines, changes, strict=True):
         if gap is not None:

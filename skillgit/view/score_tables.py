@@ -152,11 +152,7 @@ def _around(index: int, count: int) -> Iterator[int]:
 
 
 def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
-    """Return one outcome as a sign: solved, not solved, tenths of a score in between, ``!`` where it failed.
-
-    What was inherited from another text is in brackets, or is faint where there is colour. Without an outcome
-    ``absence`` says whether that is for want of evidence.
-    """
+    """Return an outcome as a sign: solved or not, tenths, ``!`` failed, in brackets if inherited, ``?`` unknown."""
     if cell is None:
         return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
     if cell.value is None or cell.hard is None:
@@ -171,10 +167,7 @@ def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> s
 
 
 def records(table: ItemTable, *, cells: bool) -> Iterator[dict[str, object]]:
-    """Yield the items for machine formats, with their scores by version or candidate.
-
-    ``cells`` writes these as ``v7=1.0``, for columns.
-    """
+    """Yield the items for machine formats with their scores by version; ``cells`` writes these as ``v7=1.0``."""
     own = "item task_type first is_first flips solved measured unknown share doubts"
     for line in table.rows:
         pairs = zip(table.columns, line.cells, strict=True)

@@ -81,11 +81,7 @@ class ItemMap:
 
 
 def item_map(context: Context, run: str) -> ItemMap | None:
-    """Return the items of ``run``; None where their outcomes are not known here, as in a clone without evidence.
-
-    Of many items those are kept that changed most often between solved and not solved; of many versions the first one,
-    the best one and the newest ones.
-    """
+    """Return the items of ``run`` that flip most, under its first, best and newest versions; None without outcomes."""
     try:
         table = items(context, run, ItemsRequest(order=ItemOrder.FIRST))
     except NotFoundError:

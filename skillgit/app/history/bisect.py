@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 def search(
     context: Context, workspace: Workspace, request: BisectRequest, line: Line, watcher: EvalWatcher
 ) -> tuple[tuple[str, ...], Cost] | Plan:
-    """Roll out the item under ends without an outcome, then under versions between, halving what is left.
-
-    Return the versions rolled out, and the cost. Every outcome is noted on its version, whatever ends the work.
-    """
+    """Roll out the item under the ends, then halve what is left; note each, and return those versions and the cost."""
     run = line[0][0].run
     setup = measuring_setup(context, workspace, [run], request)
     if differing := differences(workspace, run, setup):

@@ -36,10 +36,7 @@ _AT_ONCE = 500
 
 
 def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = False) -> Iterator[dict[str, object]]:
-    """Yield the events of a run or of a range of versions, oldest first, each as it was read from its commit.
-
-    Only one event is held at a time.
-    """
+    """Yield the events of a run or a range, oldest first, each as its commit has it; only one is held at a time."""
     check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
         index = workspace.index
@@ -77,11 +74,7 @@ _SHOWN = 8
 
 
 def cat(context: Context, name: str) -> bytes:
-    """Return the file that ``name``, ``REV`` or ``REV:PATH``, names.
-
-    PATH lies in the skill folder of the revision's run and is its ``SKILL.md`` if it is left out. In a commit that is
-    no event, and if the skill folder does not have it, it is a path of the repository.
-    """
+    """Return the file ``REV[:PATH]`` of the skill folder, by default ``SKILL.md``; failing that, of the repository."""
     revision, _, path = name.partition(":")
     file = str(PurePosixPath(path or _DOCUMENT))
     with open_workspace(context) as workspace:
@@ -115,10 +108,7 @@ class TrailerRow(NamedTuple):
 
 
 def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ...]]:
-    """Return the commit that ``revision`` names, and its trailers in their order; none where it has none.
-
-    They are read by git and are those that ``git interpret-trailers --parse`` prints for its message.
-    """
+    """Return the commit that ``revision`` names and its trailers, in order, as ``git interpret-trailers`` parses it."""
     with open_workspace(context) as workspace:
         commit = resolve_in(workspace, revision).commit
         answer = git(workspace.repo, "log", "-1", "--no-show-signature", "--format=%(trailers:only,unfold)", commit)

@@ -49,10 +49,7 @@ def runs(context: Context) -> tuple[RunRow, ...]:
 
 
 def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ...] | None:
-    """Return what ``run``, or without one every run, has spent on events that are not recorded yet.
-
-    None is returned where that is not known: there is no ledger, or history is looked at as it once was.
-    """
+    """Return what ``run``, or every run, has spent on unrecorded events; None without a ledger, and in the past."""
     with open_workspace(context) as workspace:
         return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
 
@@ -170,10 +167,7 @@ def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfi
 
 
 def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
-    """Return how many of the calls that ``events`` paid for ``ledger`` does not hold.
-
-    An event may use an answer that one before it paid for. Without the ledger it buys that answer itself.
-    """
+    """Return how many calls that ``events`` paid for ``ledger`` lacks: who uses their answers has to buy them again."""
     paid: dict[str, int] = {}
     for event in events:
         if not isinstance(event, Edited | SlowMerged):
@@ -183,10 +177,7 @@ def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
 
 
 def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:
-    """Yield every event of ``run`` that may be in progress, by its scope, with what a person calls it.
-
-    The step after the one in progress is among them, for rollouts run ahead.
-    """
+    """Yield each event that may be in progress, by scope, with its name; rollouts run ahead, by up to one step."""
     if progress.step is None:
         yield start_scope(run), "baseline"
         return

@@ -35,10 +35,7 @@ class CheckChange:
 
 
 def check_scores(workspace: Workspace, row: LogRow) -> CheckScores:
-    """Return the scores of checks on the selection split under the version or candidate in ``row``.
-
-    There are none where the evidence is not here, or the environment reports one score for an item.
-    """
+    """Return the scores of checks on selection items; none without evidence, or where items have one score only."""
     event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
     tree = "" if event is None else item_queries.evidence_of_event(workspace.index, event)
     files = read_evidence(workspace.repo, tree, (SELECTION,)) or {}
@@ -50,10 +47,7 @@ def check_scores(workspace: Workspace, row: LogRow) -> CheckScores:
 
 
 def changes_from_base(workspace: Workspace, row: LogRow) -> tuple[CheckChange, ...]:
-    """Return how each check fares under the version or candidate in ``row``, and did under what it was made from.
-
-    There are none where the version was not measured itself, or its items have one score only.
-    """
+    """Return how checks fare under ``row`` and its base; none if it was not measured, or items have one score only."""
     base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
     before = None if base is None else check_scores(workspace, base)
     return check_changes(before, check_scores(workspace, row)) if row.measured else ()

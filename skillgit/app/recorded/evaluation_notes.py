@@ -133,11 +133,7 @@ def as_note(
 
 
 def record(workspace: Workspace, notes_of: Mapping[str, Sequence[Note]], time: datetime) -> int:
-    """Write notes on commits in one batch and return how many were new.
-
-    An evaluation that the note of its commit tells already, whenever it was made, is not told again: reading the same
-    outcomes once more measures nothing.
-    """
+    """Write notes in one batch and return how many are new: to read the same outcomes again measures nothing."""
     fresh: dict[str, list[Note]] = {}
     for commit, lines in notes_of.items():
         there = [_timeless(line) for line in notes.read(workspace.repo, commit)]

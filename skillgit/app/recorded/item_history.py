@@ -209,11 +209,7 @@ _SELECTION = "selection.json"
 
 
 def doubts(workspace: Workspace, items: RunItems) -> dict[str, tuple[str, ...]]:
-    """Return item to what speaks for a noisy outcome, one phrase each.
-
-    That is: repeated rollouts of one text that differ; a placebo, which changes nothing, that moved the item; a note
-    that tells another outcome for a text than its run; and ``MANY_FLIPS`` flips.
-    """
+    """Return item to why it is noisy: differing repeats, a placebo's flip, a differing note, ``MANY_FLIPS`` flips."""
     reasons: dict[str, list[str]] = {}
     for item, phrase in (*_repeated(workspace, items), *_placebos(workspace, items), *_noted(items)):
         if item in items.cells and phrase not in reasons.setdefault(item, []):

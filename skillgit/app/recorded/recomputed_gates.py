@@ -42,10 +42,7 @@ def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes
 
 
 def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float) -> Iterator[Recomputed]:
-    """Yield every gate of a run, asked again, as far as the events, given in order, agree with each other.
-
-    Below ``min_coverage``, a share of scored items, the run's gate is indecisive.
-    """
+    """Ask a run's gates again, as far as its events agree; below ``min_coverage``, a share, a gate is indecisive."""
     state: RunState | None = None
     outcomes, pins = VersionOutcomes(), _pinned(repo, records)
     for record in records:

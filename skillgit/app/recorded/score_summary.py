@@ -125,11 +125,7 @@ def after_baseline(event: RunStarted, evidence: Mapping[str, bytes], rule: GateR
 
 
 def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | None:
-    """Return the smallest true gain over ``evaluation`` that the paired test finds with a power of :data:`POWER`.
-
-    A share of the items is returned, taking it that a good candidate breaks :data:`CHURN` of what is solved; None if
-    no gain that is left would be found.
-    """
+    """Return the least gain, a share, found with power :data:`POWER` if :data:`CHURN` breaks; None if none would be."""
     score = evaluation.score(rule.metric, rule.soft_weight)
     return minimum_detectable_effect(
         evaluation.scored, alpha=rule.alpha, power=POWER, breaks=CHURN * score, fixable=1.0 - score

@@ -216,12 +216,7 @@ def serve(
     ready: Callable[[str], None],
     on_entry: Callable[[str], None],
 ) -> None:
-    """Serve the screens until Ctrl-C, or until someone ends the process; all processes of the screens end with it.
-
-    Args:
-        ready: Gets the link, which works once, when it works.
-        on_entry: Gets the address of the page when the link was used.
-    """
+    """Serve the screens until Ctrl-C; ``ready`` gets the link, which works once, ``on_entry`` the page's address."""
     from aiohttp import web  # noqa: PLC0415 - slow to import
 
     from skillgit.tui.web.server import WebPages  # noqa: PLC0415 - it needs textual-serve
@@ -267,10 +262,7 @@ _OTHER_PAGE: Final = "Another page asked for this."
 
 
 class Door:
-    """The token, the cookie and the names of one server; ``on_entry`` gets the path of the page when someone comes in.
-
-    Numbers in ``Host`` always are this server, since no foreign page has them.
-    """
+    """Token, cookie and names of one server; numbers in ``Host`` always are ours. ``on_entry`` gets the page's path."""
 
     def __init__(
         self, names: frozenset[str], entropy: Callable[[int], bytes], on_entry: Callable[[str], None] = lambda _: None

@@ -92,10 +92,7 @@ _HEADS = {RowKind.FILE: Style.STRONG, RowKind.NOTE: Style.FAINT, RowKind.HUNK: S
 
 
 class DiffView(PaintedLines):
-    """The difference of some files.
-
-    Only the rows on the screen are painted, and a long difference is laid out beside the screen.
-    """
+    """The difference of some files; only rows on the screen are painted, and many are laid out beside the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "diff", "find")
     COMPONENT_CLASSES: ClassVar[set[str]] = {

@@ -39,11 +39,7 @@ _FILE, _PROGRAM = 0o100644, 0o100755
 
 
 def archive(skill: Skill) -> bytes:
-    """Return a zip archive with the files of ``skill`` in one folder that bears its name.
-
-    Equal skills give equal bytes on every machine. So files are sorted and stored uncompressed, for compressors differ
-    between versions and systems.
-    """
+    """Return a zip archive of ``skill``; stored, since compressors differ and equal skills have to give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as target:
         for path, content in skill.files.items():

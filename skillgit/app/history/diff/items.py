@@ -99,10 +99,7 @@ class ItemDiff:
 
 
 def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
-    """Return which items the revisions ``a`` and ``b``, or without it the version that ``a`` rests on, solve.
-
-    Scores are those of the selection split under the metric of the newer one's run.
-    """
+    """Compare selection items under ``a`` and ``b``, or ``a`` and what it rests on, by the metric of the newer run."""
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b)
         older, newer = _event(both.a), _event(both.b)
@@ -144,10 +141,7 @@ def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, .
 
 
 def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
-    """Return the items, with their task types, of the runs of those events whose evaluation ended early.
-
-    Such an item without an outcome was not measured, because the decision was settled before its turn.
-    """
+    """Return item to task type where a run's decision was settled early: without an outcome, it was not measured."""
     runs = {row.run for row in rows if row.bound}
     return {item: kind for run in runs for item, kind in item_queries.task_types(workspace.index, run)}
 
@@ -155,10 +149,7 @@ def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
 def item_changes(
     before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge, absences: Mapping[str, str] | None = None
 ) -> tuple[ItemChange, ...]:
-    """Compare the outcomes of items under two versions, by the items' names.
-
-    ``absences`` are the items, with their task types, that a side left out because its decision was settled.
-    """
+    """Compare two versions item by item; ``absences``, item to task type, were left out as the decision was settled."""
     older, newer = ({row.item: row for row in rows} for rows in (before, after))
     kinds = absences or {}
     return tuple(
@@ -313,10 +304,7 @@ class DiffStat:
 
 
 def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
-    """Return how much differs between the revisions ``a`` and ``b``.
-
-    What may be compared, and what is refused, :func:`skillgit.app.history.diff.text.sides` says.
-    """
+    """Return how much differs between two revisions; :func:`sides` says what is refused."""
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b, paths)
         diffs = [diff for _, diff in matches(workspace, both)]

@@ -119,10 +119,7 @@ def _age(origin: OriginRow | None) -> tuple[int, int]:
 
 
 def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str]:
-    """Return the commits of the versions from ``older`` to ``newer``; empty where these are not on one line.
-
-    The last one may be a rejected candidate.
-    """
+    """Return the commits from ``older`` to ``newer``, maybe a rejected candidate; empty if they are not on one line."""
     a, b = older.row, newer.row
     if a is None or b is None or a.run != b.run or a.version is None:
         return []
@@ -142,10 +139,7 @@ class _Removal:
         self._commits = commits
 
     def find(self, file: str, rule: Rule) -> str | None:
-        """Return the commit that removed ``rule``, which is followed through changes of its words.
-
-        None if the last version still holds a copy of it.
-        """
+        """Return the commit that removed ``rule``, followed through rewordings; None if the last version has a copy."""
         first, text = 0, rule.text
         if self._has(len(self._commits) - 1, file, text):
             return None
@@ -206,11 +200,7 @@ class RulesDiffed:
 
 
 def rule_diff(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> RulesDiffed:
-    """Return which rules the revisions ``a`` and ``b`` do not share.
-
-    What may be compared, and what is refused, :func:`skillgit.app.history.diff.text.sides` says. Besides, one of the
-    two has to belong to a run, which says where the skill is.
-    """
+    """Return which rules two revisions do not share; see :func:`sides`, and one of the two must belong to a run."""
     with open_workspace(context) as workspace:
         return rules_diffed(workspace, RuleHistory(workspace), a, b, paths)
 
