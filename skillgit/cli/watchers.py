@@ -212,7 +212,7 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
     require_terminal(
         session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
     )
-    from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
+    from skillgit.tui.screens.live import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 
     trainer = TrainerProcess(list(_words(session, request, strict=strict)), session.context.environ)
     run = watch(session.context, trainer, unicode=session.screen.unicode)

@@ -20,7 +20,7 @@ from skillgit.view.event_marks import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.deliver.report_parts import SplitProgress
+    from skillgit.app.deliver.report import SplitProgress
     from skillgit.domain.text_diff import Line
     from skillgit.index.rows import LogRow
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
     from skillgit.app.history.items import CheckTable
-    from skillgit.app.recorded.check_scores import CheckChange
+    from skillgit.app.recorded.score_summary import CheckChange
     from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.index.rows import LogRow
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.check_scores import check_scores
 from skillgit.app.recorded.item_history import Cell, RunItems, doubts, first_solved, flips, load, no_outcomes
+from skillgit.app.recorded.score_summary import check_scores
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.errors import NotFoundError

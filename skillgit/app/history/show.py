@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
-from skillgit.app.recorded.check_scores import CheckChange, changes_from_base
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
+from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import (
     AppliedEdit,
     StepEvidence,

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import measured, split_option, terms_options
 from skillgit.cli.options import (
     complete_models,
     complete_revisions,
     complete_runs,
     document_form,
     flag,
+    measured,
     option,
     run_argument,
+    split_option,
+    terms_options,
     verb,
 )
 from skillgit.errors import ExitCode, UsageError

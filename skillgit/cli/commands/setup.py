@@ -12,7 +12,6 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from skillgit import __version__
-from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import (
     COMPLETION_VARIABLE,
     EVERY_COMMAND,
@@ -26,11 +25,12 @@ from skillgit.cli.options import (
     list_forms,
     option,
     override_option,
+    show_plan,
+    spending_options,
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.view import plugins as render
-from skillgit.view import setup as machine
+from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import plain_value
 from skillgit.view.surface import Screen, Style
@@ -158,7 +158,7 @@ def doctor_command(
     if isinstance(checkup, Plan):
         return show_plan(session, checkup)
     session.diagnostics.note(*checkup.notes)
-    session.show("doctor/1", checkup, machine.lines(checkup, session.screen))
+    session.show("doctor/1", checkup, render.lines(checkup, session.screen))
     return int(checkup.exit_code)
 
 

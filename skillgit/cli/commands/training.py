@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import (
     complete_configs,
     complete_revisions,
@@ -19,6 +18,8 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
+    show_plan,
+    spending_options,
     verb,
 )
 from skillgit.cli.output import Form

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from skillgit.app.history.diff.rules import matches
 from skillgit.app.history.diff.text import Sides, sides
-from skillgit.app.recorded.check_scores import CheckChange, check_changes, check_scores
 from skillgit.app.recorded.item_history import absences
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
+from skillgit.app.recorded.score_summary import CheckChange, check_changes, check_scores
 from skillgit.app.setup.comparable_conditions import Difference, differences, matter, of_event
 from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
 from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
