@@ -13,7 +13,7 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, flag, option, refuse_unknown, reworded
+from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, Worded, flag, option, refuse_unknown
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _OLD_NAMES = "skillgit.old_names"
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Worded, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(ENTRIES)
@@ -46,9 +46,6 @@ class LazyGroup(click.Group):
         if args[0] not in RENAMED:
             refuse_unknown(ctx, args, ENTRIES)
         return super().resolve_command(ctx, args)
-
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        return reworded(super().get_help_option(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, ENTRIES))
@@ -151,15 +148,11 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    _open_missing_streams()
-    sys.exit(run())
-
-
-def _open_missing_streams() -> None:
     # After `>&-` Python has no stdout, and the first file that is opened would get its number.
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115 - it stays
+    sys.exit(run())
 
 
 def _abandon(stream: TextIO) -> None:

@@ -32,8 +32,18 @@ _R = TypeVar("_R")
 _Request = TypeVar("_Request")
 
 
-class Verb(click.Command):
-    """A command whose help option is worded like all others, and whose mistakes name it."""
+class Worded(click.Command):
+    """A command whose help option has our words, which end without a full stop."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        help_option = super().get_help_option(ctx)
+        if help_option is not None:
+            help_option.help = "Show this help"
+        return help_option
+
+
+class Verb(Worded):
+    """A command whose mistakes name it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; click's parser does not say which command it could not read."""
@@ -45,26 +55,13 @@ class Verb(click.Command):
             error.ctx = error.ctx or ctx
             raise
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        return reworded(super().get_help_option(ctx))
 
-
-class Verbs(click.Group):
+class Verbs(Worded, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         refuse_unknown(ctx, args, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
-
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        return reworded(super().get_help_option(ctx))
-
-
-def reworded(option: click.Option | None) -> click.Option | None:
-    """Return click's help option with our words, which end without a full stop."""
-    if option is not None:
-        option.help = "Show this help"
-    return option
 
 
 def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
@@ -308,6 +305,7 @@ def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
     return with_terms
 
 
+_DOLLARS = click.FloatRange(min=0, min_open=True)
 _DOLLARS = click.FloatRange(min=0, min_open=True)
 config_option = option(
     "--config", "Measure as CONFIG says, not as the run did", metavar="CONFIG", shell_complete=complete_configs

@@ -34,35 +34,21 @@ if TYPE_CHECKING:
     from skillgit.view.progress import Glance
 
 
-_LONGEST_BAR = 24
-_PER_SECOND = 8
 _Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")
-
-
-def _entry(event: Event) -> Entry:
-    """Return an event that was written just now as the log has it."""
-    from skillgit.view.progress import entry_of  # noqa: PLC0415 - not before the first request is out
-
-    return entry_of(event)
 
 
 class SilentWatcher(Generic[_Look]):
     """Looks on while a run is trained, or while versions are measured, and says nothing."""
 
-    def progress(self, progress: _Look) -> None:
-        """Ignore it."""
+    def progress(self, progress: _Look) -> None: ...
 
-    def happened(self, event: Event, commit: str) -> None:
-        """Ignore it."""
+    def happened(self, event: Event, commit: str) -> None: ...
 
-    def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Ignore it."""
+    def measured(self, name: str, split: str, scores: Scores) -> None: ...
 
-    def remark(self, text: str) -> None:
-        """Ignore it."""
+    def remark(self, text: str) -> None: ...
 
-    def spent(self, cost: Cost) -> None:
-        """Ignore it."""
+    def spent(self, cost: Cost) -> None: ...
 
 
 class LineWatcher(SilentWatcher[_Look]):
@@ -81,7 +67,7 @@ class LineWatcher(SilentWatcher[_Look]):
         if not self._begun:
             self.remark(self._title(event.run))
             self._begun = True
-        self.remark(self._line_of(_entry(event), commit))
+        self.remark(self._line_of(sight.entry_of(event), commit))
 
     def _title(self, run: str) -> str:
         return f"run {run}"
@@ -133,12 +119,11 @@ class LiveDisplay(LineWatcher[_Look], ABC):
         return _ansi(text)
 
     @abstractmethod
-    def _lines(self, look: _Look) -> Iterator[str]:
-        """Yield what is below the results."""
+    def _lines(self, look: _Look) -> Iterator[str]: ...
 
     def _bar(self, share: float, text: str) -> str:
         screen, columns = self._screen, self._console.width - 1
-        length = min(_LONGEST_BAR, columns // 5)
+        length = min(24, columns // 5)
         full = round(length * share)
         heavy, light = ("━", "─") if screen.unicode else ("#", "-")
         bar = screen.paint(Style.RUNNING, heavy * full) + screen.paint(Style.FAINT, light * (length - full))
@@ -200,7 +185,7 @@ def watching(
 
         console = diagnostics.console()
         watcher = live(diagnostics, clock, console)
-        with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
+        with Live(watcher, console=console, refresh_per_second=8, transient=True, redirect_stdout=False):
             yield watcher
 
 

@@ -74,7 +74,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -93,11 +93,6 @@ def _environment() -> Environment:
 
 
 _REGIONS = {Region.BODY: "", Region.SLOW: "slow guidance", Region.APPENDIX: "appendix", Region.KEEP: "kept by people"}
-
-
-def _shown(value: object) -> object:
-    """Return what a template prints: text of models and users without signs that would take effect."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 _METRICS = {Metric.HARD: "hard score", Metric.SOFT: "soft score", Metric.MIXED: "mixed hard and soft score"}
@@ -188,6 +183,8 @@ _IMPOSSIBLE = re.compile(
 )
 
 
-def visible(text: str) -> str:
-    """Return ``text`` with control characters in caret notation and signs that nobody sees by their numbers."""
-    return text if text.isascii() and text.isprintable() else _IMPOSSIBLE.sub("\ufffd", inert(text))
+def visible(value: object) -> object:
+    """Return what a template prints: of text of models and users no sign takes effect or stays unseen."""
+    if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
+        return value
+    return _IMPOSSIBLE.sub("\ufffd", inert(value))

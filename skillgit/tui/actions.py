@@ -24,7 +24,7 @@ from skillgit.tui.widgets.painted_lines import AbstractNode, PaintedLines, app_o
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from skillgit.app.exchange.remote import RemoteRow
     from skillgit.index.rows import LogRow
@@ -218,7 +218,6 @@ def _in_terminal(app: SkillgitApp, command: Sequence[str]) -> None:
 
 
 Exchange = Literal["push", "pull"]
-_TITLES: Mapping[Exchange, str] = {"push": "Push to", "pull": "Pull from"}
 
 
 def exchange(app: SkillgitApp, verb: Exchange) -> None:
@@ -236,7 +235,7 @@ def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[RemoteRow, ...]) ->
         _run(app, verb, remotes[0].name)
     else:
         choices = numbered(verb, [f"{row.name}  {row.url}" for row in remotes])
-        app.push_screen(ChoiceScreen(_TITLES[verb], choices), partial(_run, app, verb))
+        app.push_screen(ChoiceScreen("Push to" if verb == "push" else "Pull from", choices), partial(_run, app, verb))
 
 
 def _run(app: SkillgitApp, verb: Exchange, choice: str | None) -> None:

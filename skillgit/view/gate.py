@@ -27,7 +27,6 @@ MARK = "<!-- skillgit gate -->"
 MOST_ITEMS = 40
 """Items of one kind that are named; a comment may have 65,536 characters."""
 _LONGEST = 120
-_PLAIN = Screen()
 _MARKS = {"passes": "✅", "fails": "❌", "removed": "✅"}
 _UNSEEN = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
@@ -129,7 +128,7 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
         gain = f"gained {numbers.delta(comparison.delta)} (95 % {numbers.delta(low)} to {numbers.delta(high)})"
         yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
     yield f"- measured by {code(skill.config)} under {code(skill.target)}"
-    yield f"- cost: {numbers.cost(skill.cost, _PLAIN)}"
+    yield f"- cost: {numbers.cost(skill.cost, Screen())}"
 
 
 _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.FAINT}
@@ -137,16 +136,12 @@ _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.F
 
 def lines(report: GateReport, screen: Screen) -> Iterator[str]:
     if not report.skills:
-        yield nothing_changed(report)
+        yield f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
         return
     for index, skill in enumerate(report.skills):
         if index:
             yield ""
         yield from _skill(skill, report, screen)
-
-
-def nothing_changed(report: GateReport) -> str:
-    return f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
 
 
 def _skill(skill: SkillReport, report: GateReport, screen: Screen) -> Iterator[str]:

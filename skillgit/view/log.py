@@ -266,7 +266,6 @@ def _joints(glyphs: Glyphs) -> dict[int, str]:
 
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16
-_GRAPH_LEAST = 8
 _SPACES = 6  # columns between graph, scores, title and age
 _EVENT_REST = 33  # columns of an event's line besides its title: sign, label, scores, commit and the space between them
 
@@ -302,7 +301,7 @@ def log_lines(
     texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
     fixed_width = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
     # titles can be read beside the graph
-    graph_room = min(screen.width // 2, max(_GRAPH_LEAST, screen.width - fixed_width - _TITLE_LEAST))
+    graph_room = min(screen.width // 2, max(8, screen.width - fixed_width - _TITLE_LEAST))
     signs = Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
     drawing = signs if graph is None else draw(rows, graph, screen, graph_room)
     room = _room(screen, drawing.width + fixed_width, max(map(width, texts)))

@@ -93,7 +93,6 @@ def _matrix_legend(matrix: Matrix, screen: Screen) -> Iterator[str]:
     yield from ("", *(screen.paint(Style.FAINT, note) for note in notes)) if notes else ()
 
 
-_LONGEST_NAME = 24
 _GAP = 1
 _TENTHS = 10
 _UNKNOWN = "?"
@@ -102,7 +101,7 @@ _FULL = 5  # columns of a score with all its digits
 
 def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[str]:
     """Yield the table; on a terminal only so many versions as fit, unless ``every`` one is wanted."""
-    names = [fit(line.item, _LONGEST_NAME) for line in table.rows]
+    names = [fit(line.item, 24) for line in table.rows]
     kinds = [line.task_type for line in table.rows]
     sides = [_side(line, screen) for line in table.rows]
     left_width = max(map(width, (*names, "score"))) + 2 + max(map(width, kinds), default=0) + 2

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
-    from skillgit.domain.trajectory import Turn
     from skillgit.plugin.backend import Price
     from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
 
@@ -215,7 +214,9 @@ def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[st
         return
     if profile.fault:
         yield from _block("not all of it can be shown here", [profile.fault], screen)
-    yield from _scoring(info, profile.scorers, screen)
+    yield from _block("scorer", [info.scorer], screen)
+    scorers = [_scorer(scorer) for scorer in profile.scorers if scorer.name]
+    yield from _pairs("scorers, as env.scorer", scorers, screen)
     yield from _pairs("needs", [_need(need) for need in profile.needs], screen)
     yield from _block("data", _data(info, profile), screen)
     if info.licence:
@@ -228,12 +229,6 @@ def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[st
     if profile.sample is not None:
         yield from _sample(profile.sample, screen)
     yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
-
-
-def _scoring(info: EnvironmentInfo, scorers: Sequence[ScorerChoice], screen: Screen) -> Iterator[str]:
-    yield from _block("scorer", [info.scorer], screen)
-    named = [scorer for scorer in scorers if scorer.name]
-    yield from _pairs("scorers, as env.scorer", [_scorer(scorer) for scorer in named], screen)
 
 
 def _scorer(scorer: ScorerChoice) -> tuple[str, str]:
@@ -286,13 +281,9 @@ def _sample(sample: ItemSample, screen: Screen) -> Iterator[str]:
     tools = f"; tools on offer: {', '.join(sample.tools)}" if sample.tools else ""
     yield from (screen.paint(Style.FAINT, line) for line in wrap(f"its prompt, with the seed skill{tools}", _COLUMNS))
     for turn in sample.prompt:
-        yield from _turn(turn, screen)
-
-
-def _turn(turn: Turn, screen: Screen) -> Iterator[str]:
-    yield f"  {screen.paint(Style.REF, turn.role)}"
-    yield from (f"    {line}".rstrip() for line in _folded(turn.content, screen, 4))
-    yield from (f"    {picture.text}" for picture in turn.pictures)
+        yield f"  {screen.paint(Style.REF, turn.role)}"
+        yield from (f"    {line}".rstrip() for line in _folded(turn.content, screen, 4))
+        yield from (f"    {picture.text}" for picture in turn.pictures)
 
 
 def _value(value: object) -> str:

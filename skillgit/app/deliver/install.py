@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer, known_places, open_record
 from skillgit.app.setup.config.error_sentences import nearest
-from skillgit.app.skill_format.atomic_write import (
-    copy,
-    put,
-    refuse_way_out,
-    take_away,
-    typed_path,
-    write_skill,
-)
+from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, take_away, typed_path, write_skill
 from skillgit.app.skill_format.folder_contents import (
     DiffersError,
     FileChange,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _FOLDER, _FILE, _LOCK, _KEPT = "adopted", "places.json", "lock", "kept"
 _SCHEMA = "skillgit.adopted/1"
-_CONTENT = "content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ class InstallRecord:
         self.places = _read(folder / _FILE)
 
     def kept(self, name: str) -> Path:
-        return self._folder / _KEPT / name / _CONTENT
+        return self._folder / _KEPT / name / "content"
 
     def at(self, path: Path) -> InstalledFolder | None:
         return self.places.get(str(path))

@@ -113,18 +113,12 @@ _LATEST = 3
 class Standing(StrEnum):
     """Whether someone works on a run."""
 
-    IDLE = "idle"
-    """Nobody does, and nothing is known of who did."""
-    STARTING = "starting"
-    """A process holds the run and has told nothing yet."""
-    RUNNING = "running"
-    """A process works on it."""
-    STOPPING = "stopping"
-    """A process works on it and was asked to stop after its step."""
-    ENDED = "ended"
-    """The process ended and said how."""
-    KILLED = "killed"
-    """The process is gone without a word."""
+    IDLE = "idle"  # nobody does, and nothing is known of who did
+    STARTING = "starting"  # a process holds the run and has told nothing yet
+    RUNNING = "running"  # a process works on it
+    STOPPING = "stopping"  # a process works on it and was asked to stop after its step
+    ENDED = "ended"  # the process ended and said how
+    KILLED = "killed"  # the process is gone without a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

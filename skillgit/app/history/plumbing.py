@@ -15,6 +15,7 @@ from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import Event, Inherited
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import log_filter, queries
 from skillgit.index.log_filter import Selection
@@ -69,14 +70,13 @@ def _fields(event: Event) -> dict[str, object]:
     return values
 
 
-_DOCUMENT = "SKILL.md"
 _SHOWN = 8
 
 
 def cat(context: Context, name: str) -> bytes:
     """Return the file ``REV[:PATH]`` of the skill folder, by default ``SKILL.md``; failing that, of the repository."""
     revision, _, path = name.partition(":")
-    file = str(PurePosixPath(path or _DOCUMENT))
+    file = str(PurePosixPath(path or DOCUMENT))
     with open_workspace(context) as workspace:
         resolution = resolve_in(workspace, revision)
         folder = workspace.index.skill_path(resolution.run) if resolution.run else ""
@@ -151,13 +151,6 @@ def _shortened(repo: Repo, commit: str) -> str:
     return answer.out.decode().strip()
 
 
-@contextmanager
-def sql(context: Context, query: str) -> Iterator[QueryResult]:
-    """Run ``query`` on the index; its rows can be read as long as the block lasts."""
-    with open_workspace(context) as workspace, ask(workspace.index, query) as answer:
-        yield answer
-
-
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _TELLING = frozenset(
     {"data_version", "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"}
@@ -179,9 +172,10 @@ class QueryResult:
 
 
 @contextmanager
-def ask(index: Index, query: str) -> Iterator[QueryResult]:
-    """Run a query that can only read; its rows exist as long as the block lasts."""
-    with _guarded(index) as connection:
+def sql(context: Context, query: str) -> Iterator[QueryResult]:
+    """Run a query on the index that can only read; its rows exist as long as the block lasts."""
+    with open_workspace(context) as workspace, _guarded(workspace.index) as connection:
+        index = workspace.index
         try:
             cursor = connection.execute(query)
         except _FAILURES as error:

@@ -122,7 +122,6 @@ def event_detail(context: Context, commit: str) -> EventDetail:
         )
 
 
-_PUSH_AGAIN = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
 Chosen = Literal["default", "set", "environment", "backend"]
 """Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
 option of the environment or of a backend, whose defaults are its own."""
@@ -149,7 +148,8 @@ def run_settings(context: Context, revision: str) -> RunSettings:
         start = start_record(workspace, run)
         settings = recorded_settings(workspace, start.evidence) if start is not None else ()
         if not settings:
-            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else _PUSH_AGAIN
+            again = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
+            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else again
             raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
     return RunSettings(run=run, settings=settings)
 

@@ -54,7 +54,6 @@ def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ..
         return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
 
 
-_SHORT = 12
 _LOOKED_BACK = 500
 """Commits of ``main`` that are looked through for a promotion: few enough not to be waited for."""
 
@@ -125,7 +124,7 @@ def _checked_out(workspace: Workspace) -> str:
     if branch or not commit:
         return branch
     row = queries.row_of_commit(workspace.index, commit)
-    return commit[:_SHORT] if row is None else str(row.address)
+    return commit[:12] if row is None else str(row.address)
 
 
 LEDGER = "ledger.db"

@@ -42,16 +42,9 @@ def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
 
 
 def as_outcomes_note(evaluation: Evaluation, *, target: str, environment: str, setup: str, time: datetime) -> Note:
-    return {
-        "kind": OUTCOMES,
-        "split": evaluation.split.value,
-        "seed": evaluation.seed,
-        "target": target,
-        "environment": environment,
-        "setup": setup,
-        OUTCOMES: _pairs(evaluation),
-        "time": time.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
-    }
+    conditions = {"target": target, "environment": environment, "setup": setup}
+    head = {"kind": OUTCOMES, "split": evaluation.split.value, "seed": evaluation.seed}
+    return {**head, **conditions, OUTCOMES: _pairs(evaluation), "time": _written(time)}
 
 
 def noted_outcomes(line: str) -> NotedOutcomes | None:
@@ -72,6 +65,14 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
         judge=str(note.get("judge", "")),
         setup=str(note.get("setup", "")),
     )
+
+
+def _written(time: datetime) -> str:
+    return time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _scores(summary: EvaluationSummary | Scores) -> Note:
+    return {"n": summary.n, "scored": summary.scored, "hard": summary.hard, "soft": summary.soft}
 
 
 def _pairs(evaluation: Evaluation) -> dict[str, list[float]]:
@@ -116,19 +117,13 @@ def as_note(
         "kind": KIND,
         "split": summary.split.value,
         "item_set": summary.item_set,
-        "n": summary.n,
-        "scored": summary.scored,
-        "hard": summary.hard,
-        "soft": summary.soft,
+        **_scores(summary),
         "seed": summary.seed,
         "target": target,
         "environment": environment,
         "setup": setup,
-        "types": {
-            group.task_type: {"n": group.n, "scored": group.scored, "hard": group.hard, "soft": group.soft}
-            for group in types
-        },
-        "time": time.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
+        "types": {group.task_type: _scores(group) for group in types},
+        "time": _written(time),
     }
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-_PINNED = "pinned.json"
 _COMPARED = ("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained")
 
 
@@ -44,7 +43,10 @@ def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes
 def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float) -> Iterator[Recomputed]:
     """Ask a run's gates again, as far as its events agree; below ``min_coverage``, a share, a gate is indecisive."""
     state: RunState | None = None
-    outcomes, pins = VersionOutcomes(), _pinned(repo, records)
+    outcomes = VersionOutcomes()
+    pins = frozenset(
+        str(item) for row in records[:1] for item in entries(evidence_file(repo, row.evidence, "pinned.json"))
+    )
     for record in records:
         event = record.event
         outcomes.take(event, read_evidence(repo, record.evidence, FILES) or {})
@@ -61,10 +63,6 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
                 return  # the run has no beginning
         except InvariantError:
             return  # fsck names the contradiction; nothing can be computed behind it
-
-
-def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:
-    return frozenset(map(str, entries(evidence_file(repo, records[0].evidence, _PINNED)))) if records else frozenset()
 
 
 def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
 _FAILING = ("regressed", "persistent_fail")
 _TAG = re.compile(r"</?[A-Za-z][\w-]*>")
-_QUESTION_MOST = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +184,7 @@ def _question(trajectory: bytes | None) -> str:
     prompt = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
     paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", prompt)]
     texts = [paragraph for paragraph in paragraphs if paragraph]
-    return texts[-1][-_QUESTION_MOST:] if texts else ""
+    return texts[-1][-600:] if texts else ""
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -125,15 +125,7 @@ class LiveScreen(Screen[None]):
 
     def _read_events(self) -> None:
         read, run, narrowing = app_of(self).read, self.run_name, Narrowing(run=self.run_name)
-        read(
-            browse.page,
-            narrowing,
-            0,
-            PAGE,
-            then=self._show_events,
-            on_error=self.landed.fail,
-            group="landed",
-        )
+        read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self.landed.fail, group="landed")
         read(browse.points, run, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:
@@ -153,7 +145,7 @@ class LiveScreen(Screen[None]):
             self._read_unfinished(look)
         self.failing.look(look.snapshot)
         self.query_one(StageBars).show(look.snapshot, working=look.standing in live_text.ALIVE)
-        self._say_lines(look)
+        self._say_lines()
 
     def _read_unfinished(self, look: LiveLook) -> None:
         """Read what is not recorded yet of a run that nobody works on; a trainer says it itself."""
@@ -164,11 +156,13 @@ class LiveScreen(Screen[None]):
 
     def _show_unfinished(self, runs: tuple[Unfinished, ...] | None) -> None:
         self._unfinished = runs or ()
-        if self.look is not None:
-            self._say_lines(self.look)
+        self._say_lines()
 
-    def _say_lines(self, look: LiveLook) -> None:
-        facts = app_of(self).facts
+    @on(events.Resize)
+    def _say_lines(self) -> None:
+        look, facts = self.look, app_of(self).facts
+        if look is None:
+            return
         title, right = live_text.head(look, facts)
         self.query_one("#live-head", OneLine).say(title, right)
         position = live_text.place(look, facts)
@@ -190,13 +184,7 @@ class LiveScreen(Screen[None]):
 
     def _show_points(self, points: tuple[Point, ...]) -> None:
         self._points = points
-        if self.look is not None:
-            self._say_lines(self.look)
-
-    @on(events.Resize)
-    def _resized(self) -> None:
-        if self.look is not None:
-            self._say_lines(self.look)
+        self._say_lines()
 
     def on_descendant_focus(self) -> None:
         for name in ("landed", "failing"):

@@ -217,10 +217,6 @@ def serve(
     on_entry: Callable[[str], None],
 ) -> None:
     """Serve the screens until Ctrl-C; ``ready`` gets the link, which works once, ``on_entry`` the page's address."""
-    from aiohttp import web  # noqa: PLC0415 - slow to import
-
-    from skillgit.tui.web.server import WebPages  # noqa: PLC0415 - it needs textual-serve
-
     names = frozenset({"localhost", site.host.lower(), socket.gethostname().lower()})
     door = Door(names, entropy, lambda path: on_entry(f"{site.link}{path}"))
     app = application(door, WebPages(title, words, environ))
@@ -235,8 +231,6 @@ def serve(
 
 def application(door: Door, pages: WebPages) -> web.Application:
     """Return what answers requests: the door, and behind it the pages."""
-    from aiohttp import web  # noqa: PLC0415 - as above
-
     inside = web.Application(middlewares=[door.inside])
     pages.add_to(inside)
     app = web.Application(middlewares=[door.guard])

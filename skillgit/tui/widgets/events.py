@@ -48,7 +48,9 @@ class EventList(RowList):
         offset = index // PAGE * PAGE
         page = self._pages.get(offset)
         if page is None:
-            self._ask(offset)
+            if offset not in self._asked:
+                self._asked.add(offset)
+                self.call_later(self._want, offset)
             return None
         return page[index - offset] if 0 <= index - offset < len(page) else None
 
@@ -80,11 +82,6 @@ class EventList(RowList):
             ink=self.ink, now=app.now, graph=self.graph, mark=self.mark, checkout=self.checkout, runs=self.runs
         )
         return event_row(event, self.event_at(line - 1) if line else None, setting)
-
-    def _ask(self, offset: int) -> None:
-        if offset not in self._asked:
-            self._asked.add(offset)
-            self.call_later(self._want, offset)
 
 
 _DIM = frozenset({EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED, EventKind.MEASURED})

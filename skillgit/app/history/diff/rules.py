@@ -74,7 +74,7 @@ class Deeds:
         lines = self._history.tracer.trace(side.commit, path, rule.first, rule.last)
         own = [line for line in lines if line.text.strip()]
         # a rule of several lines is as new as its newest line
-        line = max(own, key=lambda line: _age(line.origin))
+        line = max(own, key=lambda line: (line.origin.step, line.origin.version or 0) if line.origin else (-1, -1))
         credit = self._credited(side, skill).credit(line)
         return Deed(deed="brought", by=line.origin, commit=line.commit, source=credit.source, support=credit.support)
 
@@ -112,10 +112,6 @@ def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None
     anchors = [(edit, normalised(edit.anchor)) for edit in removing]
     candidates = [edit for edit, anchor in anchors if anchor and (anchor in key or key in anchor)]
     return candidates[0] if candidates else removing[0] if len(removing) == 1 else None
-
-
-def _age(origin: OriginRow | None) -> tuple[int, int]:
-    return (-1, -1) if origin is None else (origin.step, origin.version or 0)
 
 
 def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str]:
