@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, partialmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
@@ -254,11 +254,10 @@ class SkillgitApp(App[None]):
     def action_app_palette(self) -> None:
         self.action_command_palette()
 
-    def action_app_refresh(self) -> None:
-        self.reload()
+    action_app_refresh = reload
 
     def action_app_theme(self) -> None:
-        self.theme = theme.other(self.theme)
+        self.theme = theme.LIGHT.name if self.theme == theme.DARK.name else theme.DARK.name
 
     def action_command_prompt(self) -> None:
         from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
@@ -271,11 +270,8 @@ class SkillgitApp(App[None]):
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
 
-    def action_remote_push(self) -> None:
-        exchange(self, "push")
-
-    def action_remote_pull(self) -> None:
-        exchange(self, "pull")
+    action_remote_push = partialmethod(exchange, "push")
+    action_remote_pull = partialmethod(exchange, "pull")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         del screen

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hmac import compare_digest
 from importlib.resources import files
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -184,8 +183,6 @@ class ListenAddress:
 
 def listen(host: str, port: int) -> ListenAddress:
     """Take a port, 0 for any that is free, of an interface of this machine."""
-    if find_spec("textual_serve") is None:
-        raise UsageError("tui --web needs the extra 'web'", hint="pip install 'skillgit[web]'")
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
@@ -251,8 +248,6 @@ _USED: Final = (
     "For another link start it again."
 )
 _NO_LINK: Final = "Open the link that skillgit tui --web has printed."
-_OTHER_NAME: Final = "This server does not go by that name."
-_OTHER_PAGE: Final = "Another page asked for this."
 
 
 class Door:
@@ -285,11 +280,11 @@ class Door:
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse whatever does not come from a page of ours."""
         if not self._ours(request.host):
-            raise web.HTTPForbidden(text=_OTHER_NAME)
+            raise web.HTTPForbidden(text="This server does not go by that name.")
         # A socket without Origin comes from no browser that has opened our page; other requests of it may lack one.
         origin = request.headers.get("Origin", "" if "Upgrade" in request.headers else None)
         if origin is not None and origin != f"{request.scheme}://{request.host}":
-            raise web.HTTPForbidden(text=_OTHER_PAGE)
+            raise web.HTTPForbidden(text="Another page asked for this.")
         return await handler(request)
 
     @web.middleware
