@@ -295,10 +295,7 @@ def chart(progress: SplitProgress) -> tuple[Bar, ...]:
     bars = []
     for sort, y, standing in (("seed", 18, progress.seed), ("best", 46, progress.best)):
         if standing is not None:
-            x, low, high = map(_place, (standing.hard, *standing.interval))
+            shares = (standing.hard, *standing.interval)
+            x, low, high = (round(_MARGIN + share * (WIDTH - 2 * _MARGIN), 1) for share in shares)
             bars.append(Bar(sort=sort, y=y, x=x, low=low, high=high))
     return tuple(bars)
-
-
-def _place(score: float) -> float:
-    return round(_MARGIN + score * (WIDTH - 2 * _MARGIN), 1)

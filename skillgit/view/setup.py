@@ -248,18 +248,18 @@ def _data(info: EnvironmentInfo, profile: EnvironmentProfile) -> Iterator[str]:
         yield f"items that come with it: {', '.join(f'{count} {split}' for split, count in profile.counts.items())}"
     if profile.calls is not None:
         least, most = profile.calls.target
-        judged = f", of a judge at most {profile.calls.judge[1]}" if profile.calls.judge[1] else ""
+        grading = f", of a judge at most {profile.calls.judge[1]}" if profile.calls.judge[1] else ""
         calls = f"{most}" if least == most else f"{least} to {most}"
-        yield f"calls of the target to evaluate the test items: {calls}{judged}"
+        yield f"calls of the target to evaluate the test items: {calls}{grading}"
 
 
 def _public(name: str, source: PublicSource) -> Iterator[str]:
-    place = source.place.replace("{revision}", source.revision)
+    address = source.place.replace("{revision}", source.revision)
     if source.kind is SourceKind.MANUAL:
-        yield place + (f" at {source.revision}" if source.revision else "")
+        yield address + (f" at {source.revision}" if source.revision else "")
         yield source.layout
         return
-    yield f"{place} at {source.revision or 'the newest revision'}"
+    yield f"{address} at {source.revision or 'the newest revision'}"
     subsets = f"; other data: --subset {' or '.join(source.subsets)}" if source.subsets else ""
     splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
     yield f"skillgit data fetch {name}{subsets}{splits}"

@@ -55,15 +55,10 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
     if note.get("kind") not in {KIND, OUTCOMES}:
         return None
     outcomes = {str(item): _scored(pair) for item, pair in members(note.get(OUTCOMES)).items()}
+    texts = ("split", "target", "environment", "item_set", "skill", "judge", "setup")
     return NotedOutcomes(
-        split=str(note.get("split", "")),
-        target=str(note.get("target", "")),
-        environment=str(note.get("environment", "")),
         outcomes={item: outcome for item, outcome in outcomes.items() if outcome is not None},
-        item_set=str(note.get("item_set", "")),
-        skill=str(note.get("skill", "")),
-        judge=str(note.get("judge", "")),
-        setup=str(note.get("setup", "")),
+        **{name: str(note.get(name, "")) for name in texts},
     )
 
 
@@ -181,16 +176,12 @@ def _from_line(line: str) -> KnownEvaluation | None:
         return None
     return KnownEvaluation(
         source="note",
-        split=str(note.get("split", "")),
-        item_set=str(note.get("item_set", "")),
+        **{name: str(note.get(name, "")) for name in ("split", "item_set", "target", "environment", "judge")},
         n=counts[0],
         scored=counts[1],
         hard=means[0],
         soft=means[1],
         seed=counts[2],
-        target=str(note.get("target", "")),
-        environment=str(note.get("environment", "")),
-        judge=str(note.get("judge", "")),
         types={
             name: {key: number for key, number in members(numbers).items() if _is_number(number)}
             for name, numbers in members(note.get("types")).items()

@@ -145,12 +145,8 @@ def _reason(row: Mapping[str, object]) -> LeftOut:
 def _edit(index: int, row: Mapping[str, object]) -> AppliedEdit:
     return AppliedEdit(
         position=index,
-        op=_text(row, "op"),
-        file=_text(row, "file"),
-        anchor=_text(row, "anchor"),
-        content=_text(row, "content"),
         support=_whole(row, "support"),
-        source=_text(row, "source"),
+        **{name: _text(row, name) for name in ("op", "file", "anchor", "content", "source")},
         items=_names(row.get("items")),
     )
 

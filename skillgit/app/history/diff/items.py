@@ -37,6 +37,7 @@ Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing",
 without that (``gained``, ``lost``); a side never measured it because the decision was settled, or has no score for
 another reason; or the score stayed, not solved or solved."""
 
+_SHIFTS: tuple[Change, ...] = ("fixed", "broken", "gained", "lost")
 _CHARACTERS_PER_TOKEN = 4  # about, for English prose
 
 
@@ -115,10 +116,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             differs=differs,
             metric=str(gauge.metric),
             rows=rows,
-            fixed=by_change["fixed"],
-            broken=by_change["broken"],
-            gained=by_change["gained"],
-            lost=by_change["lost"],
+            **{kind: by_change[kind] for kind in _SHIFTS},
             stable_pass=by_change["pass"],
             stable_fail=by_change["fail"],
             not_measured=by_change["not-measured"],
@@ -181,10 +179,7 @@ def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
                 n=len(pairs),
                 before=fsum(old for old, *_ in pairs) / len(pairs),
                 after=fsum(new for _, new, _ in pairs) / len(pairs),
-                fixed=changes["fixed"],
-                broken=changes["broken"],
-                gained=changes["gained"],
-                lost=changes["lost"],
+                **{kind: changes[kind] for kind in _SHIFTS},
             )
 
 
@@ -317,10 +312,7 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
             rules_removed=sum(len(diff.removals) for diff in diffs),
             rules_changed=sum(len(diff.changes) for diff in diffs),
             rules_moved=sum(len(diff.moves) for diff in diffs),
-            fixed=None if changes is None else changes["fixed"],
-            broken=None if changes is None else changes["broken"],
-            gained=None if changes is None else changes["gained"],
-            lost=None if changes is None else changes["lost"],
+            **{kind: None if changes is None else changes[kind] for kind in _SHIFTS},
             compared=None if changes is None else changes.total() - changes["missing"] - changes["not-measured"],
             not_measured=None if changes is None else changes["not-measured"],
             missing=None if changes is None else changes["missing"],
