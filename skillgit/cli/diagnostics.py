@@ -99,14 +99,11 @@ class Diagnostics:
 
         # A trace may hold any words, and what stands on a terminal ends in logs.
         # Nobody is left to be told when stderr itself is gone.
-        with suppress(OSError):
-            self._stream.write(f"{self._shown(redact(text))}{end}")
-            self._stream.flush()
-
-    def _shown(self, text: str) -> str:
-        visible = self.screen.shown(text)
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        return visible.encode(encoding, errors="replace").decode(encoding)
+        visible = self.screen.shown(redact(text)).encode(encoding, errors="replace").decode(encoding)
+        with suppress(OSError):
+            self._stream.write(f"{visible}{end}")
+            self._stream.flush()
 
 
 def _wording(error: click.ClickException) -> str:

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, flag, option, refuse_unknown, reworded
+from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, Worded, flag, option, refuse_unknown
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
@@ -26,15 +26,12 @@ if TYPE_CHECKING:
 _OLD_NAMES = "skillgit.old_names"
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are rows of the catalogue."""
-
+class LazyGroup(Worded, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(ENTRIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None if there is none of that name."""
         del ctx
         entry = ENTRIES.get(cmd_name) or RENAMED.get(cmd_name)
         if entry is None or not entry.module:
@@ -45,14 +42,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` begin with, also by an old name, or say which one was meant."""
         args, ctx.meta[_OLD_NAMES] = current(args)
         if args[0] not in RENAMED:
             refuse_unknown(ctx, args, ENTRIES)
         return super().resolve_command(ctx, args)
-
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        return reworded(super().get_help_option(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, ENTRIES))
@@ -98,7 +91,6 @@ def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, de
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
     try:
         code = _run(arguments)
         # A command that failed may have left output in the buffer; once Python itself flushes it, no code can tell.
@@ -156,15 +148,11 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    _open_missing_streams()
-    sys.exit(run())
-
-
-def _open_missing_streams() -> None:
     # After `>&-` Python has no stdout, and the first file that is opened would get its number.
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115 - it stays
+    sys.exit(run())
 
 
 def _abandon(stream: TextIO) -> None:

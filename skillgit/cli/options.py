@@ -1,4 +1,4 @@
-"""What commands share as click objects: the shape of their help, options, arguments, and completion."""
+"""What commands share: the shape of their help, options, completion, and how work that asks models is carried out."""
 
 from __future__ import annotations
 
@@ -13,18 +13,37 @@ from click.shell_completion import CompletionItem
 
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, open_context
-from skillgit.errors import SkillgitError
+from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.catalogue import ELSEWHERE
+from skillgit.view.json_values import named_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from skillgit.app.setup.model_session import EvalProgress
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.workspace.context import Context
+    from skillgit.cli.watchers import SilentWatcher
+    from skillgit.domain.cost import Caps
+    from skillgit.view.surface import Screen
 
 
 _R = TypeVar("_R")
+_Request = TypeVar("_Request")
 
 
-class Verb(click.Command):
-    """A command whose help option is worded like all others, and whose mistakes name it."""
+class Worded(click.Command):
+    """A command whose help option has our words, which end without a full stop."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        help_option = super().get_help_option(ctx)
+        if help_option is not None:
+            help_option.help = "Show this help"
+        return help_option
+
+
+class Verb(Worded):
+    """A command whose mistakes name it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; click's parser does not say which command it could not read."""
@@ -36,33 +55,16 @@ class Verb(click.Command):
             error.ctx = error.ctx or ctx
             raise
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        return reworded(super().get_help_option(ctx))
 
-
-class Verbs(click.Group):
-    """A command that has commands of its own."""
-
+class Verbs(Worded, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` begin with, or say which one was meant."""
         refuse_unknown(ctx, args, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        return reworded(super().get_help_option(ctx))
-
-
-def reworded(option: click.Option | None) -> click.Option | None:
-    """Return click's help option with our words, which end without a full stop."""
-    if option is not None:
-        option.help = "Show this help"
-    return option
-
 
 def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
-    """Refuse ``args`` that begin with no command, and say which one was meant."""
     if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
     near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
@@ -196,7 +198,6 @@ complete_backends = _completing_plugins("skillgit.backends")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a configuration that comes with skillgit, or a file."""
     del ctx, param
     from skillgit.app.setup.config.files import shipped  # noqa: PLC0415 - it loads yaml and pydantic
 
@@ -228,7 +229,6 @@ def _of_run(revision: str, run: str | None) -> str:
 
 
 def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click calls it
-    """Have no progress shown."""
     del param
     session = ctx.find_object(CommandSession)
     if value and session is not None:
@@ -256,3 +256,93 @@ override_option = option(
     multiple=True,
     metavar="KEY=VALUE",
 )
+
+
+def carried_out(
+    session: CommandSession,
+    use_case: Callable[[Context, _Request, SilentWatcher[EvalProgress]], _R | Plan],
+    request: _Request,
+) -> _R | None:
+    """Do what measures something, in sight of the user; a dry run prints the plan and has no result."""
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - help needs none
+    from skillgit.cli.watchers import LiveEvalWatcher, watching  # noqa: PLC0415 - as above
+
+    with watching(session, LiveEvalWatcher) as watcher:
+        result = use_case(session.context, request, watcher)
+    if isinstance(result, Plan):
+        show_plan(session, result)
+        return None
+    session.diagnostics.note(*getattr(result, "warnings", ()))
+    return result
+
+
+def measured(
+    session: CommandSession,
+    use_case: Callable[[Context, _Request, SilentWatcher[EvalProgress]], _R | Plan],
+    request: _Request,
+    schema: str,
+    lines: Callable[[_R, Screen], Iterable[str]],
+) -> _R | None:
+    """Do what measures something and print its result, if there is one."""
+    result = carried_out(session, use_case, request)
+    if result is not None:
+        session.show(schema, result, lines(result, session.screen))
+    return result
+
+
+def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
+    """Give a command the options that say on which terms to measure; it gets them as ``terms``."""
+
+    @config_option
+    @spending_options
+    @quiet_option
+    @wraps(command)
+    def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _R:
+        from skillgit.app.setup.model_session import MeasuringTerms  # noqa: PLC0415 - it loads the engine
+
+        return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
+
+    return with_terms
+
+
+_DOLLARS = click.FloatRange(min=0, min_open=True)
+_DOLLARS = click.FloatRange(min=0, min_open=True)
+config_option = option(
+    "--config", "Measure as CONFIG says, not as the run did", metavar="CONFIG", shell_complete=complete_configs
+)
+
+
+def spending_options(command: Callable[..., _R]) -> Callable[..., _R]:
+    """Give a command that may ask models a dry run and the three caps; it gets them as ``dry_run`` and ``caps``."""
+
+    @flag("-n --dry-run", "Show what it would do and cost, and do nothing", callback=hush)
+    @option("--max-calls", "Stop before it makes more model calls", type=click.IntRange(min=1), metavar="N")
+    @option("--max-tokens", "Stop before it uses more tokens", type=click.IntRange(min=1), metavar="N")
+    @option("--max-usd", "Stop before it spends more US dollars", type=_DOLLARS, metavar="USD")
+    @wraps(command)
+    def with_caps(
+        *args: object, max_calls: int | None, max_tokens: int | None, max_usd: float | None, **kwargs: object
+    ) -> _R:
+        from skillgit.domain.cost import Caps  # noqa: PLC0415 - help needs none
+
+        return command(*args, caps=Caps(max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd), **kwargs)
+
+    return with_caps
+
+
+def show_plan(session: CommandSession, plan: Plan) -> ExitCode:
+    """Print what a command would do and spend; every dry run of a command that spends ends so."""
+    from skillgit.view.plan import planned  # noqa: PLC0415 - most commands are no dry runs
+
+    session.show("plan/2", {**named_values(plan), "sentence": plan.sentence}, planned(plan, session.screen))
+    return ExitCode.OK
+
+
+def split_option(
+    splits: Sequence[str], wording: str = "Which items to measure on"
+) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    return option("--split", wording, type=click.Choice(splits), default="selection", show_default=True)
+
+
+def note_option(target: str = "the commits") -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    return option("--no-note note", f"Leave no note on {target}", flag_value=False, default=True)

@@ -104,8 +104,6 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 class Form(StrEnum):
-    """How data is written."""
-
     TEXT = "text"
     JSON = "json"
     JSONL = "jsonl"

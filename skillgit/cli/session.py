@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
-    """Say whether a stream gets colour, by ``--color``: ``auto``, ``always`` or ``never``.
-
-    The first of these decides: ``--color`` if it is not ``auto``; ``NO_COLOR``, if it is not empty; ``FORCE_COLOR`` or
-    ``CLICOLOR_FORCE``, if not empty and not ``0``; a terminal that is not dumb.
-    """
+    """Say if a stream gets colour: by ``--color``, NO_COLOR, FORCE_COLOR or CLICOLOR_FORCE, or for a terminal."""
     if choice != "auto":
         return choice == "always"
     if environ.get("NO_COLOR"):
@@ -99,12 +95,10 @@ class CommandSession:
         return self.form in {Form.PLAIN, Form.NUL}
 
     def refuse_rows(self, *, listing: bool) -> None:
-        """Refuse the formats of lists where none is asked for."""
         if self.form not in {Form.TEXT, Form.JSON} and not listing:
             raise click.UsageError(f"--{self.form.value} goes with --list", click.get_current_context())
 
     def page(self, lines: Iterable[str]) -> None:
-        """Write lines for people, through the pager if there is one."""
         with self.output.paged():
             self.output.text(lines)
 
@@ -118,10 +112,7 @@ class CommandSession:
     def listing(
         self, name: str, rows: Iterable[object], lines: Iterable[str] = (), *, head: object = None, pager: bool = False
     ) -> None:
-        """Write the list called ``name`` in :data:`LISTS` in a machine format, or as ``lines``.
-
-        ``head`` is what the document says before the rows: a mapping, or the result whose fields it takes.
-        """
+        """Write a list of :data:`LISTS`, or ``lines``; ``head``, a mapping or the result, comes before its rows."""
         if self.form is Form.TEXT:
             (self.page if pager else self.output.text)(lines)
         elif self.form is Form.JSON:

@@ -34,35 +34,21 @@ if TYPE_CHECKING:
     from skillgit.view.progress import Glance
 
 
-_LONGEST_BAR = 24
-_PER_SECOND = 8
 _Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")
-
-
-def _entry(event: Event) -> Entry:
-    """Return an event that was written just now as the log has it."""
-    from skillgit.view.progress import entry_of  # noqa: PLC0415 - not before the first request is out
-
-    return entry_of(event)
 
 
 class SilentWatcher(Generic[_Look]):
     """Looks on while a run is trained, or while versions are measured, and says nothing."""
 
-    def progress(self, progress: _Look) -> None:
-        """Ignore it."""
+    def progress(self, progress: _Look) -> None: ...
 
-    def happened(self, event: Event, commit: str) -> None:
-        """Ignore it."""
+    def happened(self, event: Event, commit: str) -> None: ...
 
-    def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Ignore it."""
+    def measured(self, name: str, split: str, scores: Scores) -> None: ...
 
-    def remark(self, text: str) -> None:
-        """Ignore it."""
+    def remark(self, text: str) -> None: ...
 
-    def spent(self, cost: Cost) -> None:
-        """Ignore it."""
+    def spent(self, cost: Cost) -> None: ...
 
 
 class LineWatcher(SilentWatcher[_Look]):
@@ -78,11 +64,10 @@ class LineWatcher(SilentWatcher[_Look]):
         self._steps = getattr(progress, "steps", 0)
 
     def happened(self, event: Event, commit: str) -> None:
-        """Print an event, and before the first one the run."""
         if not self._begun:
             self.remark(self._title(event.run))
             self._begun = True
-        self.remark(self._line_of(_entry(event), commit))
+        self.remark(self._line_of(sight.entry_of(event), commit))
 
     def _title(self, run: str) -> str:
         return f"run {run}"
@@ -134,12 +119,11 @@ class LiveDisplay(LineWatcher[_Look], ABC):
         return _ansi(text)
 
     @abstractmethod
-    def _lines(self, look: _Look) -> Iterator[str]:
-        """Yield what is below the results."""
+    def _lines(self, look: _Look) -> Iterator[str]: ...
 
     def _bar(self, share: float, text: str) -> str:
         screen, columns = self._screen, self._console.width - 1
-        length = min(_LONGEST_BAR, columns // 5)
+        length = min(24, columns // 5)
         full = round(length * share)
         heavy, light = ("━", "─") if screen.unicode else ("#", "-")
         bar = screen.paint(Style.RUNNING, heavy * full) + screen.paint(Style.FAINT, light * (length - full))
@@ -148,8 +132,6 @@ class LiveDisplay(LineWatcher[_Look], ABC):
 
 
 class LiveWatcher(LiveDisplay["Glance"]):
-    """Shows where a run is in two lines."""
-
     _begin: tuple[datetime, float] | None = None
 
     def progress(self, progress: Glance) -> None:
@@ -170,8 +152,6 @@ class LiveWatcher(LiveDisplay["Glance"]):
 
 
 class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
-    """Shows how far an evaluation is in one line."""
-
     def _lines(self, look: EvalProgress) -> Iterator[str]:
         share = (look.before + look.count) / look.every if look.every else 0.0
         calls = f" {self._screen.glyphs.dot} {plural(look.cost.calls, 'call')}"
@@ -179,8 +159,6 @@ class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
 
 
 class LiveFetchWatcher(LiveDisplay["FetchProgress"]):
-    """Shows how far a fetch is in one line."""
-
     def _lines(self, look: FetchProgress) -> Iterator[str]:
         size = f"{look.done / 1e6:,.1f} of {look.total / 1e6:,.1f} MB" if look.total else f"{look.done / 1e6:,.1f} MB"
         share = look.done / look.total if look.total else (look.number - 1) / look.files
@@ -207,7 +185,7 @@ def watching(
 
         console = diagnostics.console()
         watcher = live(diagnostics, clock, console)
-        with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
+        with Live(watcher, console=console, refresh_per_second=8, transient=True, redirect_stdout=False):
             yield watcher
 
 
@@ -219,7 +197,7 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
     require_terminal(
         session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
     )
-    from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
+    from skillgit.tui.screens.live import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 
     trainer = TrainerProcess(list(_words(session, request, strict=strict)), session.context.environ)
     run = watch(session.context, trainer, unicode=session.screen.unicode)
@@ -237,7 +215,6 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
 
 
 def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:
-    """Yield the command line of the training, without ``skillgit``."""
     yield from ("-C", str(session.context.directory))
     yield f"--color={'always' if session.screen.colour else 'never'}"
     yield from ("train", *filter(None, (request.config,)), "--quiet")

@@ -20,7 +20,7 @@ from skillgit.view.event_marks import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.deliver.report_parts import SplitProgress
+    from skillgit.app.deliver.report import SplitProgress
     from skillgit.domain.text_diff import Line
     from skillgit.index.rows import LogRow
 
@@ -33,12 +33,10 @@ def score(value: float | None) -> str:
 
 
 def delta(value: float | None) -> str:
-    """Return a difference of scores with its sign; nothing for none."""
     return "" if value is None else f"{_MINUS if value < 0 else '+'}{abs(value):.4f}"
 
 
 def cut(text: str, most: int = _SENTENCE_CUT) -> str:
-    """Return ``text`` on one line, its end left out if it is long."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
@@ -104,8 +102,6 @@ NARROW = Size(380, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartMark:
-    """The sign of one event."""
-
     x: float
     y: float
     shape: str
@@ -118,8 +114,6 @@ class ChartMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A drawing."""
-
     size: Size
     line: str  # the path of the current version's score
     band: str  # the path around it that the intervals make; empty without intervals
@@ -138,11 +132,7 @@ def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
 
 
 def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
-    """Return the drawing of a run; None if nothing has a score.
-
-    ``counts`` are version to the number of items that its score is a mean of. With ``intervals`` scores are shares of
-    solved items, and each has a Wilson interval.
-    """
+    """Return the drawing, None without scores; ``counts`` are items per version, for Wilson ``intervals``."""
     every = drawn_rows(rows)
     window = every[-POINTS:]
     if not window:
@@ -161,8 +151,6 @@ def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, inte
 
 
 class _Plot:
-    """Knows the scales of one drawing."""
-
     def __init__(self, rows: Sequence[LogRow], counts: Mapping[int, int], size: Size) -> None:
         self._rows, self._size = rows, size
         self._places = _places(rows)
@@ -262,7 +250,6 @@ def _places(rows: Sequence[LogRow]) -> dict[str, float]:
 
 
 def _scale(low: float, high: float) -> tuple[float, float, float]:
-    """Return the ends of the axis of scores and the distance of its lines."""
     for tick in _TICKS:
         least, most = floor(low / tick + 1e-9) * tick, ceil(high / tick - 1e-9) * tick
         if most <= least:
@@ -296,8 +283,6 @@ _MARGIN = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One version's score with its interval."""
-
     sort: str  # ``seed`` or ``best``
     y: int
     x: float
@@ -310,10 +295,7 @@ def chart(progress: SplitProgress) -> tuple[Bar, ...]:
     bars = []
     for sort, y, standing in (("seed", 18, progress.seed), ("best", 46, progress.best)):
         if standing is not None:
-            x, low, high = map(_place, (standing.hard, *standing.interval))
+            shares = (standing.hard, *standing.interval)
+            x, low, high = (round(_MARGIN + share * (WIDTH - 2 * _MARGIN), 1) for share in shares)
             bars.append(Bar(sort=sort, y=y, x=x, low=low, high=high))
     return tuple(bars)
-
-
-def _place(score: float) -> float:
-    return round(_MARGIN + score * (WIDTH - 2 * _MARGIN), 1)

@@ -74,7 +74,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -95,11 +95,6 @@ def _environment() -> Environment:
 _REGIONS = {Region.BODY: "", Region.SLOW: "slow guidance", Region.APPENDIX: "appendix", Region.KEEP: "kept by people"}
 
 
-def _shown(value: object) -> object:
-    """Return what a template prints: text of models and users without signs that would take effect."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 _METRICS = {Metric.HARD: "hard score", Metric.SOFT: "soft score", Metric.MIXED: "mixed hard and soft score"}
 
 
@@ -109,7 +104,6 @@ def verdict_of(entry: EventStory) -> Verdict | None:
 
 
 def rule(report: RunReport) -> str:
-    """Return by which rule the run's gate decides."""
     # an intervention may have a gate of its own, as compress has
     events = (*report.versions.stories, *report.rejections.stories, *report.slow.stories)
     steps = (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
@@ -134,7 +128,6 @@ def rule(report: RunReport) -> str:
 
 
 def compared(verdict: Verdict, *, bound: bool) -> str:
-    """Return what the gate compared: both scores, what flipped, and the chance of that."""
     own = f"at most {score(verdict.score)}" if bound else score(verdict.score)
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {chance(verdict.p)}"
     repeats = f", {plural(verdict.repeats, 'repeat')} of items that differ" if verdict.repeats else ""
@@ -190,6 +183,8 @@ _IMPOSSIBLE = re.compile(
 )
 
 
-def visible(text: str) -> str:
-    """Return ``text`` with control characters in caret notation and signs that nobody sees by their numbers."""
-    return text if text.isascii() and text.isprintable() else _IMPOSSIBLE.sub("\ufffd", inert(text))
+def visible(value: object) -> object:
+    """Return what a template prints: of text of models and users no sign takes effect or stays unseen."""
+    if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
+        return value
+    return _IMPOSSIBLE.sub("\ufffd", inert(value))

@@ -24,7 +24,7 @@ from skillgit.tui.widgets.painted_lines import AbstractNode, PaintedLines, app_o
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from skillgit.app.exchange.remote import RemoteRow
     from skillgit.index.rows import LogRow
@@ -95,7 +95,6 @@ class VersionScreen(SearchScreen):
             self._ask("Folder, FILE.zip or FILE.skill to write", archive, lambda path: (*words, path or archive))
 
     def action_version_adopt(self) -> None:
-        """Ask for which agent, and put it where that one looks for skills."""
         row = self.current
         if row is not None:
             from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
@@ -134,7 +133,6 @@ class VersionScreen(SearchScreen):
             self._with_version("fork")
 
     def _ask(self, question: str, usual: str, command: Callable[[str], Sequence[str]]) -> None:
-        """Ask for a text and run the command that it makes, if it makes one."""
         from skillgit.tui.screens.dialogs import NameScreen  # noqa: PLC0415 - as above
 
         def answered(text: str | None) -> None:
@@ -220,11 +218,9 @@ def _in_terminal(app: SkillgitApp, command: Sequence[str]) -> None:
 
 
 Exchange = Literal["push", "pull"]
-_TITLES: Mapping[Exchange, str] = {"push": "Push to", "pull": "Pull from"}
 
 
 def exchange(app: SkillgitApp, verb: Exchange) -> None:
-    """Ask for the remote if there are several, and push to it or pull from it."""
     from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - few sessions push or pull
 
     app.read(remotes, then=partial(_choose, app, verb), group="remotes")
@@ -239,7 +235,7 @@ def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[RemoteRow, ...]) ->
         _run(app, verb, remotes[0].name)
     else:
         choices = numbered(verb, [f"{row.name}  {row.url}" for row in remotes])
-        app.push_screen(ChoiceScreen(_TITLES[verb], choices), partial(_run, app, verb))
+        app.push_screen(ChoiceScreen("Push to" if verb == "push" else "Pull from", choices), partial(_run, app, verb))
 
 
 def _run(app: SkillgitApp, verb: Exchange, choice: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, partialmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
@@ -56,13 +56,7 @@ def _load_screens() -> None:
 
 
 class SkillgitApp(App[None]):
-    """``skillgit tui``.
-
-    Args:
-        start: What the history shows first, if that was read already.
-        opening: Makes a screen to begin with, over the history.
-        watch: Whether to look again and again at what has changed.
-    """
+    """``skillgit tui``; ``start`` was read already, ``opening`` makes a screen over the history, ``watch`` rereads."""
 
     CSS_PATH = "skillgit.tcss"
     TITLE = "skillgit"
@@ -138,7 +132,6 @@ class SkillgitApp(App[None]):
             self.set_timer(QUIET, lambda: self.run_worker(_load_screens, thread=True, group="load"))
 
     async def on_event(self, event: Event) -> None:
-        """Take note of keys and clicks, and handle every event as Textual does."""
         if isinstance(event, InputEvent):
             self._collector.used()
         await super().on_event(event)
@@ -198,17 +191,13 @@ class SkillgitApp(App[None]):
             self.reload()
 
     def reload(self) -> None:
-        """Have every open screen read again what it shows."""
         for screen in self.screen_stack:
             reread = getattr(screen, "reload", None)
             if reread is not None:
                 reread()
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
-        """Run a skillgit command, given without ``skillgit``, and show its output or else its last line.
-
-        It asks first if that changes refs or files or may cost money.
-        """
+        """Run a command and show its output or last line; ask first if it changes refs or files or may cost money."""
         from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few sessions run a command
 
         ran = Ran(argv=tuple(argv))
@@ -259,18 +248,16 @@ class SkillgitApp(App[None]):
         self.push_screen(HelpScreen(self.screen, self.rebound))
 
     def on_click(self, event: Click) -> None:
-        """Offer on a right click what keys do there."""
         if event.button == _RIGHT and not isinstance(self.screen, ModalScreen):
             self.action_app_palette()
 
     def action_app_palette(self) -> None:
         self.action_command_palette()
 
-    def action_app_refresh(self) -> None:
-        self.reload()
+    action_app_refresh = reload
 
     def action_app_theme(self) -> None:
-        self.theme = theme.other(self.theme)
+        self.theme = theme.LIGHT.name if self.theme == theme.DARK.name else theme.DARK.name
 
     def action_command_prompt(self) -> None:
         from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
@@ -283,11 +270,8 @@ class SkillgitApp(App[None]):
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
 
-    def action_remote_push(self) -> None:
-        exchange(self, "push")
-
-    def action_remote_pull(self) -> None:
-        exchange(self, "pull")
+    action_remote_push = partialmethod(exchange, "push")
+    action_remote_pull = partialmethod(exchange, "pull")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         del screen

@@ -32,11 +32,9 @@ _PAYING: Final = frozenset(
     }
 )
 """Commands that may call models."""
-_PAYS: Final = "It may call models, which may cost money."
-_FILES: Final = "It writes files."
 _CHANGES: Final = {
-    **dict.fromkeys(_PAYING - {"restore"}, _PAYS),
-    **dict.fromkeys(("clone", "export", "init", "report"), _FILES),
+    **dict.fromkeys(_PAYING - {"restore"}, "It may call models, which may cost money."),
+    **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
     **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
     "checkout": "It changes files in the work tree.",
     "note": "It goes into the history, and later steps read it.",
@@ -45,7 +43,6 @@ _CHANGES: Final = {
     "reindex": "It makes the index again, which may take a while.",
 }
 """What commands may change, where that is not refs of this repository only."""
-_ARGUMENTS: Final = ("-m", "skillgit")  # what makes Python this program
 _MOST: Final = 5_000  # lines of output that are kept of one command
 
 
@@ -108,10 +105,9 @@ def told_plan(ran: Ran) -> str:
 
 
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
-    """Run a command to its end, and add output and exit code to it."""
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, *_ARGUMENTS, "-C", str(context.directory), "--no-pager", *ran.argv),
+        *(sys.executable, "-m", "skillgit", "-C", str(context.directory), "--no-pager", *ran.argv),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -104,7 +104,6 @@ def _with_token(narrowing: Narrowing, name: str, value: str, now: datetime) -> N
 
 
 def _one_of(text: str, choices: Iterable[str], kind: str) -> str:
-    """Return the only one of ``choices`` that is meant by ``text``, which may be its beginning."""
     names = tuple(choices)
     near = [name for name in names if name.startswith(text.replace("-", "_") if "_" in name else text)]
     if text in names or len(near) == 1:

@@ -101,11 +101,6 @@ def paint(style: Style, theme: str) -> Paint:
     return _PALETTES.get(theme, _PALETTES[DARK.name])[style]
 
 
-def other(theme: str) -> str:
-    """Return the light theme for the dark one, and the dark one for every other."""
-    return LIGHT.name if theme == DARK.name else DARK.name
-
-
 def doer(screen: Screen[Any], key: Key) -> DOMNode | None:
     """Return who does what ``key`` stands for: the focused widget or one around it, else any widget, else the app."""
     name = f"action_{key.action}"

@@ -40,7 +40,6 @@ _CHECKED = len("gate patch")
 
 
 def replay_lines(replay: Replay, screen: Screen, *, quiet: bool) -> Iterator[str]:
-    """Yield one line for each event, below it what differs, and a summary."""
     width = max((len(event.label) for event in replay.events), default=0)
     for event in replay.events:
         if event.differing or not quiet:
@@ -99,7 +98,6 @@ def scanned(result: Scan, screen: Screen) -> Iterator[str]:
 
 
 def found(result: Scan, screen: Screen) -> Iterator[str]:
-    """Yield every finding with its place, the masked line and its fingerprint."""
     for hit in (*result.stops, *result.warnings):
         style = Style.REJECTED if hit in result.stops else Style.REVERTED
         word = screen.paint(style, hit.severity.value)

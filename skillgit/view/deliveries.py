@@ -163,7 +163,6 @@ _THERE = {
 
 
 def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
-    """Yield what happened to each ref, those of one run and one kind together."""
     yield f"{'would push' if result.dry_run else 'push'} to {result.remote}, {result.url}"
     move, refusal = "to push" if result.dry_run else "pushed", screen.paint(Style.REJECTED, "rejected")
     words = {"pushed": move, "up_to_date": "up to date", "rejected": refusal}

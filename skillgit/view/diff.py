@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:
-    """Yield what git prints, then the two sides and what changed between them."""
     yield from stat.text.rstrip("\n").split("\n") if stat.text else ()
     yield from (f" {line}" for line in differing(stat.differs, screen))
     yield f" {headline(stat.a, stat.b, screen)}"

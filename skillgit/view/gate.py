@@ -27,7 +27,6 @@ MARK = "<!-- skillgit gate -->"
 MOST_ITEMS = 40
 """Items of one kind that are named; a comment may have 65,536 characters."""
 _LONGEST = 120
-_PLAIN = Screen()
 _MARKS = {"passes": "✅", "fails": "❌", "removed": "✅"}
 _UNSEEN = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
@@ -49,10 +48,7 @@ def markdown(report: GateReport) -> Iterator[str]:
 
 
 def code(words: str) -> str:
-    """Return ``words`` as a code span that means the same inside and outside of a table.
-
-    Characters that are not seen are written out, line ends and bars are replaced: a bar would end the cell.
-    """
+    """Return ``words`` as a code span for any place: the unseen is written out, bars, which end cells, are replaced."""
     body = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(words)).replace("|", "¦")
     body = body if len(body) <= _LONGEST else f"{body[: _LONGEST - 1]}…"
     fence = "`" * (max(map(len, re.findall("`+", body)), default=0) + 1)
@@ -132,7 +128,7 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
         gain = f"gained {numbers.delta(comparison.delta)} (95 % {numbers.delta(low)} to {numbers.delta(high)})"
         yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
     yield f"- measured by {code(skill.config)} under {code(skill.target)}"
-    yield f"- cost: {numbers.cost(skill.cost, _PLAIN)}"
+    yield f"- cost: {numbers.cost(skill.cost, Screen())}"
 
 
 _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.FAINT}
@@ -140,16 +136,12 @@ _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.F
 
 def lines(report: GateReport, screen: Screen) -> Iterator[str]:
     if not report.skills:
-        yield nothing_changed(report)
+        yield f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
         return
     for index, skill in enumerate(report.skills):
         if index:
             yield ""
         yield from _skill(skill, report, screen)
-
-
-def nothing_changed(report: GateReport) -> str:
-    return f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
 
 
 def _skill(skill: SkillReport, report: GateReport, screen: Screen) -> Iterator[str]:
@@ -208,7 +200,6 @@ def decided(result: Decided, screen: Screen) -> Iterator[str]:
 
 
 def head(result: Decided, screen: Screen) -> Iterator[str]:
-    """Yield what happened to the candidate, and where it stands."""
     row = result.event
     entry = Entry.of_row(row)
     yield f"{screen.paint(Style.STRONG, row.label)}  {cells.outcome(entry, screen)}"

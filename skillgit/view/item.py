@@ -151,7 +151,6 @@ def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
 
 _MOST_LINES = 24
 _MOST_FLIPS = 12
-_ANSWER_WIDTH = 32
 
 
 def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[str]:
@@ -191,7 +190,6 @@ def _verdict(result: Bisected, screen: Screen) -> str:
 
 
 def _why_open(result: Bisected, flip: Flip) -> str:
-    """Return why it is not known which of the suspects it was."""
     between = len(result.suspects) - 1
     where = f"{numbers.plural(between, 'version')} between {flip.older} and {flip.newer}"
     if result.absence is None:
@@ -217,7 +215,7 @@ def _changed(result: Bisected, screen: Screen) -> Iterator[str]:
 def _ends(result: Bisected, screen: Screen) -> Iterator[str]:
     both = (result.older, result.newer)
     names, answers = max(width(end.name) for end in both), max(width(_quoted(end)) for end in both)
-    answers = min(answers, _ANSWER_WIDTH)
+    answers = min(answers, 32)
     for end in both:
         value = end.outcome.value if end.outcome is not None else None
         front = f"{pad(end.name, names)}  {sign(end.outcome, screen)}  {numbers.score(value):<5}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
     from skillgit.app.history.items import CheckTable
-    from skillgit.app.recorded.check_scores import CheckChange
+    from skillgit.app.recorded.score_summary import CheckChange
     from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.index.rows import LogRow
 
@@ -79,13 +79,11 @@ def counted(counts: Iterable[tuple[Change, int]], differs: Iterable[Difference],
 
 
 def differing(differs: Iterable[Difference], screen: Screen) -> Iterator[str]:
-    """Yield what differs between two measurements besides the text, one line each."""
     for difference in differs:
         yield screen.paint(Style.REVERTED if difference.matters else Style.FAINT, f"! {one_line(difference.sentence)}")
 
 
 def name(row: LogRow | None) -> str:
-    """Return what an event is called on the command line."""
     return "commit" if row is None else row.label
 
 
@@ -125,7 +123,6 @@ def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
 
 
 def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    """Yield the types, the sums, the test, and what else keeps the two sides from being compared."""
     if len(diff.types) > 1:
         yield ""
         yield from _types(diff, screen)
@@ -192,7 +189,6 @@ _SCORE_WIDTH = 7
 
 
 def check_records(table: CheckTable) -> Iterator[dict[str, object]]:
-    """Yield each check under each version that has a score, for machine formats."""
     for row in table.rows:
         for version, score in zip(table.versions, row.scores, strict=True):
             if score is not None:

@@ -38,7 +38,6 @@ def plain_value(value: object) -> Json:
 
 
 def named_values(value: object) -> dict[str, Json]:
-    """Return a dataclass or a mapping as a JSON object."""
     document = plain_value(value)
     if not isinstance(document, dict):
         raise TypeError(f"{type(value).__name__} is no JSON object")

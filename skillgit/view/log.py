@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """Where an event stands."""
-
     lane: int
     above: tuple[bool, ...]  # for each lane whether a line comes down to the event's row; lanes further on have none
     below: tuple[bool, ...]  # the same for lines that go on under it
@@ -41,10 +39,7 @@ class _Lane:
 
 
 def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[GraphPosition]:
-    """Yield where each of ``rows`` stands, newest first, none above what rests on it.
-
-    ``parents`` are the events that one rests on besides the one before it in its run, by commit.
-    """
+    """Yield where ``rows``, newest first, stand, each below what rests on it; ``parents``: commit to other parents."""
     lanes = _Lanes([LOOKS[row.kind].beside for row in rows])
     following = _following(rows)
     at = {row.commit: index for index, row in enumerate(rows)}
@@ -78,7 +73,6 @@ class _Lanes:
         self.taken: list[_Lane | None] = []
 
     def drawn(self) -> tuple[bool, ...]:
-        """Return for each lane whether there is a line in it."""
         while self.taken and self.taken[-1] is None:
             self.taken.pop()
         lines = tuple([lane is not None and lane.has_line for lane in self.taken])
@@ -86,10 +80,7 @@ class _Lanes:
         return self._known
 
     def arrive(self, index: int) -> tuple[int, bool, list[int]]:
-        """End the lanes that lead to an event; return its lane, whether a line came down there, and the others.
-
-        On the line of its run it takes the first line that leads there, as in git; beside it, it stays beside it.
-        """
+        """End the lanes to an event; return its own, the first of its run as in git, if it is drawn, and the others."""
         arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
         usable = [number for number, lane in arrivals.items() if lane.own or not self._beside[index]]
         lines = [number for number in usable if arrivals[number].has_line]
@@ -120,7 +111,6 @@ class _Lanes:
         return None
 
     def _free(self, first: int) -> int:
-        """Return the first free lane from ``first`` on."""
         number = next((index for index in range(first, len(self.taken)) if self.taken[index] is None), len(self.taken))
         if number == len(self.taken):
             self.taken.append(None)
@@ -276,7 +266,6 @@ def _joints(glyphs: Glyphs) -> dict[int, str]:
 
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16
-_GRAPH_LEAST = 8
 _SPACES = 6  # columns between graph, scores, title and age
 _EVENT_REST = 33  # columns of an event's line besides its title: sign, label, scores, commit and the space between them
 
@@ -302,11 +291,7 @@ def log_lines(
     runs: bool = False,
     flips: Mapping[str, str] | None = None,
 ) -> Iterator[LogLine]:
-    """Yield the log.
-
-    ``graph`` are the events that one rests on besides the one before it in its run, to be drawn; ``flips`` is what an
-    event did to an item, to be said before its title. Both go by commit.
-    """
+    """Yield the log; by commit, ``graph`` has other parents, to be drawn, and ``flips`` what was done to an item."""
     if not rows:
         return
     entries = [Entry.of_row(row) for row in rows]
@@ -316,7 +301,7 @@ def log_lines(
     texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
     fixed_width = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
     # titles can be read beside the graph
-    graph_room = min(screen.width // 2, max(_GRAPH_LEAST, screen.width - fixed_width - _TITLE_LEAST))
+    graph_room = min(screen.width // 2, max(8, screen.width - fixed_width - _TITLE_LEAST))
     signs = Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
     drawing = signs if graph is None else draw(rows, graph, screen, graph_room)
     room = _room(screen, drawing.width + fixed_width, max(map(width, texts)))
@@ -327,10 +312,7 @@ def log_lines(
 
 
 def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
-    """Yield each event with what it changed under it, an empty line on both sides.
-
-    Where nobody looks and no graph is drawn, changes are git's own bytes.
-    """
+    """Yield each event over what it changed; where nobody looks and no graph is drawn, as git's own bytes."""
     gap: str | None = None
     for line, change in zip(lines, changes, strict=True):
         if gap is not None:

@@ -89,7 +89,6 @@ def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator
 def _records(
     result: Evaluated | Retested, rows: Sequence[ArmScores | RetestRow], screen: Screen
 ) -> Iterator[tuple[str, str]]:
-    """Yield how often the test split was looked at, if it was, what was noted, and what it cost."""
     if rows:
         reads = ", ".join(f"{row.name} {numbers.plural(row.test_reads, 'time')}" for row in rows)
         yield "test", f"evaluated so far: {reads}"

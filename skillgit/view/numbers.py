@@ -64,7 +64,6 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Return ``moment`` for machines, in UTC."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -108,7 +108,6 @@ def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[
 
 
 def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
-    """Yield where it went: a row for each part, the total, the cache's share and the prices that are not known."""
     if result.run:
         yield screen.paint(Style.STRONG, result.run)
     if not result.total.calls:
@@ -117,7 +116,8 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
         return
     if result.run:
         yield ""
-    head = (*_titles(result), "calls", "tokens in", "out", "cached", "cost", "time", f"of {_WHOLE[result.share_of]}")
+    whole = "cost" if result.share_of == "usd" else "tokens"
+    head = (*_titles(result), "calls", "tokens in", "out", "cached", "cost", "time", f"of {whole}")
     body = [(*_names(row, result), *_numbers(row)) for row in result.rows]
     names = len(_titles(result))
     total = ("total", *([""] * (names - 1)), *_numbers(result.total))
@@ -136,9 +136,6 @@ def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run
         run = f"{one_line(entry.run)}: " if with_run else ""
         cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)
         yield f"{run}unfinished {entry.what}: {cost}; kept, a resume does not buy them again"
-
-
-_WHOLE = {"usd": "cost", "tokens": "tokens"}
 
 
 def _titles(result: Spending) -> tuple[str, ...]:

@@ -89,10 +89,7 @@ def fraction(glance: Glance) -> float:
 
 
 def seconds_left(*, now: float, then: float, seconds: float) -> float | None:
-    """Return how long the rest takes at the pace so far; None before there is a pace.
-
-    ``now`` and ``then`` are fractions that are done, ``seconds`` the time in between; a resumed run begins with some.
-    """
+    """Return the rest at the pace from ``then`` to ``now``, fractions that are done; None before there is a pace."""
     gain = now - then
     return seconds * (1.0 - now) / gain if gain > 0 and seconds > 0 else None
 
@@ -126,7 +123,6 @@ _GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measu
 
 
 def entry_of(event: Event) -> Entry:
-    """Return the entry of an event that was written just now."""
     verdict = event.verdict if isinstance(event, _GatedEvent) else None
     is_stopped = (
         isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped

@@ -33,8 +33,6 @@ _STYLES = {"slow": Style.SLOW, "human": Style.REVERTED, "seed": Style.FAINT}
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """One column of the table."""
-
     title: str
     cells: Sequence[str]
     right: bool = False
@@ -88,7 +86,6 @@ def _columns(result: Blame, screen: Screen) -> list[_Column]:
 
 
 def _fitting(columns: list[_Column], screen: Screen) -> list[_Column]:
-    """Return the columns that leave room for the text."""
     ranks = sorted({column.rank for column in columns}, reverse=True)
     while screen.width and screen.width - _taken(columns) < _TEXT_LEAST and ranks[0] > 0:
         columns = [column for column in columns if column.rank < ranks[0]]
@@ -97,12 +94,10 @@ def _fitting(columns: list[_Column], screen: Screen) -> list[_Column]:
 
 
 def _taken(columns: Sequence[_Column]) -> int:
-    """Return the columns of the screen in front of the text."""
     return sum(column.columns + len(_GAP) for column in columns) + _NUMBER + 3
 
 
 def _same(before: BlameRow, row: BlameRow) -> bool:
-    """Say whether two rows are neighbours and come from one event."""
     if row.line != before.line + 1:
         return False
     return (before.commit, before.restored) == (row.commit, row.restored) or before.source == row.source == "seed"
@@ -141,7 +136,6 @@ _LEAST = 24
 
 
 def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
-    """Yield the rules of a version with what leaving each out changes."""
     whole = f"{result.metric} {numbers.score(result.score)} on {numbers.plural(result.n, f'{result.split} item')}"
     name = screen.paint(Style.STRONG, result.name)
     count = numbers.plural(result.every, "rule")
@@ -198,7 +192,6 @@ def _next(result: Ablated) -> tuple[str, ...]:
 
 
 def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
-    """Yield what was pruned and what the gate decided."""
     yield from gate.head(result.decided, screen)
     yield ""
     for label, rules in (("dropped", result.rules), ("needed", result.needed)):
@@ -217,7 +210,6 @@ _BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by
 
 
 def change_lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:
-    """Yield the two sides, the rules and the sums."""
     yield headline(diff.a, diff.b, screen)
     files = list(dict.fromkeys(row.file for row in diff.rows))
     for file in files:
@@ -231,7 +223,6 @@ def change_lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:
 
 
 def sums(diff: RulesDiffed, screen: Screen) -> str:
-    """Return how many rules came, went, changed, moved and stayed."""
     counts = [(sum(row.change == change for row in diff.rows), change) for change in _SIGNS]
     parts = [f"{count} {change}" for count, change in counts if count or change in {"added", "removed"}]
     return f"rules: {f' {screen.glyphs.dot} '.join([*parts, f'{diff.kept} kept'])}"

@@ -31,14 +31,12 @@ _MEANINGS: Final[dict[Difference, str]] = {
 
 
 def matrix_records(matrix: Matrix) -> Iterator[Mapping[str, object]]:
-    """Yield each version under each model for machine formats."""
     for row in matrix.rows:
         version = {"version": name(row.row), "commit": row.row.commit}
         yield from ({**version, **named_values(cell)} for cell in row.cells)
 
 
 def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
-    """Yield the table and what its marks mean."""
     yield screen.dotted((f"run {matrix.run}", f"{matrix.split} split", f"{matrix.metric} score"))
     yield from _marked(matrix, screen)
     yield ""
@@ -81,7 +79,6 @@ def _matrix_score(cell: MatrixCell, screen: Screen) -> str:
 
 
 def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
-    """Yield what keeps numbers from being compared, with the marks that these bear."""
     reasons = {why for row in matrix.rows for cell in row.cells for why in cell.differs}
     for why, mark in _MARKS.items():
         if why in reasons:
@@ -96,7 +93,6 @@ def _matrix_legend(matrix: Matrix, screen: Screen) -> Iterator[str]:
     yield from ("", *(screen.paint(Style.FAINT, note) for note in notes)) if notes else ()
 
 
-_LONGEST_NAME = 24
 _GAP = 1
 _TENTHS = 10
 _UNKNOWN = "?"
@@ -105,7 +101,7 @@ _FULL = 5  # columns of a score with all its digits
 
 def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[str]:
     """Yield the table; on a terminal only so many versions as fit, unless ``every`` one is wanted."""
-    names = [fit(line.item, _LONGEST_NAME) for line in table.rows]
+    names = [fit(line.item, 24) for line in table.rows]
     kinds = [line.task_type for line in table.rows]
     sides = [_side(line, screen) for line in table.rows]
     left_width = max(map(width, (*names, "score"))) + 2 + max(map(width, kinds), default=0) + 2
@@ -155,11 +151,7 @@ def _around(index: int, count: int) -> Iterator[int]:
 
 
 def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
-    """Return one outcome as a sign: solved, not solved, tenths of a score in between, ``!`` where it failed.
-
-    What was inherited from another text is in brackets, or is faint where there is colour. Without an outcome
-    ``absence`` says whether that is for want of evidence.
-    """
+    """Return an outcome as a sign: solved or not, tenths, ``!`` failed, in brackets if inherited, ``?`` unknown."""
     if cell is None:
         return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
     if cell.value is None or cell.hard is None:
@@ -174,10 +166,7 @@ def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> s
 
 
 def records(table: ItemTable, *, cells: bool) -> Iterator[dict[str, object]]:
-    """Yield the items for machine formats, with their scores by version or candidate.
-
-    ``cells`` writes these as ``v7=1.0``, for columns.
-    """
+    """Yield the items for machine formats with their scores by version; ``cells`` writes these as ``v7=1.0``."""
     own = "item task_type first is_first flips solved measured unknown share doubts"
     for line in table.rows:
         pairs = zip(table.columns, line.cells, strict=True)

@@ -93,7 +93,6 @@ def removed(result: Noted) -> Iterator[str]:
 
 
 def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield the notes, oldest first."""
     if not notes:
         yield "nobody has noted anything there"
     for note in notes:
@@ -103,7 +102,6 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
 
 
 def rows(notes: Sequence[Noted]) -> Iterator[dict[str, Json]]:
-    """Yield the notes as rows of columns."""
     return ({**named_values(note), "name": _name(note), "commit": note.row.commit} for note in notes)
 
 
@@ -181,7 +179,6 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
 
 
 def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
-    """Yield how each check fares, the ones that changed first."""
     rows = sorted(report.checks, key=lambda row: -abs(row.after - (row.after if row.before is None else row.before)))
     scores = (" ".join(filter(None, check_cells(row, screen))) for row in rows)
     checks = (f"{one_line(row.check)}, {numbers.plural(row.n, 'item')}" for row in rows[:_CHECKS])
@@ -306,7 +303,6 @@ def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
 
 
 def _policy(verdict: Verdict) -> str:
-    """Return how the gate compared, with the numbers of its policy."""
     parts = [verdict.policy]
     if verdict.alpha is not None:
         parts.append(f"alpha {verdict.alpha:g}")

@@ -30,7 +30,7 @@ class Style(StrEnum):
     STRONG = "1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Glyphs:
     """The signs of the screens; every one is one column wide, but the arrow."""
 
@@ -62,32 +62,9 @@ class Glyphs:
 
 
 UNICODE = Glyphs()
-ASCII = Glyphs(
-    best="*",
-    accepted="o",
-    rejected="x",
-    slow="M",
-    skipped=".",
-    reverted="r",
-    edited="e",
-    running=">",
-    passed="+",
-    dot="-",
-    arrow="->",
-    ellipsis="~",
-    line="|",
-    branch="|",
-    branch_left="|",
-    branch_up="'",
-    branch_down=".",
-    cross="+",
-    up_left="'",
-    up_right="'",
-    down_left=".",
-    down_right=".",
-    rule="-",
-    at_most="<=",
-    at_least=">=",
+ASCII = Glyphs(  # in the order of the fields
+    *("*", "o", "x", "M", ".", "r", "e", ">", "+", "-", "->", "~", "|"),
+    *("|", "|", "'", ".", "+", "'", "'", ".", ".", "-", "<=", ">="),
 )
 
 _TYPOGRAPHY = {
@@ -108,8 +85,6 @@ _TO_ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """Where text goes."""
-
     terminal: bool = False
     colour: bool = False
     unicode: bool = True

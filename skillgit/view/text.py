@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def inert(text: str) -> str:
-    """Return ``text`` with escapes and other control characters in caret notation, colours included; lines stay.
-
-    The colours of this program are painted around it, so that a skill or an answer cannot paint itself as one of them.
-    """
+    """Return ``text`` with control characters in caret notation, colours too: model text must not paint itself."""
     return visible(text).expandtabs(4)
 
 
@@ -116,10 +113,7 @@ _FAINT, _REVERSE = "2", "7"
 
 
 def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
-    """Return the text of ``line`` with every character as this screen shows it, and its spans in that text.
-
-    Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
-    """
+    """Return the text of ``line`` with control characters shown and tabs as four spaces, and its spans in that text."""
     signs = ["    " if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
     if all(len(sign) == 1 for sign in signs):
         return "".join(signs), line.spans
@@ -128,11 +122,7 @@ def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
 
 
 def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str:
-    """Return ``text``, all or a part of ``line``, in the colours of what happened to the line.
-
-    Removed lines are red, added ones green; the words in ``spans`` are reversed, so that they alone have a background;
-    lines that moved are faint.
-    """
+    """Return a part of ``line``: removed red, added green, moved faint, the words in ``spans`` reversed."""
     colour = _COLOURS.get(Sign(line.sign))
     if not screen.colour or colour is None or not text:
         return text

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.tui import trainer as trainers
 from skillgit.tui.app import SkillgitApp
+from skillgit.tui.screens import live as trainers
 
 if TYPE_CHECKING:
     from skillgit.tui.screens.compare import CompareScreen

@@ -18,7 +18,6 @@ from trained_runs import small_run, user
 
 import skillgit.report
 from skillgit.app.deliver import report as whole_report
-from skillgit.app.deliver import report_parts
 from skillgit.app.deliver.report import report
 from skillgit.app.history.cost import cost
 from skillgit.app.history.items import ItemsRequest, items
@@ -233,7 +232,7 @@ def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     write_long_run(repo, versions=8, items=12)
     for module, name, value in (
         (whole_report, "DETAILED", 3), (whole_report, "LISTED", 6), (whole_report, "RULES", 4),
-        (report_parts, "ITEMS", 5), (report_parts, "COLUMNS", 4), (report_parts, "_DIFFERENCE", 150),
+        (whole_report, "ITEMS", 5), (whole_report, "COLUMNS", 4), (whole_report, "_DIFFERENCE", 150),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     _, whole = made(repo)

@@ -18,6 +18,7 @@ from sample_run import RUN
 from web_client import DEADLINE_S, browser, gone, read, serving, until_gone
 
 from skillgit.errors import UsageError
+from skillgit.tui.web import require_extra
 from skillgit.tui.web.server import Door, WebPages, application, listen
 
 if TYPE_CHECKING:
@@ -215,9 +216,9 @@ def test_it_listens_on_this_machine_only_unless_told_otherwise():
 def test_a_host_that_is_not_this_machine_and_a_missing_extra_are_told(monkeypatch):
     with pytest.raises(UsageError, match=r"no-such-host\.invalid is no name"):
         listen("no-such-host.invalid", 0)
-    monkeypatch.setattr("skillgit.tui.web.server.find_spec", lambda name: None if name == "textual_serve" else util)
+    monkeypatch.setattr("skillgit.tui.web.find_spec", lambda name: None if name == "textual_serve" else util)
     with pytest.raises(UsageError) as error:
-        listen("127.0.0.1", 0)
+        require_extra()
     assert (error.value.message, error.value.hint) == (
         "tui --web needs the extra 'web'",
         "pip install 'skillgit[web]'",

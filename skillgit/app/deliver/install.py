@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer, known_places, open_record
 from skillgit.app.setup.config.error_sentences import nearest
-from skillgit.app.skill_format.atomic_write import (
-    copy,
-    put,
-    refuse_way_out,
-    take_away,
-    typed_path,
-    write_skill,
-)
+from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, take_away, typed_path, write_skill
 from skillgit.app.skill_format.folder_contents import (
     DiffersError,
     FileChange,
@@ -43,8 +36,6 @@ if TYPE_CHECKING:
 
 
 class Agent(StrEnum):
-    """A program that reads skills."""
-
     CLAUDE = "claude"
     CODEX = "codex"
     COPILOT = "copilot"
@@ -92,8 +83,6 @@ Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallRequest:
-    """What the user asks for."""
-
     revision: str
     to: str  # an agent's name, or a folder of skills
     scope: Scope | None = None  # whose skills, for an agent; None for the user's
@@ -102,16 +91,12 @@ class InstallRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallState:
-    """Something at a place."""
-
     name: str  # what was installed there, ``<run>/v<N>``, or a commit; empty if it did not come from here
     by_hand: bool  # whether it is anything else than what skillgit put there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallResult:
-    """What stands where now."""
-
     name: str  # the version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit
     commit: str
     skill: str
@@ -134,8 +119,6 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
 
 
 class _Installation:
-    """One skill on its way to one place."""
-
     def __init__(self, context: Context, record: InstallRecord, skill: NamedSkill, target: Path) -> None:
         self._context, self._record, self._named, self._place = context, record, skill, target
         self._there = read_entries(target)
@@ -184,7 +167,6 @@ class _Installation:
             )
 
     def _keep(self) -> str:
-        """Copy what is at the place, and return the name of the copy."""
         name = self._new_name()
         target = self._record.kept(name)
         target.parent.mkdir(parents=True)
@@ -228,8 +210,6 @@ UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A skill that was installed, and what happened to it."""
-
     place: str
     skill: str
     name: str  # the version that was put there, ``<run>/v<N>``, or a commit
@@ -241,8 +221,6 @@ class Installed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninstallRequest:
-    """What the user asks for."""
-
     to: str | None = None  # an agent's name, a folder of skills, or a skill's folder; None for the only place there is
     scope: Scope | None = None  # whose skills, for an agent; None for the user's
     skill: str | None = None  # the skill's name; None for the only one there is at that place
@@ -251,8 +229,6 @@ class UninstallRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninstallResult:
-    """What stands where now."""
-
     skill: str
     place: str
     name: str

@@ -29,13 +29,10 @@ if TYPE_CHECKING:
 
 _FOLDER, _FILE, _LOCK, _KEPT = "adopted", "places.json", "lock", "kept"
 _SCHEMA = "skillgit.adopted/1"
-_CONTENT = "content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A skill that was put at a place."""
-
     name: str  # what it was called: ``<run>/v<N>``, or a commit
     run: str  # empty for a commit that is no event
     version: int | None  # absent for what is no version
@@ -49,8 +46,6 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledFolder:
-    """A skill folder of an agent."""
-
     path: str
     skill: str
     layers: tuple[Layer, ...]
@@ -68,7 +63,7 @@ class InstallRecord:
         self.places = _read(folder / _FILE)
 
     def kept(self, name: str) -> Path:
-        return self._folder / _KEPT / name / _CONTENT
+        return self._folder / _KEPT / name / "content"
 
     def at(self, path: Path) -> InstalledFolder | None:
         return self.places.get(str(path))

@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 def search(
     context: Context, workspace: Workspace, request: BisectRequest, line: Line, watcher: EvalWatcher
 ) -> tuple[tuple[str, ...], Cost] | Plan:
-    """Roll out the item under ends without an outcome, then under versions between, halving what is left.
-
-    Return the versions rolled out, and the cost. Every outcome is noted on its version, whatever ends the work.
-    """
+    """Roll out the item under the ends, then halve what is left; note each, and return those versions and the cost."""
     run = line[0][0].run
     setup = measuring_setup(context, workspace, [run], request)
     if differing := differences(workspace, run, setup):
@@ -178,7 +175,6 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
 
 
 def _scored(line: Line) -> list[tuple[MeasuredRow, Cell]]:
-    """Return the versions that have a score of their own on the item."""
     return [(row, cell) for row, cell in line if cell is not None and cell.solved is not None]
 
 
@@ -233,7 +229,6 @@ def _flips(cells: Iterable[tuple[MeasuredRow, Cell]]) -> tuple[Flip, ...]:
 
 
 def _check_measured(workspace: Workspace, line: Line, commits: set[str], request: BisectRequest) -> None:
-    """Refuse to search where there is nothing to search between."""
     ends = (line[0][0], line[-1][0]) if request.ends else ()
     missing = [row for row in ends if row.commit not in commits]
     if not missing and commits:

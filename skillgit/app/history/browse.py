@@ -107,10 +107,7 @@ def _opened(context: Context) -> AbstractContextManager[Workspace]:
 
 
 def standing(context: Context) -> str:
-    """Return a text that changes when a ref moves, the work tree gets another commit, or a training starts or ends.
-
-    The index is not asked: every read of it takes in what refs say before it answers.
-    """
+    """Return a text that changes with refs, the checkout and who trains; asking the index would take in refs first."""
     from skillgit.app.workspace.workspace import trained_here  # noqa: PLC0415 - see the module
     from skillgit.store.repo import Repo  # noqa: PLC0415 - as above
 

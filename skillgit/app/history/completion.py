@@ -36,10 +36,7 @@ def runs(context: Context, prefix: str) -> tuple[Word, ...]:
 
 
 def revisions(context: Context, text: str) -> tuple[Word, ...]:
-    """Return the revisions that begin with ``typed_text``: those of the default run, of a run that is named, and runs.
-
-    A range is completed behind its dots.
-    """
+    """Return the revisions, of the default or a named run, and the runs that begin with ``text``, or a range's end."""
     before, dots, last = text.rpartition("..")
     run_part, slash, _ = last.rpartition("/")
     run = run_part or _default_run(context)

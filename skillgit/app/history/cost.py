@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import Unfinished, unfinished
@@ -32,16 +32,16 @@ class CostRow:
     epoch: int | None = None
     kind: str = ""
     origin: str = ""  # where its candidate comes from: a step, or the reflection on an epoch (`meta`)
-    calls: int
-    tokens_in: int  # tokens sent, cached ones included
-    tokens_out: int  # tokens received, reasoning included
-    cached: int  # tokens sent that came from the provider's cache
-    cache_written: int
-    reasoning: int
-    unpriced: int
-    usd: float | None  # absent if no call has a price
-    seconds: float  # of events, versions and runs the wall time; of roles, stages and models the time that calls took
-    share: float  # of the whole, between 0 and 1
+    calls: int = 0
+    tokens_in: int = 0  # tokens sent, cached ones included
+    tokens_out: int = 0  # tokens received, reasoning included
+    cached: int = 0  # tokens sent that came from the provider's cache
+    cache_written: int = 0
+    reasoning: int = 0
+    unpriced: int = 0
+    usd: float | None = None  # absent if no call has a price
+    seconds: float = 0.0  # of events, versions and runs the wall time; of roles, stages and models the time of calls
+    share: float = 0.0  # of the whole, between 0 and 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +66,6 @@ class Spending:
 _KEPT = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What the rows of a breakdown differ by; the fields of :class:`CostRow`."""
-
-    run: str = ""
-    role: str = ""
-    stage: str = ""
-    model: str = ""
-    version: int | None = None
-    step: int | None = None
-    epoch: int | None = None
-    kind: str = ""
-    origin: str = ""
-
-
 def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
     """Return what a run, or without a name the default run, cost by role and stage, or by something else."""
     with open_workspace(context) as workspace:
@@ -88,8 +73,8 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
         rows = [row for name in names for row in cost_queries.spent_rows(workspace.index, name)]
         making = unfinished(workspace, names)
-    pairs = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
-    sums, whole = dict[_Place, CostSum](), CostSum()
+    pairs = ((CostRow(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
+    sums, whole = dict[CostRow, CostSum](), CostSum()
     for slot, part in pairs:
         sums.setdefault(slot, CostSum()).add(part)
     for row in rows:
@@ -100,17 +85,17 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         run="" if all_runs or not names else names[0],
         by="run" if all_runs else by or "role stage",
         rows=tuple(_row(slot, part.total(), total, in_dollars=in_dollars) for slot, part in sums.items()),
-        total=_row(_Place(), total, total, in_dollars=in_dollars),
+        total=_row(CostRow(), total, total, in_dollars=in_dollars),
         share_of="usd" if in_dollars else "tokens",
         unpriced=_unpriced(rows),
         unfinished=making,
     )
 
 
-def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[_Place, Cost]]:
+def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[CostRow, Cost]]:
     if by is Grouping.STEP:
         return (
-            (_Place(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin), row.cost)
+            (CostRow(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin), row.cost)
             for row in rows
             if row.cost.calls
         )
@@ -126,27 +111,27 @@ def _parts(cost: Cost) -> tuple[CostPart, ...]:
     return cost.parts or ((CostPart(role="", stage="", cost=cost),) if cost.calls else ())
 
 
-def _part(row: SpentRow, part: CostPart, by: Grouping | None) -> _Place:
+def _part(row: SpentRow, part: CostPart, by: Grouping | None) -> CostRow:
     if by is Grouping.MODEL:
-        return _Place(model=row.models.get(part.role, ""))
-    return _Place(role="" if by is Grouping.STAGE else part.role, stage="" if by is Grouping.ROLE else part.stage)
+        return CostRow(model=row.models.get(part.role, ""))
+    return CostRow(role="" if by is Grouping.STAGE else part.role, stage="" if by is Grouping.ROLE else part.stage)
 
 
-def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[_Place, Cost]]:
+def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[CostRow, Cost]]:
     """Yield each event's cost with the version that it led to: the first one that was made by it or after it."""
     waiting: list[Cost] = []
     for row in rows:
         waiting.append(row.cost)
         if row.version is not None:
-            yield from ((_Place(version=row.version), cost) for cost in waiting)
+            yield from ((CostRow(version=row.version), cost) for cost in waiting)
             waiting.clear()
-    yield from ((_Place(), cost) for cost in waiting if cost.calls)
+    yield from ((CostRow(), cost) for cost in waiting if cost.calls)
 
 
-def _row(slot: _Place, amount: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
+def _row(slot: CostRow, amount: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
     part, whole = (amount.usd, total.usd) if in_dollars else (_tokens(amount), _tokens(total))
-    return CostRow(
-        **{name: getattr(slot, name) for name in _Place.__slots__},
+    return replace(
+        slot,
         **{name: getattr(amount, name) for name in _KEPT},
         usd=None if amount.unpriced and amount.unpriced == amount.calls else amount.usd,
         seconds=round(amount.seconds, 1),

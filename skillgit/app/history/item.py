@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.item_history import (
     Cell,
+    RunItems,
     absences,
     doubts,
     evidence_trees,
@@ -76,13 +77,9 @@ class ItemTrajectory:
 
 
 def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
-    """Return the history of ``item`` in ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
-        all_items = load(workspace, name, with_rejected=True, item=item)
-        if item not in all_items.cells:
-            raise unknown_item(workspace, name, item)
-        pairs = list(zip(all_items.columns, all_items.cells[item], strict=True))
+        all_items, pairs = _tried(workspace, name, item)
         last_attempts = attempts(workspace, pairs[-limit:] if limit else pairs, item)
         versions, gaps = all_items.of_versions(item), all_items.gaps(item)
         first, is_first = first_solved(versions, gaps)
@@ -105,22 +102,21 @@ def item_story(context: Context, run: str | None, item: str, *, limit: int | Non
 
 
 def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
-    """Return what happened on ``item`` under ``revision``."""
     with open_workspace(context) as workspace:
         event = event_in(workspace, revision)
-        all_items = load(workspace, event.run, with_rejected=True, item=item)
-        if item not in all_items.cells:
-            raise unknown_item(workspace, event.run, item)
-        pairs = [
-            pair
-            for pair in zip(all_items.columns, all_items.cells[item], strict=True)
-            if pair[0].commit == event.commit
-        ]
-        tries = attempts(workspace, pairs, item)
+        pairs = _tried(workspace, event.run, item)[1]
+        tries = attempts(workspace, [pair for pair in pairs if pair[0].commit == event.commit], item)
         if not tries or not tries[0].trajectory:
             raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=_why_not(event, tries, item))
         turns = _turns(workspace, tries[0].trajectory)
         return ItemTrajectory(run=event.run, item=item, attempt=tries[0], turns=turns)
+
+
+def _tried(workspace: Workspace, run: str, item: str) -> tuple[RunItems, list[tuple[MeasuredRow, Cell | None]]]:
+    items = load(workspace, run, with_rejected=True, item=item)
+    if item not in items.cells:
+        raise unknown_item(workspace, run, item)
+    return items, list(zip(items.columns, items.cells[item], strict=True))
 
 
 def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | None]], item: str) -> tuple[Attempt, ...]:

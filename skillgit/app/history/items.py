@@ -9,8 +9,8 @@ from enum import StrEnum
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.check_scores import check_scores
 from skillgit.app.recorded.item_history import Cell, RunItems, doubts, first_solved, flips, load, no_outcomes
+from skillgit.app.recorded.score_summary import check_scores
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.errors import NotFoundError
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class ItemOrder(StrEnum):
-    """What items are sorted by."""
-
     ITEM = "item"
     FIRST = "first"
     FLIPS = "flips"
@@ -85,7 +83,6 @@ class ItemsRequest:
 
 
 def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable:
-    """Return the items of the selection split under the versions of ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         run_items = load(workspace, name, with_rejected=request.rejected)

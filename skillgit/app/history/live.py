@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCount:
-    """How far one stage of the step is."""
-
     stage: str
     done: int
     total: int  # items or calls in all; 0 if that is not known
@@ -56,8 +54,6 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How the process ended."""
-
     outcome: str  # the run's outcome, that of a process that left it unfinished, or `failed`
     message: str
     hint: str = ""
@@ -65,8 +61,6 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One look at a run in progress."""
-
     run: str
     pid: int
     command: str  # the command that goes on with the run if the process is gone
@@ -94,7 +88,6 @@ class Snapshot:
 
 
 def encoded(snapshot: Snapshot) -> str:
-    """Return ``snapshot`` as JSON."""
     return json.dumps(asdict(snapshot), ensure_ascii=False)
 
 
@@ -120,18 +113,12 @@ _LATEST = 3
 class Standing(StrEnum):
     """Whether someone works on a run."""
 
-    IDLE = "idle"
-    """Nobody does, and nothing is known of who did."""
-    STARTING = "starting"
-    """A process holds the run and has told nothing yet."""
-    RUNNING = "running"
-    """A process works on it."""
-    STOPPING = "stopping"
-    """A process works on it and was asked to stop after its step."""
-    ENDED = "ended"
-    """The process ended and said how."""
-    KILLED = "killed"
-    """The process is gone without a word."""
+    IDLE = "idle"  # nobody does, and nothing is known of who did
+    STARTING = "starting"  # a process holds the run and has told nothing yet
+    RUNNING = "running"  # a process works on it
+    STOPPING = "stopping"  # a process works on it and was asked to stop after its step
+    ENDED = "ended"  # the process ended and said how
+    KILLED = "killed"  # the process is gone without a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

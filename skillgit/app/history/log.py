@@ -124,7 +124,6 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
 
 
 def check_wanted(request: LogRequest) -> None:
-    """Refuse what cannot be meant."""
     unknown = sorted(request.events - frozenset(EventKind))
     if unknown:
         raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EventKind)}")
@@ -174,10 +173,7 @@ Parents = dict[str, tuple[str, ...]]
 
 
 def parents_beside(repo: Repo, rows: Sequence[LogRow]) -> Parents:
-    """Return what ``rows`` rest on besides the events before them, as far as it is among ``rows``.
-
-    A fork rests on the version that it began at, and a merge on the version that it took in.
-    """
+    """Return what ``rows`` rest on, if among them, besides what is before them: a fork's origin, a merge's source."""
     commits = {row.commit for row in rows}
     parents_of: Parents = {}
     for row in rows:

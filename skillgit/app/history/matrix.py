@@ -27,8 +27,6 @@ Difference = Literal["items", "environment", "judge"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One version under one model."""
-
     model: str  # as `backend/model`
     score: float
     hard: float
@@ -58,10 +56,7 @@ class Matrix:
 
 
 def matrix(context: Context, run: str | None, split: str) -> Matrix:
-    """Return the scores of the versions of ``run`` on ``split``, the newest of each version and model.
-
-    A number that can be compared with those of the run is before a newer one that cannot.
-    """
+    """Return the newest score of each version and model on ``split``; a comparable one goes before a newer other."""
     with open_workspace(context) as workspace:
         name, split_kind = find_run(workspace, run), Split.parse(split)
         start = started(workspace, name)

@@ -15,6 +15,7 @@ from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import Event, Inherited
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import log_filter, queries
 from skillgit.index.log_filter import Selection
@@ -36,10 +37,7 @@ _AT_ONCE = 500
 
 
 def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = False) -> Iterator[dict[str, object]]:
-    """Yield the events of a run or of a range of versions, oldest first, each as it was read from its commit.
-
-    Only one event is held at a time.
-    """
+    """Yield the events of a run or a range, oldest first, each as its commit has it; only one is held at a time."""
     check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
         index = workspace.index
@@ -72,18 +70,13 @@ def _fields(event: Event) -> dict[str, object]:
     return values
 
 
-_DOCUMENT = "SKILL.md"
 _SHOWN = 8
 
 
 def cat(context: Context, name: str) -> bytes:
-    """Return the file that ``name``, ``REV`` or ``REV:PATH``, names.
-
-    PATH lies in the skill folder of the revision's run and is its ``SKILL.md`` if it is left out. In a commit that is
-    no event, and if the skill folder does not have it, it is a path of the repository.
-    """
+    """Return the file ``REV[:PATH]`` of the skill folder, by default ``SKILL.md``; failing that, of the repository."""
     revision, _, path = name.partition(":")
-    file = str(PurePosixPath(path or _DOCUMENT))
+    file = str(PurePosixPath(path or DOCUMENT))
     with open_workspace(context) as workspace:
         resolution = resolve_in(workspace, revision)
         folder = workspace.index.skill_path(resolution.run) if resolution.run else ""
@@ -115,10 +108,7 @@ class TrailerRow(NamedTuple):
 
 
 def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ...]]:
-    """Return the commit that ``revision`` names, and its trailers in their order; none where it has none.
-
-    They are read by git and are those that ``git interpret-trailers --parse`` prints for its message.
-    """
+    """Return the commit that ``revision`` names and its trailers, in order, as ``git interpret-trailers`` parses it."""
     with open_workspace(context) as workspace:
         commit = resolve_in(workspace, revision).commit
         answer = git(workspace.repo, "log", "-1", "--no-show-signature", "--format=%(trailers:only,unfold)", commit)
@@ -130,8 +120,6 @@ def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ..
 
 
 class NamedCommit(NamedTuple):
-    """A commit that a revision names."""
-
     commit: str  # its id, 40 hexadecimal characters
     excluded: bool = False  # whether it is the end of a range that does not belong to it
 
@@ -163,13 +151,6 @@ def _shortened(repo: Repo, commit: str) -> str:
     return answer.out.decode().strip()
 
 
-@contextmanager
-def sql(context: Context, query: str) -> Iterator[QueryResult]:
-    """Run ``query`` on the index; its rows can be read as long as the block lasts."""
-    with open_workspace(context) as workspace, ask(workspace.index, query) as answer:
-        yield answer
-
-
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _TELLING = frozenset(
     {"data_version", "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"}
@@ -191,9 +172,10 @@ class QueryResult:
 
 
 @contextmanager
-def ask(index: Index, query: str) -> Iterator[QueryResult]:
-    """Run a query that can only read; its rows exist as long as the block lasts."""
-    with _guarded(index) as connection:
+def sql(context: Context, query: str) -> Iterator[QueryResult]:
+    """Run a query on the index that can only read; its rows exist as long as the block lasts."""
+    with open_workspace(context) as workspace, _guarded(workspace.index) as connection:
+        index = workspace.index
         try:
             cursor = connection.execute(query)
         except _FAILURES as error:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
-from skillgit.app.recorded.check_scores import CheckChange, changes_from_base
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
+from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import (
     AppliedEdit,
     StepEvidence,
@@ -61,7 +61,6 @@ class Shown:
 
 
 def show(context: Context, revision: str) -> Shown:
-    """Return the event that ``revision`` names, in full."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
         record = history_reader.read_commit(workspace.repo, row.commit)
@@ -98,8 +97,6 @@ _ATTEMPTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDetail:
-    """One event in full."""
-
     shown: Shown  # the event, as `skillgit show` tells it
     files: tuple[FileDiff, ...]  # what it changed in the skill, as data
     edits: tuple[AppliedEdit, ...] = ()  # the edits that took effect; empty where the evidence is not here
@@ -109,7 +106,6 @@ class EventDetail:
 
 
 def event_detail(context: Context, commit: str) -> EventDetail:
-    """Return the event that ``commit`` holds, in full."""
     detail = show(context, commit)
     files = tuple(detailed(read_patch(detail.diff)))
     if not detail.evidence_tree:
@@ -126,7 +122,6 @@ def event_detail(context: Context, commit: str) -> EventDetail:
         )
 
 
-_PUSH_AGAIN = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
 Chosen = Literal["default", "set", "environment", "backend"]
 """Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
 option of the environment or of a backend, whose defaults are its own."""
@@ -148,13 +143,13 @@ class RunSettings:
 
 
 def run_settings(context: Context, revision: str) -> RunSettings:
-    """Return the settings of the run that ``revision`` is of."""
     with open_workspace(context) as workspace:
         run = event_in(workspace, revision).run
         start = start_record(workspace, run)
         settings = recorded_settings(workspace, start.evidence) if start is not None else ()
         if not settings:
-            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else _PUSH_AGAIN
+            again = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
+            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else again
             raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
     return RunSettings(run=run, settings=settings)
 

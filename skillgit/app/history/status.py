@@ -49,15 +49,11 @@ def runs(context: Context) -> tuple[RunRow, ...]:
 
 
 def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ...] | None:
-    """Return what ``run``, or without one every run, has spent on events that are not recorded yet.
-
-    None is returned where that is not known: there is no ledger, or history is looked at as it once was.
-    """
+    """Return what ``run``, or every run, has spent on unrecorded events; None without a ledger, and in the past."""
     with open_workspace(context) as workspace:
         return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
 
 
-_SHORT = 12
 _LOOKED_BACK = 500
 """Commits of ``main`` that are looked through for a promotion: few enough not to be waited for."""
 
@@ -82,7 +78,6 @@ class Status:
 
 
 def status(context: Context) -> Status:
-    """Return where things stand."""
     with open_workspace(context) as workspace:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
@@ -129,7 +124,7 @@ def _checked_out(workspace: Workspace) -> str:
     if branch or not commit:
         return branch
     row = queries.row_of_commit(workspace.index, commit)
-    return commit[:_SHORT] if row is None else str(row.address)
+    return commit[:12] if row is None else str(row.address)
 
 
 LEDGER = "ledger.db"
@@ -137,8 +132,6 @@ LEDGER = "ledger.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """One event in progress."""
-
     run: str
     what: str  # what the event is, as `step 4`
     cost: Cost  # what the ledger holds for it; its seconds are those of the calls, added up
@@ -173,10 +166,7 @@ def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfi
 
 
 def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
-    """Return how many of the calls that ``events`` paid for ``ledger`` does not hold.
-
-    An event may use an answer that one before it paid for. Without the ledger it buys that answer itself.
-    """
+    """Return how many calls that ``events`` paid for ``ledger`` lacks: who uses their answers has to buy them again."""
     paid: dict[str, int] = {}
     for event in events:
         if not isinstance(event, Edited | SlowMerged):
@@ -186,10 +176,7 @@ def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
 
 
 def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:
-    """Yield every event of ``run`` that may be in progress, by its scope, with what a person calls it.
-
-    The step after the one in progress is among them, for rollouts run ahead.
-    """
+    """Yield each event that may be in progress, by scope, with its name; rollouts run ahead, by up to one step."""
     if progress.step is None:
         yield start_scope(run), "baseline"
         return

@@ -26,8 +26,6 @@ OUTCOMES = "outcomes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedOutcomes:
-    """What one line tells of single items."""
-
     split: str
     target: str
     environment: str  # digest of the environment
@@ -44,17 +42,9 @@ def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
 
 
 def as_outcomes_note(evaluation: Evaluation, *, target: str, environment: str, setup: str, time: datetime) -> Note:
-    """Return the outcomes of some items as a line of a note."""
-    return {
-        "kind": OUTCOMES,
-        "split": evaluation.split.value,
-        "seed": evaluation.seed,
-        "target": target,
-        "environment": environment,
-        "setup": setup,
-        OUTCOMES: _pairs(evaluation),
-        "time": time.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
-    }
+    conditions = {"target": target, "environment": environment, "setup": setup}
+    head = {"kind": OUTCOMES, "split": evaluation.split.value, "seed": evaluation.seed}
+    return {**head, **conditions, OUTCOMES: _pairs(evaluation), "time": _written(time)}
 
 
 def noted_outcomes(line: str) -> NotedOutcomes | None:
@@ -65,16 +55,19 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
     if note.get("kind") not in {KIND, OUTCOMES}:
         return None
     outcomes = {str(item): _scored(pair) for item, pair in members(note.get(OUTCOMES)).items()}
+    texts = ("split", "target", "environment", "item_set", "skill", "judge", "setup")
     return NotedOutcomes(
-        split=str(note.get("split", "")),
-        target=str(note.get("target", "")),
-        environment=str(note.get("environment", "")),
         outcomes={item: outcome for item, outcome in outcomes.items() if outcome is not None},
-        item_set=str(note.get("item_set", "")),
-        skill=str(note.get("skill", "")),
-        judge=str(note.get("judge", "")),
-        setup=str(note.get("setup", "")),
+        **{name: str(note.get(name, "")) for name in texts},
     )
+
+
+def _written(time: datetime) -> str:
+    return time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _scores(summary: EvaluationSummary | Scores) -> Note:
+    return {"n": summary.n, "scored": summary.scored, "hard": summary.hard, "soft": summary.soft}
 
 
 def _pairs(evaluation: Evaluation) -> dict[str, list[float]]:
@@ -115,33 +108,22 @@ class KnownEvaluation:
 def as_note(
     summary: EvaluationSummary, types: Sequence[Scores], *, target: str, environment: str, setup: str, time: datetime
 ) -> Note:
-    """Return an evaluation as a line of a note."""
     return {
         "kind": KIND,
         "split": summary.split.value,
         "item_set": summary.item_set,
-        "n": summary.n,
-        "scored": summary.scored,
-        "hard": summary.hard,
-        "soft": summary.soft,
+        **_scores(summary),
         "seed": summary.seed,
         "target": target,
         "environment": environment,
         "setup": setup,
-        "types": {
-            group.task_type: {"n": group.n, "scored": group.scored, "hard": group.hard, "soft": group.soft}
-            for group in types
-        },
-        "time": time.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
+        "types": {group.task_type: _scores(group) for group in types},
+        "time": _written(time),
     }
 
 
 def record(workspace: Workspace, notes_of: Mapping[str, Sequence[Note]], time: datetime) -> int:
-    """Write notes on commits in one batch and return how many were new.
-
-    An evaluation that the note of its commit tells already, whenever it was made, is not told again: reading the same
-    outcomes once more measures nothing.
-    """
+    """Write notes in one batch and return how many are new: to read the same outcomes again measures nothing."""
     fresh: dict[str, list[Note]] = {}
     for commit, lines in notes_of.items():
         there = [_timeless(line) for line in notes.read(workspace.repo, commit)]
@@ -179,7 +161,6 @@ def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> 
 
 
 def reads_of_test(evaluations: Sequence[KnownEvaluation]) -> int:
-    """Return how many of ``evaluations`` looked at the test split."""
     return sum(evaluation.split == "test" for evaluation in evaluations)
 
 
@@ -195,16 +176,12 @@ def _from_line(line: str) -> KnownEvaluation | None:
         return None
     return KnownEvaluation(
         source="note",
-        split=str(note.get("split", "")),
-        item_set=str(note.get("item_set", "")),
+        **{name: str(note.get(name, "")) for name in ("split", "item_set", "target", "environment", "judge")},
         n=counts[0],
         scored=counts[1],
         hard=means[0],
         soft=means[1],
         seed=counts[2],
-        target=str(note.get("target", "")),
-        environment=str(note.get("environment", "")),
-        judge=str(note.get("judge", "")),
         types={
             name: {key: number for key, number in members(numbers).items() if _is_number(number)}
             for name, numbers in members(note.get("types")).items()

@@ -28,8 +28,6 @@ _OID_LENGTH = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One item under one version or candidate."""
-
     hard: float | None  # the strict score; absent if the item failed to evaluate
     soft: float | None  # the score with partial credit; absent if the item failed to evaluate
     value: float | None  # the score under the run's metric; absent if the item failed to evaluate
@@ -45,8 +43,6 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunItems:
-    """A run's items under its versions and candidates."""
-
     run: str
     gauge: Gauge  # how it turns an outcome into one number
     columns: tuple[MeasuredRow, ...]  # the versions and, where asked for, candidates behind their base; oldest first
@@ -145,7 +141,6 @@ def flip_names(attempts: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[Meas
 
 
 def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
-    """Return the error for an item that ``run`` has no outcomes of."""
     names = item_queries.item_names(workspace.index, run)
     if not names:
         return no_outcomes(workspace, run)
@@ -155,7 +150,6 @@ def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
 
 
 def no_outcomes(workspace: Workspace, run: str) -> NotFoundError:
-    """Return the error for a run whose outcomes of items are not here."""
     return NotFoundError(
         f"the outcomes of run {run} on single items are not known here",
         hint=absence_of(workspace.repo, run).remedy(measure(f"{run}/{version_label(0)}")),
@@ -215,11 +209,7 @@ _SELECTION = "selection.json"
 
 
 def doubts(workspace: Workspace, items: RunItems) -> dict[str, tuple[str, ...]]:
-    """Return item to what speaks for a noisy outcome, one phrase each.
-
-    That is: repeated rollouts of one text that differ; a placebo, which changes nothing, that moved the item; a note
-    that tells another outcome for a text than its run; and ``MANY_FLIPS`` flips.
-    """
+    """Return item to why it is noisy: differing repeats, a placebo's flip, a differing note, ``MANY_FLIPS`` flips."""
     reasons: dict[str, list[str]] = {}
     for item, phrase in (*_repeated(workspace, items), *_placebos(workspace, items), *_noted(items)):
         if item in items.cells and phrase not in reasons.setdefault(item, []):

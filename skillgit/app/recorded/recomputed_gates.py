@@ -22,14 +22,11 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-_PINNED = "pinned.json"
 _COMPARED = ("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recomputed:
-    """A gate that was asked again."""
-
     commit: str  # the commit of the event that it decided on
     differing: tuple[str, ...] = ()  # what comes out otherwise than the commit says, one sentence each
     lacking: str = ""  # what is not here to ask it; empty if it was asked
@@ -44,12 +41,12 @@ def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes
 
 
 def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float) -> Iterator[Recomputed]:
-    """Yield every gate of a run, asked again, as far as the events, given in order, agree with each other.
-
-    Below ``min_coverage``, a share of scored items, the run's gate is indecisive.
-    """
+    """Ask a run's gates again, as far as its events agree; below ``min_coverage``, a share, a gate is indecisive."""
     state: RunState | None = None
-    outcomes, pins = VersionOutcomes(), _pinned(repo, records)
+    outcomes = VersionOutcomes()
+    pins = frozenset(
+        str(item) for row in records[:1] for item in entries(evidence_file(repo, row.evidence, "pinned.json"))
+    )
     for record in records:
         event = record.event
         outcomes.take(event, read_evidence(repo, record.evidence, FILES) or {})
@@ -66,10 +63,6 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
                 return  # the run has no beginning
         except InvariantError:
             return  # fsck names the contradiction; nothing can be computed behind it
-
-
-def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:
-    return frozenset(map(str, entries(evidence_file(repo, records[0].evidence, _PINNED)))) if records else frozenset()
 
 
 def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:

@@ -32,7 +32,6 @@ _SPLITS, ENVIRONMENT = "splits.json", "environment.json"
 
 
 def started(workspace: Workspace, run: str) -> RunStarted | None:
-    """Return the event that started ``run``."""
     record = start_record(workspace, run)
     return record.event if record is not None and isinstance(record.event, RunStarted) else None
 
@@ -140,11 +139,7 @@ def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:
 
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:
-    """Return what the run's own target did on the items of ``split`` under the version or candidate in ``row``.
-
-    Selection outcomes are those of its event, test outcomes those of the run's end; where there are none, a note may
-    tell them. None is returned where they are not here, or were inherited and so are those of another text.
-    """
+    """Return what the run's own target did, from events or else a note; None if that is not here, or was inherited."""
     outcomes = event_outcomes(workspace, row, split) or _noted(workspace, row, split)
     return Evaluation(split=split, item_set="", outcomes=outcomes, seed=0) if outcomes else None
 
@@ -164,10 +159,7 @@ def is_own(row: LogRow) -> bool:
 
 
 def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
-    """Return the outcomes of items behind an event's score, by name; of items that failed, what is known by now.
-
-    An item of a version that failed at first may have been measured again when a candidate was compared with it.
-    """
+    """Return the outcomes behind an event's score, by name; items that failed may have been measured again since."""
     rows = queries.item_rows(workspace.index, row)
     if row.version is None or not any(item_row.failed for item_row in rows):
         return rows

@@ -1,21 +1,26 @@
-"""What outcomes add up to: means with intervals, and the smallest gain that a split can detect."""
+"""What outcomes add up to: means with intervals, of items and of single checks, and the least gain that shows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome, Scored, mean
 from skillgit.domain.event import Inherited, RunStarted
-from skillgit.domain.outcomes import Pairs
+from skillgit.domain.outcomes import SELECTION, Pairs, read_outcomes
 from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect, wilson_interval
 from skillgit.domain.untrusted.json_limits import loads
+from skillgit.index import item_queries, queries
+from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.trajectory import Item
+    from skillgit.index.rows import LogRow
 
 
 Interval = tuple[float, float]
@@ -52,7 +57,6 @@ class SkillComparison:
 
 
 def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
-    """Return what ``outcomes`` add up to."""
     every = list(outcomes)
     measured_outcomes = [outcome for outcome in every if isinstance(outcome, Scored)]
     hard, soft = [outcome.hard for outcome in measured_outcomes], [outcome.soft for outcome in measured_outcomes]
@@ -69,7 +73,6 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
 
 
 def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]:
-    """Return the scores of each task type, by name."""
     groups: dict[str, list[Outcome]] = {}
     for item in items:
         groups.setdefault(item.task_type, []).append(evaluation.outcomes[item.id])
@@ -127,11 +130,7 @@ def after_baseline(event: RunStarted, evidence: Mapping[str, bytes], rule: GateR
 
 
 def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | None:
-    """Return the smallest true gain over ``evaluation`` that the paired test finds with a power of :data:`POWER`.
-
-    A share of the items is returned, taking it that a good candidate breaks :data:`CHURN` of what is solved; None if
-    no gain that is left would be found.
-    """
+    """Return the least gain, a share, found with power :data:`POWER` if :data:`CHURN` breaks; None if none would be."""
     score = evaluation.score(rule.metric, rule.soft_weight)
     return minimum_detectable_effect(
         evaluation.scored, alpha=rule.alpha, power=POWER, breaks=CHURN * score, fixable=1.0 - score
@@ -139,7 +138,6 @@ def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | No
 
 
 def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
-    """Yield a warning where all items have the same score."""
     rows = loads(evidence.get("selection.json", b"[]"))
     outcomes = [Scored(row["hard"], row["soft"]) for row in rows if "failed" not in row]
     values = {outcome.value(rule.metric, rule.soft_weight) for outcome in outcomes}
@@ -172,3 +170,64 @@ def _items(count: int) -> str:
 
 def _points(share: float) -> str:
     return f"{share * 100:.1f} points"
+
+
+CheckScores = dict[str, dict[str, float]]
+"""Check to the score of each item that has it."""
+_PASSED = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckChange:
+    """One check under two versions, over the items that have it on both sides."""
+
+    check: str
+    n: int
+    before: float | None  # its mean score; absent without an older version
+    after: float
+    fixes: int = 0  # items on which it passes now, and did not
+    breaks: int = 0  # items on which it passed, and does not now
+
+
+def check_scores(workspace: Workspace, row: LogRow) -> CheckScores:
+    """Return the scores of checks on selection items; none without evidence, or where items have one score only."""
+    event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
+    tree = "" if event is None else item_queries.evidence_of_event(workspace.index, event)
+    files = read_evidence(workspace.repo, tree, (SELECTION,)) or {}
+    scores: CheckScores = {}
+    for item, outcome in (read_outcomes(files.get(SELECTION)) or {}).items():
+        for check, score in outcome.parts if isinstance(outcome, Scored) else ():
+            scores.setdefault(check, {})[item] = score
+    return scores
+
+
+def changes_from_base(workspace: Workspace, row: LogRow) -> tuple[CheckChange, ...]:
+    """Return how checks fare under ``row`` and its base; none if it was not measured, or items have one score only."""
+    base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    before = None if base is None else check_scores(workspace, base)
+    return check_changes(before, check_scores(workspace, row)) if row.measured else ()
+
+
+def check_changes(before: CheckScores | None, after: CheckScores) -> tuple[CheckChange, ...]:
+    """Return how each check fares after and, where there is an older version, before; by their names."""
+    changes = [
+        _change(check, None if before is None else before.get(check, {}), after[check]) for check in sorted(after)
+    ]
+    return tuple(change for change in changes if change is not None)
+
+
+def _change(check: str, before: Mapping[str, float] | None, after: Mapping[str, float]) -> CheckChange | None:
+    items = sorted(after) if before is None else sorted(before.keys() & after.keys())
+    if not items:
+        return None
+    new = fmean(after[item] for item in items)
+    if before is None:
+        return CheckChange(check=check, n=len(items), before=None, after=new)
+    return CheckChange(
+        check=check,
+        n=len(items),
+        before=fmean(before[item] for item in items),
+        after=new,
+        fixes=sum(before[item] < _PASSED <= after[item] for item in items),
+        breaks=sum(after[item] < _PASSED <= before[item] for item in items),
+    )

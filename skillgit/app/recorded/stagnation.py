@@ -31,8 +31,6 @@ _COARSE_ITEMS = 10
 
 
 class Cause(StrEnum):
-    """What keeps candidates from being accepted."""
-
     UNDECIDED = "undecided"
     CEILING = "ceiling"
     UNAPPLIED = "edits-unapplied"
@@ -59,12 +57,10 @@ def diagnose(state: RunState, *, after: int, metric: Metric, soft_weight: float)
 
 def refused(state: RunState) -> tuple[StepMemory, ...]:
     """Return the steps since the skill last changed, be it by a step or by a person, newest first."""
-    row = takewhile(lambda step: not _changed(step), reversed(state.memory))
+    row = takewhile(
+        lambda step: not (step.author or (step.decision and step.decision.accepted)), reversed(state.memory)
+    )
     return tuple(step for step in row if not step.by_hand)
-
-
-def _changed(step: StepMemory) -> bool:
-    return bool(step.author) or (step.decision is not None and step.decision.accepted)
 
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
 _FAILING = ("regressed", "persistent_fail")
 _TAG = re.compile(r"</?[A-Za-z][\w-]*>")
-_QUESTION_MOST = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +76,9 @@ class StepEvidence:
         return tuple(_edit(index, row) for index, row in enumerate(edits))
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Return the edits that were chosen and not applied, in their order."""
         return _left_out(self._files.get(_PATCH))
 
     def findings(self) -> tuple[TrajectoryPattern, ...]:
-        """Return what analysts saw, in their order."""
         rows = objects(members(parsed(self._files.get(_FINDINGS))).get("findings"))
         return tuple(
             TrajectoryPattern(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
@@ -89,7 +86,6 @@ class StepEvidence:
         )
 
     def rollouts(self) -> int:
-        """Return how many trajectories the step had."""
         return len(objects(parsed(self._files.get(_ROLLOUT))))
 
     def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:
@@ -149,12 +145,8 @@ def _reason(row: Mapping[str, object]) -> LeftOut:
 def _edit(index: int, row: Mapping[str, object]) -> AppliedEdit:
     return AppliedEdit(
         position=index,
-        op=_text(row, "op"),
-        file=_text(row, "file"),
-        anchor=_text(row, "anchor"),
-        content=_text(row, "content"),
         support=_whole(row, "support"),
-        source=_text(row, "source"),
+        **{name: _text(row, name) for name in ("op", "file", "anchor", "content", "source")},
         items=_names(row.get("items")),
     )
 
@@ -188,7 +180,7 @@ def _question(trajectory: bytes | None) -> str:
     prompt = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
     paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", prompt)]
     texts = [paragraph for paragraph in paragraphs if paragraph]
-    return texts[-1][-_QUESTION_MOST:] if texts else ""
+    return texts[-1][-600:] if texts else ""
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import measured, split_option, terms_options
 from skillgit.cli.options import (
     complete_models,
     complete_revisions,
     complete_runs,
     document_form,
     flag,
+    measured,
     option,
     run_argument,
+    split_option,
+    terms_options,
     verb,
 )
 from skillgit.errors import ExitCode, UsageError
@@ -109,7 +111,6 @@ def _edited(
     request: EditsRequest,
     schema: str,
 ) -> int:
-    """Change a run by the edits of one version, and print what its gate decided."""
     from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
 
     result = measured(session, change, request, schema, decided)

@@ -14,7 +14,7 @@ from skillgit.errors import ExitCode
 from skillgit.view.show import lines, setting_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from skillgit.app.history.diff.text import Diffed
     from skillgit.cli.session import CommandSession
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _PATHS = "skillgit.diff.paths"
 _LISTS = frozenset({"items", "rules"})
-_WITHOUT_TEXT = _LISTS | {"stat", "tui"}
-_FOR_PEOPLE = frozenset({"side_by_side", "tui"})
 
 
 class _Diff(Verb):
@@ -71,7 +69,10 @@ def diff_command(
     if b is None and ".." in a:
         a, b = _ends(ctx, a)
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
-    view = _way(ctx, [way for way, is_chosen in ways.items() if is_chosen])
+    names = [way for way, is_chosen in ways.items() if is_chosen]
+    if len(names) > 1:
+        raise click.UsageError(f"{_option(names[0])} and {_option(names[1])} do not go together", ctx)
+    view = "".join(names)  # the one way to show the difference; empty for its text
     _refuse(ctx, view, session.form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
     if view == "tui":
         return _on_screen(session, a, b)
@@ -86,24 +87,16 @@ def diff_command(
     return ExitCode.NO if differs and exit_code else ExitCode.OK
 
 
-def _way(ctx: click.Context, names: Sequence[str]) -> str:
-    """Return the one way to show the difference; empty for its text."""
-    if len(names) > 1:
-        raise click.UsageError(f"{_option(names[0])} and {_option(names[1])} do not go together", ctx)
-    return "".join(names)
-
-
 def _option(way: str) -> str:
     return f"--{way.replace('_', '-')}"
 
 
 def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
-    """Refuse options that this way to show the difference would ignore."""
     if form in {Form.PLAIN, Form.NUL} and view not in _LISTS:
         raise click.UsageError("--plain and -z go with --items and --rules", ctx)
-    if form is Form.JSON and view in _FOR_PEOPLE:
+    if form is Form.JSON and view in {"side_by_side", "tui"}:
         raise click.UsageError(f"{_option(view)} is for people; --json has the same lines", ctx)
-    if lines and view in _WITHOUT_TEXT:
+    if lines and view in _LISTS | {"stat", "tui"}:
         raise click.UsageError(f"-U goes with the text of a difference, not with {_option(view)}", ctx)
     if view == "items" and paths:
         raise click.UsageError("--items goes without PATH: scores are those of the whole skill", ctx)

@@ -49,7 +49,6 @@ class LogVerb(Verb):
 
 
 def _check_forms(form: Form, *, graph: bool, reverse: bool, with_text: bool) -> None:
-    """Refuse what does not go together."""
     context = click.get_current_context()
     if graph and reverse:
         raise click.UsageError("--graph and --reverse do not go together", context)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from skillgit.cli.measuring_options import carried_out, spending_options, split_option
 from skillgit.cli.options import (
     as_of_option,
+    carried_out,
     complete_configs,
     complete_items,
     complete_revisions,
@@ -21,6 +21,8 @@ from skillgit.cli.options import (
     override_option,
     quiet_option,
     run_argument,
+    spending_options,
+    split_option,
     verb,
 )
 from skillgit.cli.output import Form

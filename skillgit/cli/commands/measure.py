@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillgit.cli import options
-from skillgit.cli.measuring_options import (
+from skillgit.cli.options import (
     carried_out,
+    complete_revisions,
     config_option,
+    document_form,
+    flag,
     measured,
     note_option,
+    option,
+    override_option,
+    quiet_option,
     spending_options,
     split_option,
+    verb,
 )
-from skillgit.cli.options import complete_revisions, document_form, flag, option, override_option, quiet_option, verb
 from skillgit.cli.output import Form
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import measured, note_option, split_option, terms_options
-from skillgit.cli.options import as_of_option, complete_revisions, document_form, list_forms, option, verb
+from skillgit.cli.options import (
+    as_of_option,
+    complete_revisions,
+    document_form,
+    list_forms,
+    measured,
+    note_option,
+    option,
+    split_option,
+    terms_options,
+    verb,
+)
 from skillgit.errors import ExitCode
 from skillgit.view.rules import lines
 

@@ -6,13 +6,12 @@ import json
 import platform
 import re
 from inspect import cleandoc
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from skillgit import __version__
-from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import (
     COMPLETION_VARIABLE,
     EVERY_COMMAND,
@@ -26,28 +25,23 @@ from skillgit.cli.options import (
     list_forms,
     option,
     override_option,
+    show_plan,
+    spending_options,
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.view import plugins as render
-from skillgit.view import setup as machine
+from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import plain_value
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.setup.config.resolved import ConfigEntry
-    from skillgit.app.setup.environment_profile import ProfiledEnvironment
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
-    from skillgit.app.workspace.context import Context
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
-
-
-Plugin = TypeVar("Plugin", bound="ProfiledEnvironment | BackendEntry")
 
 
 class Listing(Verb):
@@ -62,36 +56,6 @@ class Listing(Verb):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return ["[[show] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
-
-
-def plugin_command(
-    verb: str,
-    text: str,
-    *,
-    find_all: Callable[[Context], Sequence[EnvironmentEntry | BackendEntry]],
-    find: Callable[[Context, str], Plugin],
-    describe: Callable[[Plugin, Screen], Iterable[str]],
-    complete: Callable[[click.Context, click.Parameter, str], list[CompletionItem]],
-) -> Listing:
-    """Make the command that lists one kind of plug-in.
-
-    Args:
-        verb: Its name, and that of its list.
-    """
-
-    @click.command(verb, cls=Listing, help=text)
-    @click.argument("name", required=False, shell_complete=complete)
-    @list_forms
-    @click.pass_obj
-    def command(session: CommandSession, name: str | None) -> None:
-        if name is None:
-            entries = find_all(session.context)
-            session.listing(verb, entries, render.listed(entries, session.screen), head={})
-        else:
-            entry = find(session.context, name)
-            session.listing(verb, [entry], describe(entry, session.screen), head={})
-
-    return command
 
 
 @verb("config")
@@ -164,68 +128,49 @@ def doctor_command(
     if isinstance(checkup, Plan):
         return show_plan(session, checkup)
     session.diagnostics.note(*checkup.notes)
-    session.show("doctor/1", checkup, machine.lines(checkup, session.screen))
+    session.show("doctor/1", checkup, render.lines(checkup, session.screen))
     return int(checkup.exit_code)
 
 
-_ENVIRONMENT_HELP = """\
-List the environments, or describe one.
+@click.command("envs", cls=Listing)
+@click.argument("name", required=False, shell_complete=complete_environments)
+@list_forms
+@click.pass_obj
+def envs_command(session: CommandSession, name: str | None) -> None:
+    """List the environments, or describe one.
 
-NAME is an environment of the list, or path/to/file.py:Class. It is described by its scorers, what it needs and whether
-this machine has it, where its data come from, its options, an item, and the prompt that the target is sent for that
-item. No model is called.
-"""
-
-
-def _environments(context: Context) -> Sequence[EnvironmentEntry]:
+    NAME is an environment of the list, or path/to/file.py:Class. It is described by its scorers, what it needs and
+    whether this machine has it, where its data come from, its options, an item, and the prompt that the target is sent
+    for that item. No model is called.
+    """
+    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plugins import environments  # noqa: PLC0415 - see the package
 
-    return environments(context)
+    if name is None:
+        entries = environments(session.context)
+        session.listing("envs", entries, render.listed(entries, session.screen), head={})
+    else:
+        entry = profiled_environment(session.context, name)
+        session.listing("envs", [entry], render.environment_lines(entry, session.screen), head={})
 
 
-def _environment(context: Context, name: str) -> ProfiledEnvironment:
-    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - see the package
+@click.command("backends", cls=Listing)
+@click.argument("name", required=False, shell_complete=complete_backends)
+@list_forms
+@click.pass_obj
+def backends_command(session: CommandSession, name: str | None) -> None:
+    """List the model backends, or describe one.
 
-    return profiled_environment(context, name)
+    NAME is a backend of the list, or path/to/file.py:Class.
+    """
+    from skillgit.app.setup.plugins import backend, backends  # noqa: PLC0415 - see the package
 
-
-envs_command = plugin_command(
-    "envs",
-    _ENVIRONMENT_HELP,
-    find_all=_environments,
-    find=_environment,
-    describe=render.environment_lines,
-    complete=complete_environments,
-)
-
-
-_BACKEND_HELP = """\
-List the model backends, or describe one.
-
-NAME is a backend of the list, or path/to/file.py:Class.
-"""
-
-
-def _backends(context: Context) -> Sequence[BackendEntry]:
-    from skillgit.app.setup.plugins import backends  # noqa: PLC0415 - see the package
-
-    return backends(context)
-
-
-def _backend(context: Context, name: str) -> BackendEntry:
-    from skillgit.app.setup.plugins import backend  # noqa: PLC0415 - see the package
-
-    return backend(context, name)
-
-
-backends_command = plugin_command(
-    "backends",
-    _BACKEND_HELP,
-    find_all=_backends,
-    find=_backend,
-    describe=render.backend_lines,
-    complete=complete_backends,
-)
+    if name is None:
+        entries = backends(session.context)
+        session.listing("backends", entries, render.listed(entries, session.screen), head={})
+    else:
+        entry = backend(session.context, name)
+        session.listing("backends", [entry], render.backend_lines(entry, session.screen), head={})
 
 
 @verb("completion")
@@ -252,12 +197,10 @@ _SIGNS = {"\\": r"\e", "-": r"\-", "…": r"\[u2026]", "'": r"\[aq]", "`": r"\(g
 
 
 def page_name(path: str) -> str:
-    """Return the name of the page of a command that is called by ``path``, such as ``skillgit tasks add``."""
     return path.replace(" ", "-")
 
 
 def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
-    """Yield path and manual page of ``root`` and of every command in it."""
     context = click.Context(root, info_name=name, **root.context_settings)
     yield name, page(context)
     for _, inner in _commands(context):
@@ -266,7 +209,6 @@ def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
 
 
 def page(context: click.Context) -> str:
-    """Return the manual page of the command of ``context``."""
     name = page_name(context.command_path)
     parts = (
         [f'.TH "{_escaped(name.upper())}" "1" "" "skillgit {_escaped(__version__)}" "skillgit"'],

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import (
     Verb,
     complete_configs,
@@ -20,6 +19,8 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
+    show_plan,
+    spending_options,
     verb,
     verbs,
 )

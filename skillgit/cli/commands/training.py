@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import (
     complete_configs,
     complete_revisions,
@@ -19,6 +18,8 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
+    show_plan,
+    spending_options,
     verb,
 )
 from skillgit.cli.output import Form
@@ -155,7 +156,6 @@ def note_command(
 
 
 def _written(context: click.Context) -> str:
-    """Return what the user writes in an editor."""
     if not sys.stdin.isatty():
         raise click.UsageError("give TEXT, or - to read it from stdin", context)
     return click.edit("", extension=".md") or ""

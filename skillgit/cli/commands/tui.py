@@ -20,8 +20,10 @@ def served(
     session: CommandSession, run: str, *, ascii_only: bool, mouse: bool, host: str | None, port: int, opens: bool
 ) -> None:
     from skillgit.app.history.status import runs  # noqa: PLC0415 - see the package
-    from skillgit.tui.web import DRIVER  # noqa: PLC0415 - see the package
-    from skillgit.tui.web.server import LOOPBACK, listen, serve  # noqa: PLC0415 - see the package
+    from skillgit.tui.web import DRIVER, require_extra  # noqa: PLC0415 - see the package
+
+    require_extra()
+    from skillgit.tui.web.server import LOOPBACK, listen, serve  # noqa: PLC0415 - it needs the extra
 
     # an error that concerns all screens is told before there are any
     runs(session.context)
@@ -50,7 +52,6 @@ def served(
 
 
 def _words(session: CommandSession, run: str, *, ascii_only: bool, mouse: bool) -> Iterator[str]:
-    """Yield the command of one open page: this interpreter, this program, this folder."""
     yield from (sys.executable, "-m", "skillgit", "-C", str(session.context.directory), "tui")
     yield from ["--ascii"] if ascii_only else []
     yield from [] if mouse else ["--no-mouse"]

@@ -244,11 +244,6 @@ class CompareScreen(SearchScreen):
         total = numbers.plural(len(self._items.rows), "item") if self._items else ""
         self.query_one("#sides", OneLine).say([Part(" "), *head], [Part(f"{total} ", Style.FAINT)])
 
-    def _say_differences(self, diff: ItemDiff) -> None:
-        self.set_class(bool(diff.differs), "-differs")
-        text = "  ".join(on_one_line(difference.sentence, self._facts) for difference in diff.differs)
-        self.query_one("#differs", OneLine).say([Part(f" ! {text}", Style.REVERTED)])
-
     def _show_rules(self, diff: RulesDiffed) -> None:
         self.query_one(RulesView).show(diff)
         text = sums(diff, self._facts)
@@ -256,7 +251,9 @@ class CompareScreen(SearchScreen):
 
     def _show_items(self, diff: ItemDiff) -> None:
         self._rows, self._items = (diff.a, diff.b), diff
-        self._say_differences(diff)
+        self.set_class(bool(diff.differs), "-differs")
+        text = "  ".join(on_one_line(difference.sentence, self._facts) for difference in diff.differs)
+        self.query_one("#differs", OneLine).say([Part(f" ! {text}", Style.REVERTED)])
         self._say_sides()
         self.query_one(ItemsView).show(diff)
         limit = NAMED if self.size.width >= WIDE else 0
@@ -319,7 +316,6 @@ class CompareScreen(SearchScreen):
     action_tab_next, action_tab_prev = action_compare_next, action_compare_prev
 
     def action_compare_open(self) -> None:
-        """Turn to the items, to choose one."""
         self._turn_to("items")
 
     def action_compare_swap(self) -> None:

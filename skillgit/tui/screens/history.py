@@ -19,10 +19,9 @@ from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE, STEPS, StartPicture, named
 from skillgit.tui.widgets.detail import Detail
-from skillgit.tui.widgets.events import EventList, ScorePlot
 from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
-from skillgit.tui.widgets.row_list import RowList, RunList
+from skillgit.tui.widgets.row_list import EventList, RowList, RunList, ScorePlot
 from skillgit.view.runs import on_test
 from skillgit.view.text import one_line
 
@@ -48,11 +47,9 @@ class Panes(VersionScreen):
     """Walking through the panes; on a narrow terminal only the one with the keys is in sight."""
 
     def name_pane(self, name: str, text: str = "") -> None:
-        """Put number and name on a pane, and what else is worth saying."""
         self.query_one(f"#{name}").border_title = f"{_TITLES[name]}  {text}".rstrip()
 
     def name_panes(self, *, fresh: bool = True, unreadable: int = 0) -> None:
-        """Put numbers and names on the panes, and what is out of order."""
         for name in _TITLES:
             self.name_pane(name)
         wrong = (f"{unreadable} cannot be read" if unreadable else "", "" if fresh else "index in memory")
@@ -308,14 +305,12 @@ class HistoryScreen(Panes):
             self.query_one(FilterBar).open()
 
     def action_find_next(self) -> None:
-        """Go to the next hit: in the detail of its text, else in the narrowed history."""
         (self.detail.view.action_find_next if self.detail.has_focus_within else self.events.action_list_down)()
 
     def action_find_prev(self) -> None:
         (self.detail.view.action_find_prev if self.detail.has_focus_within else self.events.action_list_up)()
 
     def action_history_mark(self) -> None:
-        """Mark the event for a comparison, or take the mark away."""
         row = self.current
         if row is not None:
             again = self._marked is not None and self._marked.commit == row.commit
@@ -368,7 +363,6 @@ class HistoryScreen(Panes):
         self.app.push_screen(LiveScreen(self._run if running else "", last=self._run))
 
     def action_screen_back(self) -> None:
-        """Go back: to panes side by side, to the history, to all of it."""
         if self.restore_size():
             return
         if not self.events.has_focus:

@@ -39,8 +39,6 @@ _LONG: Final = 100_000  # characters of a conversation that is laid out beside t
 
 
 class TrajectoryView(RenderedLines):
-    """One trajectory to read."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
     _trajectory: ItemTrajectory | None = None
@@ -130,10 +128,7 @@ _QUESTION = 2  # lines of the question above the versions; all of it is the firs
 
 
 class ItemScreen(SearchScreen):
-    """One item, every attempt at it, and the trajectories of one attempt and of the version that it rests on.
-
-    It begins with ``version``, such as ``v7`` or ``r18``, or with the newest one.
-    """
+    """One item and all attempts at it, with the trajectories of ``version``, by default the newest, and of its base."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -211,7 +206,6 @@ class ItemScreen(SearchScreen):
 
     @on(events.Resize)
     def _show_question(self) -> None:
-        """Show as much of the question as there is room for."""
         if self._story is None:
             return
         text = on_one_line(self._story.question, self._facts) or "the question is not known here"

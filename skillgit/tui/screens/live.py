@@ -1,7 +1,10 @@
-"""A run in progress: how far it is, what fails now, what it costs, and its events as they land; one of them in full."""
+"""A run in progress: how far it is, what fails, what it costs, and its events as they land; and the trainer watched."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -16,6 +19,7 @@ from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step,
 from skillgit.app.history.status import Unfinished, spent_on_unfinished
 from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.actions import VersionScreen
+from skillgit.tui.app import SkillgitApp
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets import live as live_text
@@ -29,12 +33,15 @@ from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from skillgit.app.history.browse import Page
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
-    from skillgit.tui.trainer import TrainerProcess
+
 
 LOOKS_EVERY: Final = 0.4
 """Seconds between two looks: with the pace of the trainer, what happens shows within a second."""
@@ -118,15 +125,7 @@ class LiveScreen(Screen[None]):
 
     def _read_events(self) -> None:
         read, run, narrowing = app_of(self).read, self.run_name, Narrowing(run=self.run_name)
-        read(
-            browse.page,
-            narrowing,
-            0,
-            PAGE,
-            then=self._show_events,
-            on_error=self.landed.fail,
-            group="landed",
-        )
+        read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self.landed.fail, group="landed")
         read(browse.points, run, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:
@@ -146,7 +145,7 @@ class LiveScreen(Screen[None]):
             self._read_unfinished(look)
         self.failing.look(look.snapshot)
         self.query_one(StageBars).show(look.snapshot, working=look.standing in live_text.ALIVE)
-        self._say_lines(look)
+        self._say_lines()
 
     def _read_unfinished(self, look: LiveLook) -> None:
         """Read what is not recorded yet of a run that nobody works on; a trainer says it itself."""
@@ -157,11 +156,13 @@ class LiveScreen(Screen[None]):
 
     def _show_unfinished(self, runs: tuple[Unfinished, ...] | None) -> None:
         self._unfinished = runs or ()
-        if self.look is not None:
-            self._say_lines(self.look)
+        self._say_lines()
 
-    def _say_lines(self, look: LiveLook) -> None:
-        facts = app_of(self).facts
+    @on(events.Resize)
+    def _say_lines(self) -> None:
+        look, facts = self.look, app_of(self).facts
+        if look is None:
+            return
         title, right = live_text.head(look, facts)
         self.query_one("#live-head", OneLine).say(title, right)
         position = live_text.place(look, facts)
@@ -183,16 +184,9 @@ class LiveScreen(Screen[None]):
 
     def _show_points(self, points: tuple[Point, ...]) -> None:
         self._points = points
-        if self.look is not None:
-            self._say_lines(self.look)
-
-    @on(events.Resize)
-    def _resized(self) -> None:
-        if self.look is not None:
-            self._say_lines(self.look)
+        self._say_lines()
 
     def on_descendant_focus(self) -> None:
-        """Bring the pane with the keys in sight, where there is room for one only."""
         for name in ("landed", "failing"):
             self.set_class(self.focused is not None and self.focused.id == name, f"-at-{name}")
 
@@ -244,7 +238,6 @@ class LiveScreen(Screen[None]):
         self.look_again()
 
     def action_pane_next(self) -> None:
-        """Give the keys to the other pane."""
         (self.failing if self.landed.has_focus else self.landed).focus()
 
     action_pane_prev = action_pane_next
@@ -261,8 +254,6 @@ class LiveScreen(Screen[None]):
 
 
 class EventScreen(VersionScreen):
-    """One event in full, and what can be done with it."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("event", "tabs", "find")
 
     def __init__(self, row: LogRow) -> None:
@@ -281,3 +272,61 @@ class EventScreen(VersionScreen):
     @property
     def current(self) -> LogRow | None:
         return self._row
+
+
+class TrainerProcess:
+    """``skillgit train`` as a process without a terminal, for the ``words`` behind ``skillgit``.
+
+    Keys reach the screen and never the process, so that nobody stops a training by mistake; what it says is kept in
+    files without a name until it is printed.
+    """
+
+    def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - likewise
+        self._process = subprocess.Popen(  # noqa: S603 - this program itself
+            [sys.executable, "-m", "skillgit", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._errors,
+            env=dict(environ),
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it works, and less than 0 for the signal that killed it."""
+        return self._process.poll()
+
+    def ended(self) -> bool:
+        return self.code is not None
+
+    def wait(self) -> None:
+        """Wait for its end, which is moments away once its run has ended."""
+        self._process.wait()
+
+    def output(self) -> tuple[bytes, bytes]:
+        self._said.seek(0)
+        self._errors.seek(0)
+        return self._said.read(), self._errors.read()
+
+
+def watch(context: Context, trainer: TrainerProcess, *, unicode: bool) -> str:
+    """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
+    screens: list[LiveScreen] = []
+
+    def opening() -> LiveScreen:
+        screens.append(LiveScreen(trainer=trainer))
+        return screens[0]
+
+    SkillgitApp(context, opening=opening, unicode=unicode).run()
+    if not screens:
+        return ""
+    look = screens[0].look
+    if look is not None and look.standing is Standing.ENDED:
+        trainer.wait()
+    return screens[0].run_name

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hmac import compare_digest
 from importlib.resources import files
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -90,8 +89,6 @@ class Screens(AppService):
 
 
 class WebPages:
-    """What is behind the door."""
-
     def __init__(self, title: str, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._title, self._words, self._environ = title, words, environ
         self._open: dict[Screens, web.WebSocketResponse] = {}
@@ -110,7 +107,6 @@ class WebPages:
         return web.Response(text=text, content_type="text/html")
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a page with a process of its own until either ends."""
         socket = web.WebSocketResponse(heartbeat=15, timeout=_FAREWELL_S, max_msg_size=_MESSAGE)
         await socket.prepare(request)
         screens = Screens(self._words, self._environ, socket)
@@ -127,7 +123,6 @@ class WebPages:
         return socket
 
     async def _end(self, _: web.Application) -> None:
-        """Close all pages, and wait until their processes are gone."""
         still = dict(self._open)
         closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in still.values())
         await asyncio.gather(*closing, *(screens.stop() for screens in still))
@@ -188,8 +183,6 @@ class ListenAddress:
 
 def listen(host: str, port: int) -> ListenAddress:
     """Take a port, 0 for any that is free, of an interface of this machine."""
-    if find_spec("textual_serve") is None:
-        raise UsageError("tui --web needs the extra 'web'", hint="pip install 'skillgit[web]'")
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
@@ -220,16 +213,7 @@ def serve(
     ready: Callable[[str], None],
     on_entry: Callable[[str], None],
 ) -> None:
-    """Serve the screens until Ctrl-C, or until someone ends the process; all processes of the screens end with it.
-
-    Args:
-        ready: Gets the link, which works once, when it works.
-        on_entry: Gets the address of the page when the link was used.
-    """
-    from aiohttp import web  # noqa: PLC0415 - slow to import
-
-    from skillgit.tui.web.server import WebPages  # noqa: PLC0415 - it needs textual-serve
-
+    """Serve the screens until Ctrl-C; ``ready`` gets the link, which works once, ``on_entry`` the page's address."""
     names = frozenset({"localhost", site.host.lower(), socket.gethostname().lower()})
     door = Door(names, entropy, lambda path: on_entry(f"{site.link}{path}"))
     app = application(door, WebPages(title, words, environ))
@@ -244,8 +228,6 @@ def serve(
 
 def application(door: Door, pages: WebPages) -> web.Application:
     """Return what answers requests: the door, and behind it the pages."""
-    from aiohttp import web  # noqa: PLC0415 - as above
-
     inside = web.Application(middlewares=[door.inside])
     pages.add_to(inside)
     app = web.Application(middlewares=[door.guard])
@@ -266,15 +248,10 @@ _USED: Final = (
     "For another link start it again."
 )
 _NO_LINK: Final = "Open the link that skillgit tui --web has printed."
-_OTHER_NAME: Final = "This server does not go by that name."
-_OTHER_PAGE: Final = "Another page asked for this."
 
 
 class Door:
-    """The token, the cookie and the names of one server; ``on_entry`` gets the path of the page when someone comes in.
-
-    Numbers in ``Host`` always are this server, since no foreign page has them.
-    """
+    """Token, cookie and names of one server; numbers in ``Host`` always are ours. ``on_entry`` gets the page's path."""
 
     def __init__(
         self, names: frozenset[str], entropy: Callable[[int], bytes], on_entry: Callable[[str], None] = lambda _: None
@@ -303,11 +280,11 @@ class Door:
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse whatever does not come from a page of ours."""
         if not self._ours(request.host):
-            raise web.HTTPForbidden(text=_OTHER_NAME)
+            raise web.HTTPForbidden(text="This server does not go by that name.")
         # A socket without Origin comes from no browser that has opened our page; other requests of it may lack one.
         origin = request.headers.get("Origin", "" if "Upgrade" in request.headers else None)
         if origin is not None and origin != f"{request.scheme}://{request.host}":
-            raise web.HTTPForbidden(text=_OTHER_PAGE)
+            raise web.HTTPForbidden(text="Another page asked for this.")
         return await handler(request)
 
     @web.middleware

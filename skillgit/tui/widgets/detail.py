@@ -45,8 +45,6 @@ _IDS: Final = tuple(name.lower() for name in TABS)
 
 
 class Detail(Vertical):
-    """One event in full."""
-
     tab_index = 0
     row: LogRow | None = None
     detail: EventDetail | None = None
@@ -102,7 +100,6 @@ class Detail(Vertical):
             view.fail(error)
 
     def turn_to(self, index: int) -> None:
-        """Open the tab at ``index``, the first one after the last."""
         had_focus = self.view.has_focus
         self.tab_index = index % len(TABS)
         self.query_one(ContentSwitcher).current = _IDS[self.tab_index]
@@ -111,7 +108,6 @@ class Detail(Vertical):
             self.view.focus()
 
     def open(self, tab: str) -> None:
-        """Open a tab and give it the keys."""
         self.turn_to(_IDS.index(tab))
         self.view.focus()
 
@@ -155,15 +151,12 @@ def _diff(context: Context, commit: str, *, lines: int) -> Diffed:
 
 
 class EventMessage(RenderedLines):
-    """An event in words."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
     _report: Shown | None = None
     _message = ""
 
     def show(self, report: Shown) -> None:
-        """Show ``report``; its difference has a place of its own."""
         self._report, self._message = disarmed(replace(report, diff="", message="")), inert(report.message)
         self.renew(scroll=True)
 
@@ -183,7 +176,6 @@ _MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", 
 
 
 def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
-    """Return the two lines above the detail: what happened to the event, and where it stands."""
     row = disarmed(row)
     entry = Entry.of_row(row)
     first = (
@@ -204,7 +196,6 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
 
 
 def edits(detail: EventDetail) -> Iterator[Paragraph]:
-    """Yield the edits of an event with the text that they brought, as far as the evidence tells."""
     if not detail.edits:
         records = getattr(detail.shown.event, "edits", ())
         for number, record in enumerate(records, 1):
@@ -263,8 +254,6 @@ def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
 
 
 class EventItems(RowList):
-    """Items, those that changed first."""
-
     items: Sequence[ItemChange] = ()
 
     def show(self, items: Sequence[ItemChange]) -> None:

@@ -92,10 +92,7 @@ _HEADS = {RowKind.FILE: Style.STRONG, RowKind.NOTE: Style.FAINT, RowKind.HUNK: S
 
 
 class DiffView(PaintedLines):
-    """The difference of some files.
-
-    Only the rows on the screen are painted, and a long difference is laid out beside the screen.
-    """
+    """The difference of some files; only rows on the screen are painted, and many are laid out beside the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "diff", "find")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -316,7 +313,6 @@ def _lines(file: FileDiff, hunk: Hunk, number: int, layout: DiffLayout) -> Itera
 
 
 def _pieces(file: FileDiff, line: Line, layout: DiffLayout) -> Sequence[Piece]:
-    """Return the parts of one line, and what is to be said of it."""
     screen = Screen(unicode=layout.unicode)
     text = shown(line.text, screen)
     pieces = [Piece(line, text, start, end) for start, end in broken(text.text, layout.columns)]

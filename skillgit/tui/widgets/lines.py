@@ -98,8 +98,6 @@ _GAP = 2
 
 
 class TabBar(OneLine):
-    """Tabs, one of them open."""
-
     @dataclass
     class Chosen(Message):
         """A tab was clicked."""

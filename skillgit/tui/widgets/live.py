@@ -57,7 +57,6 @@ def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
 
 
 def place(look: LiveLook, screen: Screen) -> list[Part]:
-    """Return where in the run it is, the edit budget of the step, and the time left."""
     snapshot = look.snapshot
     if snapshot is None or not snapshot.steps:
         return [Part(" ")]
@@ -138,7 +137,6 @@ def _against(text: str, value: float, cap: float | None, most: str) -> Part:
 
 
 def told(look: LiveLook) -> tuple[str, str, Style]:
-    """Return what is to be said of the run beside its numbers, a hint, and how it looks."""
     snapshot = look.snapshot
     match look.standing:
         case Standing.IDLE:
@@ -233,7 +231,6 @@ class LiveEvents(RowList):
 
 
 def event_line(row: LogRow, screen: Screen) -> Painted:
-    """Return time, sign, name, score against what it was compared with, and title."""
     entry = Entry.of_row(row)
     front = (
         Part(f" {row.time.astimezone():%H:%M:%S} ", Style.FAINT),
@@ -261,8 +258,6 @@ _LONG, _SHORT, _GAP = 10, 2, 2
 
 
 class StageBars(Static):
-    """Bars on as many lines as they need."""
-
     _snapshot: Snapshot | None = None
     _working = False
 

@@ -125,7 +125,6 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
             yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
 
     def shown(self) -> None:
-        """Show lines again, after :meth:`tell`."""
         self._message_parts = ()
 
     @abstractmethod
@@ -236,11 +235,11 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self.scroll_to(y=min(max(top, line - height + 1), line), animate=False)
         self.refresh()
 
-    def action_list_down(self) -> None:
-        self._go(self._at + 1)
+    def _move(self, by: int) -> None:
+        self._go(self._at + by)
 
-    def action_list_up(self) -> None:
-        self._go(self._at - 1)
+    action_list_down = partialmethod(_move, 1)
+    action_list_up = partialmethod(_move, -1)
 
     def action_list_top(self) -> None:
         self._go(0)
@@ -249,10 +248,10 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self._go(self.count - 1)
 
     def action_list_page_down(self) -> None:
-        self._go(self._at + max(1, self.size.height // 2))
+        self._move(max(1, self.size.height // 2))
 
     def action_list_page_up(self) -> None:
-        self._go(self._at - max(1, self.size.height // 2))
+        self._move(-max(1, self.size.height // 2))
 
 
 class RenderedLines(PaintedLines):

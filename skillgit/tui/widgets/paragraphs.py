@@ -62,10 +62,7 @@ _STYLES = {style.value: style for style in Style}
 
 
 def disarmed(facts: T, screen: Screen = UNICODE) -> T:
-    """Return facts of the use cases with every text in them as ``screen`` may show it, line by line.
-
-    A renderer paints around texts. What is disarmed first can neither paint itself nor look like a renderer's colour.
-    """
+    """Return facts with every text as ``screen`` may show it, so that none can look like a renderer's colours."""
     return cast("T", _disarmed(facts, screen))
 
 

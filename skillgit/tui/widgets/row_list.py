@@ -1,35 +1,43 @@
-"""A list in which a row is chosen: it says where its cursor stands, also to the mouse."""
+"""Lists in which a row is chosen: of runs, and of events, page by page as they are seen; and a plot of their scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+from rich.style import Style as Paint
+from rich.text import Text
 from textual.message import Message
+from textual.widget import Widget
 
+from skillgit.domain.event_kinds import EventKind
+from skillgit.index.event_pages import Point
 from skillgit.tui.keymap import bindings
+from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, app_of
+from skillgit.view import event_marks as cells
 from skillgit.view import numbers
+from skillgit.view.event_marks import Entry
 from skillgit.view.runs import steps
-from skillgit.view.surface import Style
+from skillgit.view.surface import Glyphs, Screen, Style
 from skillgit.view.text import fit, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from textual import events
     from textual.binding import BindingType
     from textual.strip import Strip
 
-    from skillgit.index.rows import RunRow
+    from skillgit.app.history.browse import EventStretch, Page
+    from skillgit.index.rows import LogRow, RunRow
 
 
 _NARROWEST = 20  # columns of a message, however narrow the list is
 
 
 class RowList(PaintedLines):
-    """Rows of which one is chosen."""
-
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen", "rows--chosen-blurred"}
     DEFAULT_CSS = """
@@ -146,3 +154,223 @@ class RunList(RowList):
             Part(name, Style.STRONG if run.name == self.default else ""),
             Part(back, Style.FAINT),
         )
+
+
+_KEPT: Final = 25  # pages that are kept
+
+
+class EventList(RowList):
+    """Events, newest first, one ``mark`` for comparison; ``want`` gets the offset of a page that is needed."""
+
+    graph, runs = True, False
+    mark = checkout = ""
+
+    def __init__(self, want: Callable[[int], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._want = want
+        self._pages: dict[int, tuple[LogRow, ...]] = {}
+        self._asked: set[int] = set()
+
+    def event_at(self, index: int) -> LogRow | None:
+        """Return the event at ``index``; None while it is being read."""
+        offset = index // PAGE * PAGE
+        page = self._pages.get(offset)
+        if page is None:
+            if offset not in self._asked:
+                self._asked.add(offset)
+                self.call_later(self._want, offset)
+            return None
+        return page[index - offset] if 0 <= index - offset < len(page) else None
+
+    @property
+    def current(self) -> LogRow | None:
+        return self.event_at(self.cursor) if self.count else None
+
+    def begin(self, page: Page, *, cursor: int) -> None:
+        self._pages = {page.offset: page.rows}
+        self._asked.clear()
+        self.shown()
+        self.show_count(page.total)
+        self.choose(min(cursor, max(0, page.total - 1)))
+
+    def add(self, stretch: EventStretch) -> None:
+        self._pages[stretch.offset] = stretch.rows
+        self._asked.discard(stretch.offset)
+        while len(self._pages) > _KEPT:
+            del self._pages[max(self._pages, key=lambda offset: abs(offset - self.cursor))]
+        self.refresh()
+        if stretch.offset <= self.cursor < stretch.offset + len(stretch.rows):
+            self.post_message(self.Moved(self, self.cursor))
+
+    def painted(self, line: int) -> Painted:
+        event, app = self.event_at(line), app_of(self)
+        if event is None:
+            return (Part(f" {app.facts.glyphs.ellipsis}"),)
+        setting = Setting(
+            ink=self.ink, now=app.now, graph=self.graph, mark=self.mark, checkout=self.checkout, runs=self.runs
+        )
+        return event_row(event, self.event_at(line - 1) if line else None, setting)
+
+
+_DIM = frozenset({EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED, EventKind.MEASURED})
+_DELTA_FROM = 58
+"""Columns from which on there is room for the difference of scores, and for more than one word on the state."""
+_OID_FROM = 76  # columns from which on there is room for the commit
+_TITLE_LEAST = 8  # columns of a title, however narrow the list is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What rows look like besides what they tell; ``mark`` and ``checkout`` are commits."""
+
+    ink: Screen
+    now: datetime
+    graph: bool = True
+    mark: str = ""
+    checkout: str = ""
+    runs: bool = False
+
+
+def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
+    """Return the parts of an event's row; ``above`` is the event in the row above it."""
+    entry, ink = Entry.of_row(row), setting.ink
+    front = (
+        Part(ink.glyphs.running if row.commit == setting.mark else " ", Style.REVERTED),
+        *_sign(row, above, setting),
+        Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
+        Part(f"{ink.encodable(cells.score(entry)):<{7 if ink.unicode else 8}}", cells.style(entry)),
+        *(
+            [Part(f"{numbers.delta(entry.delta) if entry.is_measured else '':<7}", Style.FAINT)]
+            if ink.width >= _DELTA_FROM
+            else []
+        ),
+        *([Part(f"{one_line(row.run)}  ", Style.FAINT)] if setting.runs else []),
+    )
+    back = (
+        Part(_state(row, setting), Style.REF),
+        Part(f"{numbers.age(row.time, setting.now):>4}", Style.FAINT),
+        *([Part(f"  {numbers.short(row.commit)}", Style.OID)] if ink.width >= _OID_FROM else []),
+        Part(" "),
+    )
+    room = max(_TITLE_LEAST, ink.width - sum(width(part.text) for part in (*front, *back)))
+    title = fit(ink.encodable(one_line(row.title)), room, ink.glyphs.ellipsis)
+    return (*front, Part(pad(title, room), Style.FAINT if row.kind in _DIM else ""), *back)
+
+
+def _state(row: LogRow, setting: Setting) -> str:
+    held_mark = " held" if row.commit == setting.checkout else ""
+    best = " best" if row.is_best else ""
+    return best + held_mark if setting.ink.width >= _DELTA_FROM else held_mark or best
+
+
+def _sign(row: LogRow, above: LogRow | None, setting: Setting) -> Iterator[Part]:
+    entry, glyphs = Entry.of_row(row), setting.ink.glyphs
+    sign, style = cells.glyph(entry, glyphs), cells.style(entry)
+    if not setting.graph:
+        yield Part(f"{sign} ", style)
+    elif not cells.LOOKS[row.kind].beside:
+        yield Part(f"{sign}   ", style)
+    elif (
+        row.kind == EventKind.SLOW_PROPOSED
+        and above is not None
+        and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
+    ):
+        yield Part(glyphs.branch, Style.FAINT)
+        yield Part(f"{sign}  ", style)
+    else:
+        yield Part(f"{glyphs.line if above is not None else ' '} ", Style.FAINT)
+        yield Part(f"{sign} ", style)
+
+
+_AXIS = 7  # columns of the numbers and the line at the left
+_LEAST_ROWS = 3
+
+
+class Mark(NamedTuple):
+    """One sign of the plot; where several meet, the one of the highest rank is seen."""
+
+    sign: str
+    style: Style
+    rank: int
+
+
+class Scale(NamedTuple):
+    steps: tuple[int, int]
+    scores: tuple[float, float]
+    columns: int
+    rows: int
+
+    @classmethod
+    def over(cls, points: Sequence[Point], columns: int, rows: int) -> Scale:
+        steps, scores = [point.step for point in points], [point.score.value for point in points]
+        return cls((min(steps), max(steps)), (min(scores), max(scores)), columns, rows)
+
+    def at(self, point: Point) -> tuple[int, int]:
+        (first, last), (low, high) = self.steps, self.scores
+        x = round((point.step - first) / max(1, last - first) * (self.columns - 1))
+        y = round((high - point.score.value) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
+        return x, y
+
+    def score(self, row: int) -> float:
+        low, high = self.scores
+        return high - (high - low) * row / max(1, self.rows - 1)
+
+
+def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[int, int], Mark]:
+    """Return column and row to the sign that is there; a bound's says that the score is there or anywhere below."""
+    grid: dict[tuple[int, int], Mark] = {}
+    for point in points:
+        where, look = scale.at(point), cells.look_of(point.kind, point.decision)
+        sign = Mark(look.drawn(glyphs), look.style, look.rank)
+        if point.score.at_most:
+            sign = Mark(glyphs.at_most[:1], Style.REJECTED, -1)
+        if where not in grid or sign.rank >= grid[where].rank:
+            grid[where] = sign
+    return grid
+
+
+class ScorePlot(Widget, can_focus=True):
+    """A plot of scores; the step under the cursor of the history stands out."""
+
+    points: tuple[Point, ...] = ()
+    cursor: Point | None = None
+
+    def show(self, points: Sequence[Point]) -> None:
+        self.points = tuple(points)
+        self.refresh()
+
+    def point_at(self, row: LogRow) -> None:
+        point = None
+        if row.known is not None:
+            point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
+        if point != self.cursor:
+            self.cursor = point
+            self.refresh()
+
+    def render(self) -> Text:
+        app = app_of(self)
+        columns, rows = self.size.width - _AXIS, self.size.height - 1
+        if not self.points or columns < _AXIS or rows < _LEAST_ROWS:
+            return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
+        points = self.points if self.cursor is None else (*self.points, self.cursor)
+        scale = Scale.over(points, columns, rows)
+        grid = marks(points, scale, app.facts.glyphs)
+        return self._drawn(scale, grid, scale.at(self.cursor) if self.cursor is not None else None)
+
+    def _drawn(self, scale: Scale, grid: Mapping[tuple[int, int], Mark], highlight: tuple[int, int] | None) -> Text:
+        app = app_of(self)
+        faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
+        for y in range(scale.rows):
+            label = numbers.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
+            text.append(f"{label:>5} {app.facts.glyphs.line}", faint)
+            at = 0
+            for x in sorted(column for column, row in grid if row == y):
+                sign = grid[x, y]
+                style = app.paint(sign.style)
+                text.append(" " * (x - at)).append(
+                    sign.sign, style + Paint(reverse=True) if (x, y) == highlight else style
+                )
+                at = x + 1
+            text.append(" " * (scale.columns - at) + "\n")
+        first, last = scale.steps
+        return text.append(f"{'step':>5}  {first}{str(last).rjust(max(1, scale.columns - len(str(first))))}", faint)

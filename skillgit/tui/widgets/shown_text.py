@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from skillgit.domain.text_diff import Span
     from skillgit.view.surface import Screen
 
-_TAB = "    "
 _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that have no shape of their own: they move, reorder or hide what is beside them."""
 _ASCII_END, _BYTE_END = 0x7F, 0xFF
@@ -47,13 +46,12 @@ def shown(line: str, screen: Screen) -> ShownLine:
 
 
 def on_one_line(text: str, screen: Screen) -> str:
-    """Return a text of any number of lines on one, shown likewise."""
     return shown(" ".join(text.split()), screen).text
 
 
 def _sign(character: str, screen: Screen) -> str:
     if character == "\t":
-        return _TAB
+        return "    "
     if unicodedata.category(character) not in _SHAPELESS:
         return screen.encodable(character) or " "
     code = ord(character)
@@ -96,8 +94,3 @@ def cut(text: str, columns: int, screen: Screen) -> str:
     room = columns - cell_len(ellipsis)
     end = _fitting(text, 0, room)
     return (text[:end] if cell_len(text[:end]) <= room else "").rstrip() + ellipsis
-
-
-def padded(text: str, columns: int) -> str:
-    """Return a shown line filled up with spaces to ``columns``."""
-    return text + " " * max(0, columns - cell_len(text))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from program import attempt, new_repository, skillgit
 from trained_runs import small_run
 
-from skillgit.app.recorded.check_scores import check_changes
+from skillgit.app.recorded.score_summary import check_changes
 
 SCORES = st.dictionaries(
     st.sampled_from("abc"), st.dictionaries(st.sampled_from("123456"), st.sampled_from([0.0, 0.5, 1.0]), min_size=1)

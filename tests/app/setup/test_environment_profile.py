@@ -15,7 +15,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import BackendError, SandboxError
 from skillgit.plugin.environment import EnvironmentInfo, Need, NeedKind, Option, secrets_of
 from skillgit.plugin.registry import ENVIRONMENTS, installed, load_environment
-from skillgit.view.plugins import environment_lines
+from skillgit.view.setup import environment_lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width
 

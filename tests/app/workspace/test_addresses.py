@@ -24,8 +24,8 @@ from skillgit.domain.proposal import Origin
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
-from skillgit.tui.widgets.events import Setting, event_row
 from skillgit.tui.widgets.live import event_line
+from skillgit.tui.widgets.row_list import Setting, event_row
 from skillgit.view.surface import Screen
 
 ADDRESSES = "v0 v1 s2 r3 m1 e1 v2 i1 v3 v4 b4 v5 s5 s6 m2 e2 v6 end".split()  # noqa: SIM905 - reads as the run goes

@@ -15,8 +15,8 @@ from skillgit.tui.screens.dialogs import AskScreen, CopyScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.events import EventList
 from skillgit.tui.widgets.lines import FilterBar, FindBar
+from skillgit.tui.widgets.row_list import EventList
 
 RUN = "demo-20261121-abcd"
 

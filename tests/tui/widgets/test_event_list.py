@@ -6,7 +6,7 @@ from skillgit.app.history.browse import Page
 from skillgit.domain.score import Score
 from skillgit.index.event_pages import Point
 from skillgit.tui.start import PAGE
-from skillgit.tui.widgets.events import EventList, Scale, marks
+from skillgit.tui.widgets.row_list import EventList, Scale, marks
 from skillgit.view.surface import UNICODE
 
 EVERY = 100_000

@@ -39,11 +39,7 @@ _FILE, _PROGRAM = 0o100644, 0o100755
 
 
 def archive(skill: Skill) -> bytes:
-    """Return a zip archive with the files of ``skill`` in one folder that bears its name.
-
-    Equal skills give equal bytes on every machine. So files are sorted and stored uncompressed, for compressors differ
-    between versions and systems.
-    """
+    """Return a zip archive of ``skill``; stored, since compressors differ and equal skills have to give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as target:
         for path, content in skill.files.items():
@@ -80,8 +76,6 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRequest:
-    """What the user asks for."""
-
     revision: str
     place: str  # the folder, or the archive if it ends like one
     strip_markers: bool = False  # whether to leave out the markers of regions
@@ -90,8 +84,6 @@ class FolderRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSkill:
-    """What was written."""
-
     row: LogRow | None  # the event of the version; absent for a commit that is no event
     commit: str
     skill: str
@@ -168,8 +160,6 @@ def _check_is_skill(folder: Path, name: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOut:
-    """What the work tree holds now."""
-
     row: LogRow | None  # the event that was checked out; absent for a commit that is no event
     commit: str
     files: tuple[str, ...]  # the files that were written, relative to the work tree

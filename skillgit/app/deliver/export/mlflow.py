@@ -30,19 +30,13 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}")
 _RUNNING, _FINISHED = 1, 3
-_LOCAL = 4
-_PARAMETER_LENGTH = 6000
-_TAG_LENGTH = 5000
 _SCORES = ("score", "bound", "current", "best", "hard", "soft", "fixed", "broken", "p")
-_MEANS = frozenset({"hard", "soft"})
 _COUNTS = ("merged", "ranked", "applied", "skipped", "budget")
 _COSTS = ("calls", "tokens_in", "tokens_out", "usd", "seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedStore:
-    """What was written."""
-
     run: str
     place: str
     experiment: str
@@ -120,7 +114,7 @@ def _run_files(data: RunData, skill: Skill, experiment: str, run_id: str, folder
                 "run_name": data.run,
                 "run_uuid": run_id,
                 "source_name": "",
-                "source_type": _LOCAL,
+                "source_type": 4,  # local
                 "source_version": "",
                 "start_time": _milliseconds(first),
                 "status": _FINISHED if data.outcome else _RUNNING,
@@ -130,11 +124,11 @@ def _run_files(data: RunData, skill: Skill, experiment: str, run_id: str, folder
         ),
     )
     for name, value in _parameters(data.config):
-        yield f"params/{name}", value[:_PARAMETER_LENGTH].encode("utf-8", "replace")
+        yield f"params/{name}", value[:6000].encode("utf-8", "replace")
     for name, lines in _metrics(data).items():
         yield f"metrics/{name}", "".join(lines).encode()
     for name, value in _tags(data):
-        yield f"tags/{name}", value[:_TAG_LENGTH].encode("utf-8", "replace")
+        yield f"tags/{name}", value[:5000].encode("utf-8", "replace")
     for path, content in skill.files.items():
         yield f"artifacts/{skill.name}/{path}", content
 
@@ -163,7 +157,7 @@ def _of_event(event: EventTableRow) -> Iterator[tuple[str, float]]:
         for name in names:
             value = getattr(event, name)
             # means over the part of the items that a decision needed are no scores
-            if value is not None and not (event.unneeded and name in _MEANS):
+            if value is not None and not (event.unneeded and name in {"hard", "soft"}):
                 yield f"{prefix}.{name}", float(value)
 
 

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.export.skillopt_layout import (
-    Layout,
-    Row,
-    document,
-    objects,
-    run_files,
-    summary_files,
-    text_hash,
-)
+from skillgit.app.deliver.export.skillopt_layout import Layout, Row, document, run_files, summary_files, text_hash
+from skillgit.app.recorded.evidence_json import members, objects
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
@@ -57,7 +50,6 @@ if TYPE_CHECKING:
 
 _PREVIEW = 200
 _CONTROL = {"schedule": "fixed", "optimizer": "autonomous", "fallback": "autonomous", "none": "none", "meta": "fixed"}
-_FORCED = "force_accept"
 
 
 def event_files(layout: Layout, event: Event, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
@@ -138,8 +130,7 @@ def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, 
             _best(layout, event.version, event.step)
     layout.add(f"{folder}/candidate_skill.md", text)
     layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
-    patch = document(evidence, "patch.json")
-    edits = _patch(layout, folder, event, patch if isinstance(patch, dict) else {}, text)
+    edits = _patch(layout, folder, event, members(document(evidence, "patch.json")), text)
     action = _action(event.verdict)
     if event.verdict.decision is Decision.INDECISIVE:
         layout.remark(f"the gate of step {event.step} did not decide; that layout calls it a rejection")
@@ -190,7 +181,6 @@ def _analysis(findings: list[Row], trajectories: int) -> Row:
 def _keep(
     layout: Layout, folder: str, record: Row, evaluation: EvaluationSummary | None, verdict: Verdict | None
 ) -> None:
-    """Add the record of a step with where the run is after it."""
     own = record["skillgit"]
     if isinstance(own, dict) and evaluation is not None and verdict is not None:
         own |= _own(layout, evaluation, verdict)
@@ -229,7 +219,7 @@ def _selection(evaluation: EvaluationSummary | None) -> Row:
 def _action(verdict: Verdict) -> str:
     if not verdict.decision.accepted:
         return "reject"
-    return verdict.decision.value if verdict.gated else _FORCED
+    return verdict.decision.value if verdict.gated else "force_accept"
 
 
 def _tokens(cost: Cost) -> Row:
@@ -251,8 +241,7 @@ def _failures(evidence: Mapping[str, bytes]) -> Row:
 
 
 def _findings(evidence: Mapping[str, bytes]) -> list[Row]:
-    findings = document(evidence, "findings.json")
-    return objects(findings.get("findings") if isinstance(findings, dict) else None)
+    return objects(members(document(evidence, "findings.json")).get("findings"))
 
 
 def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
@@ -307,15 +296,13 @@ def _pair(pair: Row) -> Row:
 
 
 def _side(side: object) -> Row:
-    fields = side if isinstance(side, dict) else {}
+    fields = members(side)
     row = {"predicted_answer": fields.get("answer") or "", "fail_reason": ""}
     return {key: fields[key] for key in ("hard", "soft") if key in fields} | row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedLayout:
-    """What was written."""
-
     run: str
     place: str
     files: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit import __version__
+from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.app.sources.skillopt.directory import SECTIONED
 from skillgit.app.sources.skillopt.outcomes import ORIGIN
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
@@ -15,7 +16,6 @@ from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split
 from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.file_names import name_key, path_fault
-from skillgit.domain.untrusted.json_limits import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class Layout:
         self._files[path] = text
 
     def add_json(self, path: str, value: object) -> None:
-        self._files[path] = json_text(value)
+        self._files[path] = f"{json.dumps(value, indent=2, ensure_ascii=False)}\n"
 
     def remark(self, sentence: str) -> None:
         if sentence not in self.remarks:
@@ -123,8 +123,7 @@ class Layout:
             self.add(f"{folder}/failed.jsonl", _lines(errors))
             self.remark("items that failed to evaluate have no place in that layout; they are in failed.jsonl beside")
         for row in results:
-            trajectory = document(evidence, str(row.get("trajectory") or ""))
-            turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
+            turns = members(document(evidence, str(row.get("trajectory") or ""))).get("turns")
             if isinstance(turns, list):
                 messages = [Turn.read(turn) for turn in objects(turns)]
                 # The reference keeps words only: of tool calls and pictures, too.
@@ -154,19 +153,7 @@ def _result(row: Mapping[str, object]) -> Row:
 
 def document(files: Mapping[str, bytes], name: str) -> object:
     """Return the JSON in the file ``name``; None if it is missing or none."""
-    try:
-        return loads(files.get(name, b"null"))
-    except ValueError:
-        return None
-
-
-def objects(value: object) -> list[Row]:
-    """Return the objects in a JSON array; none if it is something else."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
-def json_text(value: object) -> str:
-    return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n"
+    return parsed(files.get(name))
 
 
 def text_hash(text: str) -> str:

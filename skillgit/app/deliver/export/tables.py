@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
@@ -33,11 +34,9 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.run_state import RunState, fold
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
-from skillgit.store.evidence import read_evidence
 from skillgit.store.tree import read_folder
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ class EventTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
-    """One version."""
-
     run: str
     version: int
     commit: str
@@ -132,8 +129,6 @@ class ItemTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditTableRow:
-    """One applied edit of a candidate."""
-
     run: str
     commit: str
     step: int
@@ -205,8 +200,6 @@ TABLES = {"events": EventTableRow, "versions": VersionRow, "items": ItemTableRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedTables:
-    """What was written."""
-
     run: str
     place: str
     rows: dict[str, int]
@@ -253,14 +246,11 @@ def _cell(value: object) -> object:
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
 
 
-_SELECTION = "selection.json"
 Outcomes = list[dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run as tables."""
-
     run: str
     skill: str
     best: int
@@ -292,13 +282,12 @@ def _data(repo: Repo, records: Sequence[Recorded]) -> RunData:
         for evaluation in record.event.evaluations
         if evaluation.split is Split.TEST
     }
-    config = _json(repo, records[0], "config.json")
     return RunData(
         run=records[0].event.run,
         skill=records[0].event.skill,
         best=state.best,
         outcome=state.outcome.value if state.outcome is not None else "",
-        config=config if isinstance(config, dict) else {},
+        config=members(evidence_file(repo, records[0].evidence, "config.json")),
         events=tuple(_event_row(record) for record in records),
         versions=tuple(
             _version_row(repo, record, state, tests.get(version))
@@ -332,12 +321,12 @@ def _outcomes(repo: Repo, records: Sequence[Recorded]) -> dict[int, Outcomes]:
     for record in records:
         event = record.event
         if isinstance(event, SlowProposed):
-            proposal_rows = _rows(repo, record, _SELECTION)
+            proposal_rows = _rows(repo, record)
         elif isinstance(event, MakesVersion | Measured) and isinstance(
             getattr(event, "evaluation", 0), EvaluationSummary
         ):
             is_merge = isinstance(event, SlowMerged)
-            by_version[event.version] = proposal_rows if is_merge else _rows(repo, record, _SELECTION)
+            by_version[event.version] = proposal_rows if is_merge else _rows(repo, record)
     return by_version
 
 
@@ -346,9 +335,8 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditTableRow]:
         event = record.event
         if not isinstance(event, Accepted | Rejected):
             continue
-        document = _json(repo, record, "patch.json")
-        entries = _objects(document.get("edits") if isinstance(document, dict) else None)
-        edits = [row for row in entries if row.get("status") == "applied"]
+        patch = members(evidence_file(repo, record.evidence, "patch.json"))
+        edits = [row for row in objects(patch.get("edits")) if row.get("status") == "applied"]
         for index, edit in enumerate(event.edits):
             text = edits[index] if index < len(edits) else {}
             yield EditTableRow(
@@ -367,17 +355,5 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditTableRow]:
             )
 
 
-def _rows(repo: Repo, record: Recorded, name: str) -> Outcomes:
-    return _objects(_json(repo, record, name))
-
-
-def _objects(document: object) -> Outcomes:
-    return [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
-
-
-def _json(repo: Repo, record: Recorded, name: str) -> object:
-    files = read_evidence(repo, record.evidence, (name,)) or {}
-    try:
-        return loads(files.get(name, b"null"))
-    except ValueError:
-        return None
+def _rows(repo: Repo, record: Recorded) -> Outcomes:
+    return objects(evidence_file(repo, record.evidence, "selection.json"))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from skillgit.app.history.diff.rules import matches
 from skillgit.app.history.diff.text import Sides, sides
-from skillgit.app.recorded.check_scores import CheckChange, check_changes, check_scores
 from skillgit.app.recorded.item_history import absences
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
+from skillgit.app.recorded.score_summary import CheckChange, check_changes, check_scores
 from skillgit.app.setup.comparable_conditions import Difference, differences, matter, of_event
 from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
 from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
@@ -37,13 +37,12 @@ Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing",
 without that (``gained``, ``lost``); a side never measured it because the decision was settled, or has no score for
 another reason; or the score stayed, not solved or solved."""
 
+_SHIFTS: tuple[Change, ...] = ("fixed", "broken", "gained", "lost")
 _CHARACTERS_PER_TOKEN = 4  # about, for English prose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """One item under two versions."""
-
     item: str
     task_type: str
     before: float | None  # its score under the older version; absent if there is none
@@ -97,15 +96,11 @@ class ItemDiff:
 
     @property
     def moved(self) -> bool:
-        """Whether any item scores higher or lower."""
         return bool(self.fixed or self.broken or self.gained or self.lost)
 
 
 def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
-    """Return which items the revisions ``a`` and ``b``, or without it the version that ``a`` rests on, solve.
-
-    Scores are those of the selection split under the metric of the newer one's run.
-    """
+    """Compare selection items under ``a`` and ``b``, or ``a`` and what it rests on, by the metric of the newer run."""
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b)
         older, newer = _event(both.a), _event(both.b)
@@ -121,10 +116,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             differs=differs,
             metric=str(gauge.metric),
             rows=rows,
-            fixed=by_change["fixed"],
-            broken=by_change["broken"],
-            gained=by_change["gained"],
-            lost=by_change["lost"],
+            **{kind: by_change[kind] for kind in _SHIFTS},
             stable_pass=by_change["pass"],
             stable_fail=by_change["fail"],
             not_measured=by_change["not-measured"],
@@ -147,10 +139,7 @@ def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, .
 
 
 def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
-    """Return the items, with their task types, of the runs of those events whose evaluation ended early.
-
-    Such an item without an outcome was not measured, because the decision was settled before its turn.
-    """
+    """Return item to task type where a run's decision was settled early: without an outcome, it was not measured."""
     runs = {row.run for row in rows if row.bound}
     return {item: kind for run in runs for item, kind in item_queries.task_types(workspace.index, run)}
 
@@ -158,10 +147,7 @@ def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
 def item_changes(
     before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge, absences: Mapping[str, str] | None = None
 ) -> tuple[ItemChange, ...]:
-    """Compare the outcomes of items under two versions, by the items' names.
-
-    ``absences`` are the items, with their task types, that a side left out because its decision was settled.
-    """
+    """Compare two versions item by item; ``absences``, item to task type, were left out as the decision was settled."""
     older, newer = ({row.item: row for row in rows} for rows in (before, after))
     kinds = absences or {}
     return tuple(
@@ -180,7 +166,6 @@ def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, floa
 
 
 def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
-    """Yield the changes of each task type, in the order of their names."""
     for kind in sorted({row.task_type for row in rows}):
         pairs = [
             (row.before, row.after, row.change)
@@ -194,15 +179,11 @@ def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
                 n=len(pairs),
                 before=fsum(old for old, *_ in pairs) / len(pairs),
                 after=fsum(new for _, new, _ in pairs) / len(pairs),
-                fixed=changes["fixed"],
-                broken=changes["broken"],
-                gained=changes["gained"],
-                lost=changes["lost"],
+                **{kind: changes[kind] for kind in _SHIFTS},
             )
 
 
 def length(workspace: Workspace, both: Sides) -> Length:
-    """Return the length of the two documents."""
     before, after = (
         tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT)
         for side, skill in zip((both.a, both.b), both.skills, strict=True)
@@ -251,7 +232,6 @@ def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
 
 
 def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
-    """Return the error for an event of which no outcome of an item is known here."""
     revision = str(row.address)
     event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
     absence = None if event is None else absences(workspace, row.run).get(event)
@@ -319,10 +299,7 @@ class DiffStat:
 
 
 def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
-    """Return how much differs between the revisions ``a`` and ``b``.
-
-    What may be compared, and what is refused, :func:`skillgit.app.history.diff.text.sides` says.
-    """
+    """Return how much differs between two revisions; :func:`sides` says what is refused."""
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b, paths)
         diffs = [diff for _, diff in matches(workspace, both)]
@@ -335,10 +312,7 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
             rules_removed=sum(len(diff.removals) for diff in diffs),
             rules_changed=sum(len(diff.changes) for diff in diffs),
             rules_moved=sum(len(diff.moves) for diff in diffs),
-            fixed=None if changes is None else changes["fixed"],
-            broken=None if changes is None else changes["broken"],
-            gained=None if changes is None else changes["gained"],
-            lost=None if changes is None else changes["lost"],
+            **{kind: None if changes is None else changes[kind] for kind in _SHIFTS},
             compared=None if changes is None else changes.total() - changes["missing"] - changes["not-measured"],
             not_measured=None if changes is None else changes["not-measured"],
             missing=None if changes is None else changes["missing"],

@@ -62,7 +62,6 @@ class Deeds:
         return self._removed(self._undone, file, rule) or self.here(file, rule)
 
     def here(self, file: str, rule: Rule) -> Deed:
-        """Return what brought the words of a rule of ``b``."""
         return self._brought(self._both.b, self._both.skills[1], file, rule)
 
     def removed(self, file: str, rule: Rule) -> Deed:
@@ -75,7 +74,7 @@ class Deeds:
         lines = self._history.tracer.trace(side.commit, path, rule.first, rule.last)
         own = [line for line in lines if line.text.strip()]
         # a rule of several lines is as new as its newest line
-        line = max(own, key=lambda line: _age(line.origin))
+        line = max(own, key=lambda line: (line.origin.step, line.origin.version or 0) if line.origin else (-1, -1))
         credit = self._credited(side, skill).credit(line)
         return Deed(deed="brought", by=line.origin, commit=line.commit, source=credit.source, support=credit.support)
 
@@ -115,15 +114,8 @@ def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None
     return candidates[0] if candidates else removing[0] if len(removing) == 1 else None
 
 
-def _age(origin: OriginRow | None) -> tuple[int, int]:
-    return (-1, -1) if origin is None else (origin.step, origin.version or 0)
-
-
 def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str]:
-    """Return the commits of the versions from ``older`` to ``newer``; empty where these are not on one line.
-
-    The last one may be a rejected candidate.
-    """
+    """Return the commits from ``older`` to ``newer``, maybe a rejected candidate; empty if they are not on one line."""
     a, b = older.row, newer.row
     if a is None or b is None or a.run != b.run or a.version is None:
         return []
@@ -143,10 +135,7 @@ class _Removal:
         self._commits = commits
 
     def find(self, file: str, rule: Rule) -> str | None:
-        """Return the commit that removed ``rule``, which is followed through changes of its words.
-
-        None if the last version still holds a copy of it.
-        """
+        """Return the commit that removed ``rule``, followed through rewordings; None if the last version has a copy."""
         first, text = 0, rule.text
         if self._has(len(self._commits) - 1, file, text):
             return None
@@ -207,11 +196,7 @@ class RulesDiffed:
 
 
 def rule_diff(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> RulesDiffed:
-    """Return which rules the revisions ``a`` and ``b`` do not share.
-
-    What may be compared, and what is refused, :func:`skillgit.app.history.diff.text.sides` says. Besides, one of the
-    two has to belong to a run, which says where the skill is.
-    """
+    """Return which rules two revisions do not share; see :func:`sides`, and one of the two must belong to a run."""
     with open_workspace(context) as workspace:
         return rules_diffed(workspace, RuleHistory(workspace), a, b, paths)
 

@@ -32,10 +32,7 @@ class Sides:
 
 
 def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()) -> Sides:
-    """Return what ``a`` and ``b``, or without it what ``a`` was made from, name, and which of their files to compare.
-
-    ``paths`` lie in the skill folder or in the repository; without any the skill folder is compared.
-    """
+    """Return what ``a`` and ``b``, or what ``a`` was made from, name, and the ``paths`` or skill folders to compare."""
     if b is None:
         newer = resolve_in(workspace, a)
         older = _origin(workspace, newer, a)
@@ -142,7 +139,6 @@ def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDi
 
 
 def _context(workspace: Workspace, usual: int) -> int:
-    """Return how many unchanged lines the user wants git to show around a change."""
     setting = workspace.repo.config(_SETTING)
     if not setting:
         return usual
