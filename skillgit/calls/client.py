@@ -13,12 +13,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
-from skillgit.calls.limiter import CallPolicy, lanes
+from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
+from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
-from skillgit.calls.single_flight import Flights
 from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind

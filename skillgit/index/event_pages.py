@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.evaluation import Score, Sign, known
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.score import Score, Sign, known
 from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
 
@@ -225,13 +225,13 @@ def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
         return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours
     base, values = condition(narrowing.selection)
     clauses = [base] if base else []
-    for clause, parameters in _clauses(narrowing):
+    for clause, parameters in _narrowed_by(narrowing):
         clauses.append(clause)
         values |= parameters
     return f" WHERE {' AND '.join(clauses)}" if clauses else "", values
 
 
-def _clauses(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
+def _narrowed_by(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
     if not narrowing.slow:
         kinds = "', '".join(_SLOW)
         yield f"e.kind NOT IN ('{kinds}')", {}

@@ -37,7 +37,7 @@ from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, history, history_reader, refs, tree
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
-from skillgit.store.git_activity import until_kept, write_again
+from skillgit.store.git_binary import until_kept, write_again
 from skillgit.store.seals import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import ATTRIBUTES

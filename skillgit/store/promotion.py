@@ -14,8 +14,7 @@ from pygit2.enums import FileMode, ObjectType
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import GitResult, git, work_trees
+from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs

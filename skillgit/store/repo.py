@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import until_kept
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 

@@ -23,7 +23,7 @@ import pygit2
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.files import sync
-from skillgit.store.git_activity import git_is_at_work, keep
+from skillgit.store.git_binary import git_is_at_work, keep
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import parse, short
 

@@ -14,8 +14,7 @@ from pygit2.enums import CheckoutStrategy, FileMode
 from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff, refs, tree
-from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git
+from skillgit.store.git_binary import git, until_kept
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sample_run import RUN, clock_from, transitions, write_run
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConcurrentWriteError, HistoryError
 from skillgit.store import history_reader, refs
-from skillgit.store.archive import fold, read_attic, unfold
 from skillgit.store.event_writer import RunWriter
+from skillgit.store.history import fold, read_attic, unfold
 from skillgit.store.repo import Repo
 
 PLACE = refs.attic_ref(RUN)

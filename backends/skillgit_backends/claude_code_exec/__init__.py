@@ -50,15 +50,20 @@ from typing import TYPE_CHECKING
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
-from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, names, read_agent_settings
+from skillgit_backends.agent_cli.backend import (
+    AgentBackend,
+    AgentSettings,
+    CallWorkspace,
+    child_environment,
+    names,
+    read_agent_settings,
+    without_secrets,
+)
 from skillgit_backends.agent_cli.error_mapping import LONGEST, failure
-from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, number_at, text_at
-from skillgit_backends.agent_cli.process import Ended, ask
+from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, number_at, text_at
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
-from skillgit_backends.agent_cli.workspace import CallWorkspace, child_environment, without_secrets
-from skillgit_backends.backend_settings import FreeKey
+from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key
 from skillgit_backends.request_fields import refuse
-from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

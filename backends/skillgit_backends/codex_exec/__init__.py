@@ -47,12 +47,17 @@ from typing import TYPE_CHECKING
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
-from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, read_agent_settings
+from skillgit_backends.agent_cli.backend import (
+    AgentBackend,
+    AgentSettings,
+    CallWorkspace,
+    child_environment,
+    read_agent_settings,
+    without_secrets,
+)
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
-from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, text_at
-from skillgit_backends.agent_cli.process import Ended, ask
+from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, text_at
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
-from skillgit_backends.agent_cli.workspace import CallWorkspace, child_environment, without_secrets
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
 

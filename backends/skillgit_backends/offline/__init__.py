@@ -40,9 +40,9 @@ from skillgit_backends.offline.patches import (
     ranked,
     rewritten,
 )
-from skillgit_backends.offline.prompts import Briefing
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
 from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
+from skillgit_backends.offline.text import Briefing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.agent import APPLIANCES, NOTHING, Scene, kind, played
 from skillgit_backends.offline.candidates import Question, Shape, candidates, fit, names_kind, read_question
-from skillgit_backends.offline.prompts import TaskAttempt, parse_task
 from skillgit_backends.offline.reader import is_hedged
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore, Habit
 from skillgit_backends.offline.text import (
@@ -21,7 +20,9 @@ from skillgit_backends.offline.text import (
     QUALIFIERS,
     UNITS,
     Document,
+    TaskAttempt,
     documents,
+    parse_task,
     sentences,
     topics,
     words,

@@ -18,7 +18,7 @@ from skillgit_backends.offline.skills import BULLET, draw, labels, rules_in, tit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit_backends.offline.prompts import Briefing, EarlierStep
+    from skillgit_backends.offline.text import Briefing, EarlierStep
 
 _MOST_BULLETS = 5
 _MOST_NEW = 2

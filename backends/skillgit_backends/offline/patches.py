@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from enum import StrEnum
 
-    from skillgit_backends.offline.prompts import Briefing
+    from skillgit_backends.offline.text import Briefing
 
 Answer = dict[str, Any]
 _MANY = 3

@@ -24,7 +24,6 @@ from skillgit_backends.offline.candidates import (
     read_question,
     title_candidate,
 )
-from skillgit_backends.offline.prompts import SearchTask, parse_task, skill_text
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import (
@@ -32,10 +31,13 @@ from skillgit_backends.offline.text import (
     FUNCTION_WORDS,
     HEDGES,
     Document,
+    SearchTask,
     Sentence,
     all_sentences,
     documents,
     overlap,
+    parse_task,
+    skill_text,
     topics,
 )
 

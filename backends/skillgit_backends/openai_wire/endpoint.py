@@ -16,9 +16,9 @@ from skillgit.errors import (
     RetryableBackendError,
     behind,
 )
+from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 from skillgit_backends.openai_wire.dialects import LONGEST, withheld
 from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
-from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.attribution.blame import SkillFile, author, credits_of, find_place
+from skillgit.app.attribution.provenance import SkillFile, author, credits_of, find_place
 from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, RuleWorth, Wording, known_worth
 from skillgit.app.recorded.step_evidence import StepEvidence, TrainAttempt, TrajectoryPattern, with_questions
 from skillgit.app.workspace.workspace import Workspace, open_workspace

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.findings import Allowed, FindingKind, ScanFinding, finding, read_allowed
-from skillgit.app.exchange.findings import ScanSeverity as Severity
 from skillgit.app.exchange.secret_scan import (
     BY_SHAPE,
+    Allowed,
+    FindingKind,
     LeakFinder,
+    ScanFinding,
     Secret,
     SecretScanner,
+    finding,
     is_allowed_inline,
     masked,
+    read_allowed,
     secret_scanner,
 )
+from skillgit.app.exchange.secret_scan import ScanSeverity as Severity
 from skillgit.app.skill_format.frontmatter import read_head
-from skillgit.app.skill_format.links import licence_files, unlicensed
+from skillgit.app.skill_format.lint import licence_files, unlicensed
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace

@@ -15,7 +15,7 @@ from skillgit.domain.run_state import RunState, fold
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.version_queries import score_evidence, start_evidence
-from skillgit.store import archive, refs
+from skillgit.store import history, refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
@@ -179,7 +179,7 @@ def _candidates(repo: Repo) -> set[str]:
             commits.add(tip)
         elif ref is not None and ref.kind is refs.RefKind.ATTIC:
             try:
-                commits.update(entry.commit for entry in archive.read_attic(repo, tip))
+                commits.update(entry.commit for entry in history.read_attic(repo, tip))
             except SkillgitError:
                 continue  # fsck tells of a damaged attic; it is no reason not to train
     return commits

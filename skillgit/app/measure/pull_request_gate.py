@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.measure.eval import NONE, ChangedSkill, changed_skills, emptied
 from skillgit.app.measure.pull_request_verdicts import (
     NOT_RECORDED,
     GateReport,
@@ -16,7 +17,6 @@ from skillgit.app.measure.pull_request_verdicts import (
     conclusion,
     exit_code,
 )
-from skillgit.app.measure.variants import NONE, ChangedSkill, changed_skills, emptied
 from skillgit.app.recorded.evaluation_notes import Note, record
 from skillgit.app.setup.model_session import (
     EvalWatcher,

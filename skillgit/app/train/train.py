@@ -36,10 +36,10 @@ from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Transition, Watcher
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
-from skillgit.index import cost_queries
+from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
-from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import until_kept
 from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.lock import RunLock
@@ -148,7 +148,7 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     names = {role: route.name for role, route in setup.routes.items()}
     parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
     first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
-    recorded_paces = cost_queries.paces(workspace.index)
+    recorded_paces = queries.paces(workspace.index)
     plan_maker = Planner(setup, session, first | recorded_paces)
     plan_training(plan_maker, skill)
     tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})
@@ -332,7 +332,7 @@ class Training:
         state = fold(record.event for record in self._recorded) if self._recorded else None
         run, making = self.session.run, tuple[Unfinished, ...]()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
-            making = in_the_making(self.session.calls.ledger, run, cost_queries.progress(self._workspace.index, run))
+            making = in_the_making(self.session.calls.ledger, run, queries.progress(self._workspace.index, run))
         return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
 
     def _note_made(self, transition: Transition) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.upkeep.score_checks import final_item_problems, selection_problems
+from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply

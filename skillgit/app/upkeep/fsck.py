@@ -24,8 +24,8 @@ from skillgit.store import repair as repairs
 from skillgit.store.integrity import IntegrityProblem as Found
 from skillgit.store.integrity import sight_problems
 from skillgit.store.lock import RunLock
+from skillgit.store.repair import StepBack, plan_step_back, step_back
 from skillgit.store.repo import Repo
-from skillgit.store.rewind import StepBack, plan_step_back, step_back
 from skillgit.store.seals import folders_elsewhere
 
 if TYPE_CHECKING:

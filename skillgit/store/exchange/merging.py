@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
-from skillgit.store import archive, history, history_reader, refs
+from skillgit.store import history, history_reader, refs
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
-from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git, work_trees
+from skillgit.store.git_binary import git, until_kept, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
 from skillgit.store.seals import note_elsewhere
@@ -188,12 +187,12 @@ class _Adoption:
         for branch, commit in attic.items():
             if commits.get(branch, commit) != commit:
                 raise _DivergedError(f"{refs.short(branch)} is another candidate here than on {self._terms.remote}")
-        missing = [archive.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
+        missing = [history.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
         if not missing:
             return
         mine = self._mine.get(name)
         forward = mine is None or self._repo.reaches(their, mine)
-        end = their if forward else self._chained(partial(archive.extended, self._repo, mine, missing))
+        end = their if forward else self._chained(partial(history.extended, self._repo, mine, missing))
         if end is not None:
             self._moves[name] = end
 
