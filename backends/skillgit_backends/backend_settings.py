@@ -82,10 +82,7 @@ def server(url: str) -> str:
 
 
 def gets_usual_key(base_url: str, own: Iterable[str]) -> bool:
-    """Say whether the key from a usual variable may go where a call goes.
-
-    ``base_url`` is the address in the configuration, if any; ``own`` are the provider's, and those in the environment.
-    """
+    """Say whether the usual key may go to ``base_url``; ``own`` are the provider's addresses and the environment's."""
     return not base_url or _origin(base_url) in {_origin(url) for url in own if url}
 
 

@@ -161,11 +161,7 @@ class Calls:
         tools: Sequence[Tool] = (),
         schema: Mapping[str, object] | None = None,
     ) -> Reply:
-        """Return the reply to ``messages``; a call that was made before is answered from the ledger.
-
-        ``draw`` is the place in the run that asks; a deliberate second sample has another one. An UnanswerableError is
-        recorded, and the call is not made again; any other BackendError means that it failed for good.
-        """
+        """Return the reply, from the ledger if ``draw`` asked before; an UnanswerableError is recorded as final too."""
         route = self._routes[role]
         request = route.request(messages, tools, schema)
         digest = request_digest(request)
@@ -219,10 +215,7 @@ class Calls:
             self.ledger.set_aside(keys)
 
     async def settle(self) -> None:
-        """Ask providers whose last call failed whether they answer at all.
-
-        An outage that begins with the last items of an event must not be taken for faults of these items.
-        """
+        """Ask providers whose last call failed if they answer, lest an outage at the end be blamed on the items."""
         for role, route in self._routes.items():
             if not self._asking.doubts(route):
                 continue
@@ -250,7 +243,6 @@ class Calls:
             await backend.aclose()
 
     def _estimate(self, route: Route, request: Request) -> Cost:
-        """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
     def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:

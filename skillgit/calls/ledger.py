@@ -291,10 +291,7 @@ class Ledger:
         return next(iter(rows), None)
 
     def record_rollout(self, key: str, rollout: KnownRollout) -> KnownRollout:
-        """Record an item outcome and return what the ledger now holds: another process may have been first.
-
-        An outcome replaces a failure, which was asked for again.
-        """
+        """Record an outcome, in place of a failure, and return what the ledger holds, perhaps another process's."""
         with _explained(self._name):
             insert = (
                 "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"  # noqa: S608 - constants

@@ -62,10 +62,7 @@ class Flights(Generic[T]):
         self._flights: dict[str, _Flight[T]] = {}
 
     async def share(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> T:
-        """Return the result of the work ``key``, in progress or else of ``start()``; all waiters get its error.
-
-        The work runs in its own task, with a copy of the context of the caller that started it.
-        """
+        """Return the result, or raise the error, of the work ``key``: in progress, or a new task of ``start()``."""
         flight = self._flights.get(key) or self._take_off(key, start)
         flight.waiters += 1
         try:
@@ -97,10 +94,7 @@ class Flights(Generic[T]):
 async def hedged(
     original: Coroutine[None, None, T], copy: Callable[[], Coroutine[None, None, T | None]], *, after: float
 ) -> T:
-    """Return the first result of ``original`` and, after so many seconds, of ``copy``; the other one is cancelled.
-
-    ``copy`` returns None if there is no room for it; if both fail, the error is the original's.
-    """
+    """Return the first result of ``original`` or, ``after`` seconds, ``copy`` (None: no room); else its own error."""
     first = _started(original)
     second: asyncio.Task[T | None] | None = None
     try:
@@ -304,10 +298,7 @@ def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Ra
 
 
 class CallQueue:
-    """The line in one event loop: first come, first served, and before all others those who come again.
-
-    ``spread`` returns the seconds over which the first calls after a pause are spread; a stop empties the line.
-    """
+    """First come, first served, retries first; ``spread`` returns seconds over which calls after a pause spread."""
 
     def __init__(self, *, window: Window, stop: Stop, random: Random, spread: Callable[[], float]) -> None:
         self._window = window

@@ -64,11 +64,7 @@ _LONGEST_NAME = 200  # characters of the name that a provider gives its model; i
 
 
 def checked(reply: object, backend: str) -> Reply:
-    """Return ``reply`` with lone surrogates replaced.
-
-    A FatalBackendError if it is no reply, which is a fault of the backend; an UnusableAnswerError if it is beyond all
-    measure of what a model can have said.
-    """
+    """Return ``reply`` without lone surrogates; a FatalBackendError if it is none, UnusableAnswerError if oversized."""
     if not isinstance(reply, Reply) or not _is_typed(reply):
         hint = "this is a fault of the backend, not of the provider"
         raise FatalBackendError(f"backend {backend} returned no reply", hint=hint)

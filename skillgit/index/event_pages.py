@@ -147,10 +147,7 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
 
 
 def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
-    """Return ``limit`` of the events that are meant, newest first, after skipping ``offset``.
-
-    Of ``total`` events, if that is known, those beyond the middle are counted from the oldest one on.
-    """
+    """Return ``limit`` rows, newest first, from ``offset``; past the middle of ``total`` counted from the oldest."""
     where, values = _where(narrowing)
     order, backwards = narrowing.selection.order, 2 * offset > total > 0
     if backwards:
@@ -185,10 +182,7 @@ def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
 
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
-    """Return the scores of a whole run, oldest first, at ``most`` evenly spaced steps, and the distance of the steps.
-
-    The best version is always among them.
-    """
+    """Return scores, oldest first, at ``most`` even steps and the best version, and the distance of the steps."""
     bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
     first, last = bounds[0]
     if first is None:

@@ -148,10 +148,7 @@ def gauge(index: Index, run: str) -> Gauge:
 
 
 def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
-    """Return the outcomes of items behind an event's score, by name.
-
-    Those of a slow merge were measured at its proposal, those of an unmeasured reverted version at its target.
-    """
+    """Return item outcomes by name, of a slow merge from its proposal, of an unmeasured reversion from its target."""
     values: tuple[str | int, ...]
     if row.version is None:
         events, values = "SELECT id FROM event WHERE oid = ?", (row.commit,)

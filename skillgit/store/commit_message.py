@@ -28,7 +28,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from skillgit.domain.address import Address, version_label
-from skillgit.domain.evaluation import EvaluationSummary, Gauge
+from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -36,7 +36,6 @@ from skillgit.domain.event import (
     Gated,
     Inherited,
     Measured,
-    Measurement,
     Rejected,
     Reverted,
     RunFinished,
@@ -93,7 +92,9 @@ def _note(event: Event) -> str:
     label = event_address(event).label
     match event:
         case RunStarted():
-            return label + _score(event.evaluation, event.gauge)
+            return label + (
+                "" if isinstance(event.evaluation, Inherited) else f", {event.gauge.score(event.evaluation):.4f}"
+            )
         case Reverted():
             return f"{label}, as {Address(AddressKind.VERSION, event.target)}{_gain(event)}"
         case Measured():
@@ -103,10 +104,6 @@ def _note(event: Event) -> str:
             return event.outcome.value
         case _:
             return label + (_gain(event) if isinstance(event, Gated) else "")
-
-
-def _score(measurement: Measurement, gauge: Gauge) -> str:
-    return "" if isinstance(measurement, Inherited) else f", {gauge.score(measurement):.4f}"
 
 
 def _gain(event: Gated) -> str:

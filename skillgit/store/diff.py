@@ -80,10 +80,7 @@ _COMMAND = (
 
 
 def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...] = ("-p",)) -> Iterator[bytes]:
-    """Yield what each of ``commits`` changed in ``path`` against its first parent, as ``git diff`` prints it, in order.
-
-    An empty path is the whole tree; ``options`` are ``-p``, ``--stat`` or both. A root commit shows all that it holds.
-    """
+    """Yield what ``commits`` changed in ``path`` ("" for all) against first parents, as ``git diff`` prints it."""
     start, count = 0, _AT_FIRST
     while part := commits[start : start + count]:
         changes = _changes(repo, part, path, options)
@@ -154,10 +151,7 @@ def content(repo: Repo, blob: str) -> bytes:
 
 
 def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
-    """Return what all branches and tags point to, and what those of remotes did when last seen.
-
-    With ``evidence``, hidden refs with evidence and folded candidates count too.
-    """
+    """Return what all branches and tags, remotes' too, point to; with ``evidence``, hidden refs of these as well."""
     own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]
     tips: list[str] = []
     remote_tips: list[str] = []
@@ -199,7 +193,6 @@ def _differing(root: pygit2.Tree, before: list[pygit2.Tree]) -> Iterator[tuple[s
 
 
 def _skill_of(root: pygit2.Tree, path: str, cache: dict[str, bool]) -> str:
-    """Return the outermost folder above ``path`` that holds a ``SKILL.md``."""
     parts = path.split("/")[:-1]
     for depth in range(1, len(parts) + 1):
         folder = "/".join(parts[:depth])
@@ -241,10 +234,7 @@ class Blamer:
         self._texts: dict[bytes, bytes] = {}
 
     def lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
-        """Return where each line of the file ``path`` of ``commit`` comes from; moved lines keep their origin.
-
-        A line is attributed to a merge only if neither of its parents had it.
-        """
+        """Return where each line of ``path`` comes from; a merge only gets lines that neither of its parents had."""
         content = tree.read_file(self._repo.commit(commit).tree, path)
         if content is None:
             raise NotFoundError(f"there is no file '{path}' in {commit[:12]}", hint=f"git ls-tree -r {commit[:12]}")

@@ -105,10 +105,7 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
 def git(
     repo: Repo, *arguments: str, hooks: bool = False, stdin: bytes = b"", beside: Mapping[str, str] | None = None
 ) -> GitResult:
-    """Run git in the top folder of ``repo``'s work tree, or in a bare repository; a NotFoundError without git.
-
-    ``beside`` are variables of the environment besides our own.
-    """
+    """Run git at the top of ``repo``, with the variables ``beside`` too; a NotFoundError without git."""
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
     return _run(line, quiet(os.environ) | dict(beside or {}), stdin)
 
@@ -133,11 +130,7 @@ _HINT = "write it like 2026-11-21T12:00:00Z, 2026-11-21, yesterday or '2 days ag
 
 
 def moment(repo: Repo, text: str, now: datetime) -> int:
-    """Return the time that ``text`` names, in seconds since 1970.
-
-    A date without a time is its beginning, and a time without a zone is local. Git is asked about everything that is no
-    RFC 3339 time.
-    """
+    """Return the seconds since 1970 that ``text`` names: RFC 3339 (local midnight by default), else as git reads it."""
     expression = text.strip()
     if expression.lower() == "tomorrow":
         # git knows yesterday, and takes this for the present
@@ -218,11 +211,7 @@ def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
 
 
 def keep(repo: Repo, write: Callable[[], object]) -> None:
-    """Make sure that nothing is lost of what ``write`` writes and refs lead to by now.
-
-    It is written again now, with the next that is kept, and before the process ends, as long as a git is at work that
-    may have looked before the refs moved.
-    """
+    """Write ``write``'s objects again, now, later and at exit, while a git runs that may prune what refs lead to."""
     with _holding:
         if not _writes:
             atexit.unregister(_settle)

@@ -72,10 +72,7 @@ def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
 
 
 def fold(repo: Repo, run: str) -> list[Folded]:
-    """Move all refused candidates of ``run`` from their branches into its attic; return those that moved.
-
-    The attic grows before the branches go: a process that dies in between leaves both, and the next call goes on.
-    """
+    """Move refused candidates into the attic and return them; it grows first, so a kill in between loses nothing."""
     tips = repo.tips()
     attic = refs.attic_ref(run)
     tip = tips.get(attic)
@@ -233,10 +230,7 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
 
 
 def _candidates(repo: Repo, attic: str, tip: str) -> dict[str, Source]:
-    """Return branch to source for the candidates in the attic at ``attic`` of another repository.
-
-    They count as its branches: the first event that is written here makes them branches of this repository.
-    """
+    """Return branch to source for candidates in another repository's attic; writing an event makes them branches."""
     pairs = ((entry, refs.parse(entry.branch)) for entry in read_attic(repo, tip))
     return {entry.branch: Source(ref=ref, actual=attic, tip=entry.commit) for entry, ref in pairs if ref is not None}
 
@@ -265,7 +259,6 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
 
 
 def _is_new_best(event: Event) -> bool:
-    """Say whether the version that a run is at with ``event`` is its best from then on."""
     if isinstance(event, RunStarted):
         return True
     verdict = event.verdict if isinstance(event, Accepted | SlowMerged | Reverted | Measured) else None
@@ -284,10 +277,7 @@ def derived_moves(
 
 
 def derived_updates(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> list[RefUpdate]:
-    """Return the moves that bring all derived refs of ``run`` from ``tips`` to where its ``records`` imply.
-
-    A tag of a version that is not in the history is removed: a process was killed before it could move the branch.
-    """
+    """Return the moves of derived refs to where ``records`` imply; tags of versions that never came go."""
     commits = versions(records)
     strays = [
         RefUpdate(name=name, new=None, is_derived=True)

@@ -265,18 +265,16 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
     """Return the event of the commit ``oid``; that of a person's edit is looked up in the history of its run."""
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
-        return _read_edit(repo, oid)
+        run = place_of(repo, oid).run
+        for record in read_run(repo, run):
+            if record.commit == oid:
+                return record
+        raise TrailerError(
+            f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
+        )
     content = decoded(commit)
     at = event_at(content.event)
     return recorded(commit, content, place_of(repo, oid).version if at is None else at)
-
-
-def _read_edit(repo: Repo, oid: str) -> Recorded:
-    run = place_of(repo, oid).run
-    for record in read_run(repo, run):
-        if record.commit == oid:
-            return record
-    raise TrailerError(f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are")
 
 
 def message(repo: Repo, oid: str) -> str:

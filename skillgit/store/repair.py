@@ -117,17 +117,13 @@ def _refs_of(repo: Repo, run: str) -> dict[str, str]:
 
 
 def _moved_refs(updates: Iterable[RefUpdate]) -> Iterator[str]:
-    """Yield sentences that say where refs moved."""
     for update in updates:
         name = refs.short(update.name)
         yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
 
 
 def _is_cut(repo: Repo, tip: str) -> bool:
-    """Say whether ``tip``, or a commit that it leads back to by first parents, is missing.
-
-    One that is here and makes no sense is no loss that could be recovered.
-    """
+    """Say whether ``tip`` or a commit before it is missing; one that is here and unreadable could not be recovered."""
     oid: str | pygit2.Oid | None = tip
     oids: list[str] = []
     while oid is not None and str(oid) not in repo.whole:
@@ -280,10 +276,7 @@ def logged_runs(repo: Repo) -> list[str]:
 
 
 def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
-    """Return branch to commit for refused candidates that only a reflog or the evidence still names.
-
-    git removes the reflog of a branch that is deleted. Damaged refs are not among them.
-    """
+    """Return branch to commit for refused candidates that only a reflog or the evidence names; not damaged refs."""
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     attic = tips.get(refs.attic_ref(run))
     folded = (candidate.branch for candidate in (history.read_attic(repo, attic) if attic else ()))
@@ -317,10 +310,7 @@ def repair_run(repo: Repo, run: str) -> list[str]:
 
 
 def left_locks(repo: Repo) -> list[str]:
-    """Return the lock files of refs that belong to no living process, as paths in the git folder.
-
-    A process that is killed while it moves refs leaves them, and then nobody can move those refs.
-    """
+    """Return lock files, under the git folder, that a killed process left; nobody could move their refs."""
     with repo_lock(repo):
         return [path.relative_to(repo.common_dir).as_posix() for path in _left(repo)]
 

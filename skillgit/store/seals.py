@@ -42,10 +42,7 @@ _KEY_BYTES = 32
 
 
 def private_folder(git_dir: Path) -> Path:
-    """Return the private folder of the repository at ``git_dir``, made if this user has none.
-
-    Without a folder for a key its owner cannot be determined, and it is taken as it is.
-    """
+    """Return the user's private folder for ``git_dir``, made if missing; unverified if there is no folder for a key."""
     folder = git_dir / _NAME
     digest = seal(_NAME, make=True)
     if not digest:

@@ -57,10 +57,7 @@ def update_refs(
     identity: Identity | None = None,
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move all of ``updates``, or none; a ConcurrentWriteError if a ref is not where it was expected.
-
-    ``write`` writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
-    """
+    """Move all of ``updates`` or none, else a ConcurrentWriteError; ``write`` writes their new objects (again)."""
     signer = identity or repo.identity()
     repo.raw.set_ident(signer.name, signer.email)
     with repo_lock(repo):

@@ -169,10 +169,7 @@ def last_branch(repo: Repo) -> str:
 
 
 def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Write the files or folders ``paths`` as they are in ``commit``; return the names of the files.
-
-    HEAD, branches and the index stay. A file is overwritten only if git has its content, as of any version, somewhere.
-    """
+    """Write ``paths`` as in ``commit``; HEAD and index stay, and only what git has somewhere is overwritten."""
     root = _work_tree(repo)
     files: dict[str, pygit2.Oid] = {}
     for path in paths:

@@ -168,10 +168,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 class AgentBackend(ABC):
-    """Lets an agent's program work on each request in a workspace of its own.
-
-    A subclass has ``info``, which is what it says before it has read its settings, and ``login``, a hint how to log in.
-    """
+    """Lets an agent's program do each request in a workspace; subclasses have ``info`` and ``login``, a hint how to."""
 
     info: BackendInfo
     login: ClassVar[str]

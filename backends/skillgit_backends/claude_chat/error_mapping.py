@@ -72,7 +72,6 @@ def _refused(status: int, kind: str, words: str, *, key_name: str, retry_after: 
 
 
 def _kind(status: int, text: str) -> type[FatalBackendError]:
-    """Return the class of a request's refusal: whether its conversation is at fault, or what all requests share."""
     if status == 413 or (status == 400 and _OVERFLOW.search(text)):  # noqa: PLR2004 - too large, bad request
         return PromptTooLongError
     if status not in _REQUEST or _SHARED.match(text) or "credit balance" in text:

@@ -284,7 +284,13 @@ _ACCOUNT = ".credentials.json"
 def prepare(settings: ClaudeCodeSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     credential = _credential(settings, environ)
     if not credential:
-        _copy_account(environ, workspace)
+        # the account without what renews it, as the program itself copies it for its helpers
+        own = environ.get("CLAUDE_CONFIG_DIR")
+        folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
+        with suppress(OSError, ValueError, AttributeError, KeyError):
+            account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
+            account["claudeAiOauth"].pop("refreshToken", None)
+            workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))
     variables = {
         _BASE_URL: settings.base_url or environ.get(_BASE_URL, ""),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -305,16 +311,6 @@ def _credential(settings: ClaudeCodeSettings, environ: Mapping[str, str]) -> dic
     if key:
         return {KEY: key}
     return next(({name: environ[name]} for name in TOKENS if environ.get(name)), {})
-
-
-def _copy_account(environ: Mapping[str, str], workspace: CallWorkspace) -> None:
-    """Copy the account without what renews it, as the program does itself for its helpers."""
-    own = environ.get("CLAUDE_CONFIG_DIR")
-    folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
-    with suppress(OSError, ValueError, AttributeError, KeyError):
-        account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
-        account["claudeAiOauth"].pop("refreshToken", None)
-        workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))
 
 
 __all__ = ["ClaudeCodeExecBackend"]

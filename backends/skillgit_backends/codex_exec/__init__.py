@@ -267,10 +267,7 @@ _COUNTS = {
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What a turn has said so far.
-
-    An error that comes before the turn completes is none: Codex reports lost connections that it mends itself.
-    """
+    """What a turn has said so far; errors before its completion are those that Codex mends itself."""
 
     before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
     thread: str = ""
@@ -286,7 +283,11 @@ class CodexTurn:
             case "thread.started":
                 self.thread = text_at(event, "thread_id")
             case "item.completed":
-                self._item(event)
+                kind = text_at(event, "item", "type")
+                if kind == "agent_message":
+                    self.message = text_at(event, "item", "text") or self.message
+                elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
+                    self.actions[kind] = self.actions.get(kind, 0) + 1
             case "turn.completed":
                 self.is_complete, self.failure = True, ""
                 self._total = _usage(event_at(event, "usage")) or self._total
@@ -302,13 +303,6 @@ class CodexTurn:
         if self._total is None:
             return None
         return Usage(**{name: max(getattr(self._total, name) - getattr(self.before, name), 0) for name in _COUNTS})
-
-    def _item(self, event: Event) -> None:
-        kind = text_at(event, "item", "type")
-        if kind == "agent_message":
-            self.message = text_at(event, "item", "text") or self.message
-        elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
-            self.actions[kind] = self.actions.get(kind, 0) + 1
 
 
 def _usage(event: Event) -> Usage | None:

@@ -108,7 +108,6 @@ def _subject(briefing: Briefing) -> Subject:
 
 
 def _tried(briefing: Briefing) -> frozenset[StrEnum]:
-    """Return the rules that rejected steps asked for, and the harmful ones that the memory names."""
     memory = briefing.section("memory")
     from_memory = {rule for rule in HARMFUL if RULES[rule].label in memory}
     lines = [line for step in briefing.steps() if not step.is_accepted for line in step.additions]
@@ -142,7 +141,6 @@ def _undo(document: str, rule: StrEnum, rules_present: frozenset[StrEnum], seed:
 
 
 def _reword(briefing: Briefing, items: Mapping[StrEnum, list[str]]) -> list[Answer]:
-    """Return an edit that rewords a rule which is in the skill and was not followed."""
     for rule, ids in items.items():
         line = line_asking(briefing.document, rule)
         text = wording(rule, briefing.seed, briefing.rejected_lines | {normalised(line)}) if line else ""

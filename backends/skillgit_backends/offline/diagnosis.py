@@ -107,7 +107,6 @@ def _causes_in_answer(attempt: TaskAttempt) -> list[Habit]:
 
 
 def _surplus(case: _Case) -> list[Habit]:
-    """Say what the answer has too much of, around the expected answer."""
     answer, expectation = _tokens(case.answer), _tokens(case.right_answer)
     start = _find(expectation, answer)
     before, after = answer[:start], answer[start + len(expectation) :]

@@ -112,7 +112,6 @@ def reflect(briefing: Briefing) -> Answer:
 
 
 def _removals(document: str) -> list[Answer]:
-    """Return edits that delete rules which overshoot, and rules that an earlier line asks for as well."""
     rules_present: set[StrEnum] = set()
     edits: list[Answer] = []
     for line in body_lines(document):

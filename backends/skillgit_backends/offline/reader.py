@@ -192,12 +192,16 @@ def render(candidate: AnswerCandidate, extract: Extract) -> str:
     tail = "" if Habit.SPAN in extract.orders else candidate.tail
     core, noun = candidate.core, candidate.noun if names_kind(candidate.noun, extract.question) else ""
     if Habit.CATEGORY in extract.orders:
-        core, noun = _without_kind(core, extract.question), ""
+        parts = core.split()
+        if len(parts) > 1 and names_kind(parts[0].strip("."), extract.question):
+            parts = parts[1:]
+        if len(parts) > 1 and names_kind(parts[-1], extract.question):
+            parts = parts[:-1]
+        core, noun = " ".join(parts), ""
     return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
 
 
 def _full_name(candidate: AnswerCandidate, extract: Extract) -> AnswerCandidate:
-    """Return the fullest form of a surname that any document gives."""
     surname = candidate.core.split()[-1:]
     if not surname or len(candidate.core.split()) > 1:
         return candidate
@@ -212,12 +216,3 @@ def _full_name(candidate: AnswerCandidate, extract: Extract) -> AnswerCandidate:
         return candidate
     core, before = max(sorted(forms), key=lambda form: (forms[form], len(form[0])))
     return replace(candidate, core=core, before=before or candidate.before)
-
-
-def _without_kind(core: str, question: Question) -> str:
-    parts = core.split()
-    if len(parts) > 1 and names_kind(parts[0].strip("."), question):
-        parts = parts[1:]
-    if len(parts) > 1 and names_kind(parts[-1], question):
-        parts = parts[:-1]
-    return " ".join(parts)

@@ -355,7 +355,6 @@ def sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
 
 
 def _assembled(skill: str) -> str:
-    """Return the document whose editable text and protected parts ``skill`` shows."""
     document = next((body for _, body in sections(skill, "body")), "")
     head = ""
     for attributes, text in sections(skill, "protected"):

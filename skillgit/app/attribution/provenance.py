@@ -51,11 +51,7 @@ class Tracer:
         self._targets: dict[str, str | None] = {}
 
     def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
-        """Return where the lines ``first`` to ``last`` of the file ``path`` of ``commit`` come from.
-
-        Git attributes a restored line to the version that restored it. It has a longer story: it is looked for in the
-        version whose text that one took.
-        """
+        """Return where lines come from; git blames a restorer, so they are followed to the version that it restored."""
         return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
 
     def _followed(self, line: BlamedLine) -> TracedLine:
@@ -87,7 +83,6 @@ class Tracer:
         return self._blamed[key]
 
     def _restored_from(self, origin: OriginRow) -> str | None:
-        """Return the commit whose text the event ``origin`` restored; None if it restored none."""
         if origin.kind != EventKind.REVERTED:
             return None
         if origin.commit not in self._targets:
@@ -229,10 +224,7 @@ class BroughtLines:
                     self._last.setdefault(line, edit)
 
     def edit_of(self, text: str) -> AppliedEdit | None:
-        """Return the last edit that brought a line with ``text``; None if several may have and none holds it.
-
-        An edit may change a part of a line: where none has the whole line, one line has to hold the other.
-        """
+        """Return the last edit with the line ``text``, or one that holds it or is held by it, or else the only one."""
         text_key = normalised(text)
         if not text_key:
             return self._only

@@ -110,11 +110,7 @@ class RuleHistory:
             rule = before
 
     def later_changes(self, run: str, skill: str, version: int, rule: Rule) -> Iterator[LaterChange]:
-        """Yield what happened to a rule of ``version`` of ``run`` until the newest version, oldest first.
-
-        Whether a version has the rule is asked of a few versions only, halving the distance: where a rule went, came
-        back and went again, one of its ends is told.
-        """
+        """Yield a rule's later changes, oldest first, by bisection: of a rule that came back, one end is told."""
         index = self._workspace.index
         newest = rule_queries.newest_version(index, run)
         for _ in range(_MOST):

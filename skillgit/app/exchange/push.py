@@ -189,7 +189,6 @@ class _Push:
         self._warnings += result.unchecked
 
     def _notes(self) -> dict[str, str]:
-        """Return the notes to push, with those that others have written there since."""
         mine, theirs = self._tips.get(refs.NOTES), self._there.get(refs.NOTES)
         if mine is None:
             return {}
@@ -201,7 +200,6 @@ class _Push:
         return {refs.NOTES: mine}
 
     def _follow(self, hidden: Iterable[SentRef]) -> None:
-        """Note where the remote has its hidden refs now; git does so for branches."""
         if self._request.dry_run:
             return
         name = self._remote.name

@@ -40,10 +40,7 @@ class LeakFinder:
         self.unchecked: list[str] = []
 
     def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
-        """Yield what ``lines``, numbered, quote, with the number of the line; 0 if it is in no single one.
-
-        ``before``, the file as it was, may be repeated.
-        """
+        """Yield what numbered ``lines`` quote and where, 0 across lines; ``before``, the old file, may be repeated."""
         text = "\n".join(line for _, line in lines)
         if text.strip() and skill not in self._indexes:
             self._indexes[skill] = list(self._loaded(skill))

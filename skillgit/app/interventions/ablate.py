@@ -130,7 +130,6 @@ class Ablating:
         return len(fresh)
 
     def _conditions(self) -> Note:
-        """Return what two measurements have to share to be compared."""
         session = self.measuring.session
         return {
             "split": self.split.value,

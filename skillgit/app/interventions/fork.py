@@ -47,10 +47,7 @@ class Fork:
 
 
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
-    """Start a run at a version; configuration, items and score are those of the run that it belongs to.
-
-    Without a ``name`` the run's own is extended; a dry run only returns what would be done.
-    """
+    """Start a run at a version with its run's configuration, items, score and, without ``name``, extended name."""
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
         fork_name = check_run_name(name) if name is not None else _free_name(workspace, row.run)
@@ -150,10 +147,7 @@ MOST = 100
 
 
 def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
-    """Return the 100 newest rejected candidates made of ``commit`` or a version before it, oldest first.
-
-    Those in tracking copies of other repositories count.
-    """
+    """Return the 100 newest candidates, also remotes', refused on ``commit`` or a version before, oldest first."""
     near: dict[str, bool] = {}
     matching: list[tuple[Recorded, Rejected]] = []
     for oid in _candidates(repo):

@@ -122,10 +122,7 @@ class Merged:
 
 
 def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged | Plan:
-    """Merge a version of another run into a run, settle conflicts by evaluation, and let the run's gate decide.
-
-    A plan has the stretches that both lines changed among its facts.
-    """
+    """Merge another run's version, settle conflicts by evaluation, and gate it; a plan lists the conflicts."""
     with open_workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.source)
         if row.run == into:

@@ -246,10 +246,7 @@ class Evaluated:
 
 
 def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
-    """Measure what the request names; outcomes that are in the ledger cost nothing.
-
-    What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same, for it has been looked at.
-    """
+    """Measure what the request names, the ledger's for free; what is complete at any end is noted, as it was seen."""
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:

@@ -56,10 +56,7 @@ class Target:
 
 
 def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:
-    """Yield where the Markdown of a skill leads to nothing, out of the folder, or over more than one step.
-
-    In ``texts``, path to Markdown, the document's frontmatter has to count as lines.
-    """
+    """Yield links to nowhere, outside, or two steps off; ``texts`` are Markdown, frontmatter lines counted."""
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
     paths = {*files, ".", *(folder.as_posix() for path in files for folder in PurePosixPath(path).parents)}
     first = {normpath(target.path) for target in targets.get(DOCUMENT, ())}
@@ -309,11 +306,7 @@ class Linted:
 
 
 def lint(context: Context, words: Sequence[str] = ()) -> Linted:
-    """Check skill folders.
-
-    ``words`` are folders that are skills or hold some, documents, or revisions; none for the context's folder. What
-    exists as a path is taken for one.
-    """
+    """Check skills in ``words``: existing paths (folders, documents) or else revisions; the current folder without."""
     skills: list[LintedSkill] = []
     for word in words or (".",):
         path = context.directory / word

@@ -71,10 +71,7 @@ class TrainRequest:
 
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
-    """Train until the run is finished; a run of that name with the same configuration goes on where it stands.
-
-    The first Ctrl-C lets calls in flight end and be recorded; a second one leaves at once. Neither loses an event.
-    """
+    """Train to the end, or go on with the run of that name and configuration; Ctrl-C, even twice, loses no event."""
     setup = set_up(_config(context, request))
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
@@ -231,7 +228,6 @@ class Training:
         return start, beginning.skill_path, beginning.commit
 
     def _tried(self) -> tuple[Tried, ...]:
-        """Return what had been tried on the seed when the run began, as it is recorded."""
         if not self._recorded:
             return read_tried(self._start.evidence)
         return read_tried(read_evidence(self._workspace.repo, self._recorded[0].evidence, (TRIED_FILE,)))

@@ -103,10 +103,7 @@ _ROUNDING = 1e-9
 
 
 def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
-    """Yield which counts of ``event`` contradict each other.
-
-    An import lists edits as far as they are of a kind that exists here, and counts all of them.
-    """
+    """Yield contradicting counts; an import counts all edits and lists those of kinds that exist here."""
     if not isinstance(event, SlowMerged | Edited):
         yield from _cost_problems(event.cost)
     if isinstance(event, Accepted | Rejected | Skipped):
@@ -142,10 +139,7 @@ _OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
 
 
 def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
-    """Yield what ``event`` says that does not follow from ``state``, the run before it.
-
-    ``rules`` are the metrics, with the share of the soft score, that the run's gates compared.
-    """
+    """Yield what does not follow from ``state`` by the metrics, with soft shares, in ``rules`` of the run's gates."""
     if isinstance(event, SlowMerged) and (proposal := state.pending_merge) is not None and proposal.evaluation:
         if event.evaluation != proposal.evaluation:
             yield "the score of the merge is not that of the guidance that was proposed"
@@ -174,10 +168,7 @@ def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
 
 
 def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
-    """Yield where a score was measured on other items than the run's, or with another seed.
-
-    Whoever intervenes may set a seed of their own; a fork takes over a score, whoever measured it.
-    """
+    """Yield scores of other items or seeds than the run's, but for forks' scores and interventions' seeds."""
     first = state.start.evaluation
     evaluations: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
     if isinstance(event, Gated):
@@ -197,7 +188,6 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
 
 
 def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
-    """Yield where the outcome does not follow from the scores under the metric of the run's gate."""
     both = [state.evaluation(version) for version in (0, state.best)]
     complete = all(evaluation.scored == evaluation.n for evaluation in both)
     outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
@@ -343,7 +333,6 @@ def _outcomes(content: bytes) -> tuple[int, dict[str, Scored]]:
 
 
 def _repeat_problems(files: Mapping[str, bytes], outcomes: dict[str, Scored], verdict: Verdict) -> Iterator[str]:
-    """Yield where the gate's score is not the mean over first and repeated rollouts."""
     try:
         again = {
             row["id"]: [Scored(float(draw["hard"]), float(draw["soft"])) for draw in row["candidate"] if "hard" in draw]
@@ -383,10 +372,7 @@ def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
 
 
 def final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
-    """Yield where the outcomes of items in ``files`` contradict the scores on the test split.
-
-    What was imported keeps outcomes that do not add up to a score under another name.
-    """
+    """Yield outcomes in ``files`` that contradict test scores; imports may keep theirs under another name."""
     for evaluation in event.evaluations:
         name = f"test-{version_label(evaluation.version)}.json"
         if name in files:

@@ -108,7 +108,6 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: GcRequest
 
 
 def _unfit(workspace: Workspace, run: str) -> str:
-    """Return why ``run`` is left alone; empty if it is not."""
     if refs.run_branch(run) not in workspace.repo.tips():
         return "is another repository's, fetched from there"
     row = queries.run_row(workspace.index, run, {})

@@ -101,7 +101,6 @@ def _without_branch(run: str, tips: Mapping[str, str]) -> str:
 
 
 def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
-    """Yield which refs of the run, but for those that follow from its history, hold no commit."""
     for name in repo.damaged_refs(run):
         ref = refs.parse(name)
         if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
@@ -212,7 +211,6 @@ def _content_problems(
 
 
 def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[IntegrityProblem]:
-    """Yield branches of refused candidates that hold another candidate than their name says."""
     at = {record.commit: record for record in records}
     for branch in branches:
         record = at.get(branch.tip)

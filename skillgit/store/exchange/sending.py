@@ -182,10 +182,7 @@ def plan(
 
 
 def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
-    """Send those of ``plans``, as :func:`plan` made them, that have to go and return what happened to each.
-
-    Optional ones are taken or refused one by one, the others all or none. ``verify`` asks the user's ``pre-push`` hook.
-    """
+    """Send ``plans``, optional ones one by one, the others all or none; ``verify`` asks the ``pre-push`` hook."""
     going = [update for update in plans if update.state is RefState.PUSHED]
     updates: dict[str, SentRef] = {}
     for start in range(0, len(going), _AT_ONCE):
