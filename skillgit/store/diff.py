@@ -255,10 +255,7 @@ class Blamer:
         return answer.out
 
     def _perhaps_moved(self, lines: Sequence[BlamedLine], texts: Sequence[bytes]) -> list[list[BlamedLine]]:
-        """Return the stretches of one commit each that git would look for in its parents, and may find there.
-
-        A line was moved only if a parent has it. Stretches stay whole: git weighs their lines together.
-        """
+        """Return stretches of one commit each with a line that a parent has; whole, as git weighs lines together."""
         stretches = [list(stretch) for _, stretch in groupby(lines, lambda line: line.commit)]
         for commit in {line.commit for line in lines} - self._before.keys():
             self._before[commit] = self._lines_before(commit)

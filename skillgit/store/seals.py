@@ -137,10 +137,7 @@ def _make_key(file: Path) -> None:
 
 
 def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
-    """Note that the run whose first commit is ``start`` begins here; without a key, it will count as anybody's.
-
-    ``local`` are settings of this machine that no history records, for measuring its versions later.
-    """
+    """Note that the run from ``start`` is our own, if there is a key; ``local`` are unrecorded settings of it."""
     digest = seal(start, local, make=True)
     if not digest:
         return

@@ -23,9 +23,9 @@ from skillgit.plugin.backend import (
     Request,
     estimated_usage,
 )
-from skillgit_backends.offline import agent, epochs, reader
+from skillgit_backends.offline import agent, analyst, reader
 from skillgit_backends.offline.agent import played
-from skillgit_backends.offline.diagnosis import by_cause
+from skillgit_backends.offline.analyst import by_cause
 from skillgit_backends.offline.patches import (
     EDITS,
     SUGGESTIONS,
@@ -65,8 +65,8 @@ def complete(messages: Sequence[Message]) -> str:
         raise FatalBackendError(f"offline/analyst does not know the task '{heading[:60]}'", hint=hint)
     briefing = Briefing(user)
     answer = task(briefing)
-    if epochs.wants_reminders(system):
-        answer = epochs.with_reminders(answer, briefing)
+    if analyst.wants_reminders(system):
+        answer = analyst.with_reminders(answer, briefing)
     if briefing.rules_file != DOCUMENT and "edits" in answer:
         answer |= {"edits": [change | {"file": briefing.rules_file} for change in answer["edits"]]}
     return json.dumps(answer, ensure_ascii=False, indent=1)
@@ -204,12 +204,12 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "merge rewrites": merged(TEXTS),
     "rewrite the skill": rewritten,
     "edit budget": edit_budget,
-    "slow update": epochs.slow_update,
-    "optimizer memory": epochs.memory,
-    "reflect on an epoch": epochs.reflect,
-    "write a probe": epochs.probe,
-    "put reminders together": epochs.consolidate,
-    "shorten the skill": epochs.compress,
+    "slow update": analyst.slow_update,
+    "optimizer memory": analyst.memory,
+    "reflect on an epoch": analyst.reflect,
+    "write a probe": analyst.probe,
+    "put reminders together": analyst.consolidate,
+    "shorten the skill": analyst.compress,
 }
 
 

@@ -127,7 +127,6 @@ def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 
 
 def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
-    """Return what speaks for or against a candidate besides the likeness of its sentence."""
     # Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere.
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
     wants_figure = extract.question.answer_kind in (AnswerKind.DATE, AnswerKind.NUMBER)
@@ -169,7 +168,6 @@ def _titles(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 
 
 def _speaks_of_title(sentence: str, title: str) -> bool:
-    """Say whether ``sentence`` means the subject that its document is titled after without naming it."""
     if _POINTS_BACK.match(sentence):
         return True
     parts = [part for part in re.sub(r"\([^)]*\)", "", title).split() if part not in FUNCTION_WORDS]

@@ -176,7 +176,6 @@ class RuleHistory:
         return next(((path, text.by_words[rule.text]) for path, text in texts if rule.text in text.by_words), None)
 
     def _change(self, run: str, skill: str, before: int, after: int, rule: Rule) -> LaterChange:
-        """Return what the version ``after`` made of a rule that ``before`` has and ``after`` has not."""
         origin = rule_queries.origin_of_version(self._workspace.index, run, after)
         new = self._version(run, skill, after)
         for path, old in self._version(run, skill, before).items():

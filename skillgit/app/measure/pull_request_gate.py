@@ -177,7 +177,6 @@ class _Judging:
             self._sides = (self._side(0, change.before) if change.before else nothing, head)
 
     def _find_setup(self) -> Setup | None:
-        """Return how to measure: by the configuration that is named, else as the run that knows the skill did."""
         path, index = self._change.path, self._workspace.index
         own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
         candidates = [run for run in queries.run_names(index) if index.skill_path(run) == path]

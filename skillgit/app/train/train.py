@@ -91,7 +91,6 @@ _HINT = "name one: skillgit train CONFIG"
 
 
 def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
-    """Return the configuration of the request, or that of the run that it goes on with or starts from."""
     if request.config is not None:
         return load_config(context, request.config, request.overrides)
     with open_workspace(context) as workspace:

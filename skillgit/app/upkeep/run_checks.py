@@ -109,7 +109,6 @@ def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
-    """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
     if repo.dead_ends.get(tip, False) is None:
         yield IntegrityProblem(commit=tip, sentence="no event on the way back from here starts the run")
         return

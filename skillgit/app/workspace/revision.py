@@ -262,7 +262,6 @@ def _commit(workspace: Workspace, text: str) -> str | None:
 
 
 def _branch(workspace: Workspace, text: str) -> str | None:
-    """Return the commit of the branch or tag of a run that is called ``text``."""
     tips = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
     return next(
         (oid for name, ref, oid in tips if ref and text in {name, refs.short(name), refs.short(ref.local)}), None

@@ -8,7 +8,7 @@ import pytest
 
 from skillgit.plugin.backend import system, user
 from skillgit_backends import offline
-from skillgit_backends.offline.diagnosis import causes
+from skillgit_backends.offline.analyst import causes
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import Briefing
