@@ -63,7 +63,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 class Breaker:
-    """Counts calls that failed for good in a row, by no fault of their own; a success in flight closes it."""
+    """Counts failures in a row that concern all calls; once open, only a call then in flight closes it."""
 
     def __init__(self, *, name: str, limit: int) -> None:
         self._name = name

@@ -277,7 +277,7 @@ def derived_moves(
 
 
 def derived_updates(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> list[RefUpdate]:
-    """Return the moves of derived refs to where ``records`` imply; tags of versions that never came go."""
+    """Return the moves of derived refs to where ``records`` imply; tags of versions not in it go."""
     commits = versions(records)
     strays = [
         RefUpdate(name=name, new=None, is_derived=True)

@@ -112,8 +112,8 @@ def _refs_of(repo: Repo, run: str) -> dict[str, str]:
     for name in (refs.run_branch(run), refs.slow_branch(run)):
         if name not in tips and _earlier_tips(repo, name):  # git removes the reflog of a branch that is deleted
             tips[name] = ""
-    parsed = {name: refs.parse(name) for name in tips}
-    return {name: tips[name] for name, ref in parsed.items() if ref and ref.run == run and ref.kind in _CHECKED}
+    references = {name: refs.parse(name) for name in tips}
+    return {name: tips[name] for name, ref in references.items() if ref and ref.run == run and ref.kind in _CHECKED}
 
 
 def _moved_refs(updates: Iterable[RefUpdate]) -> Iterator[str]:
@@ -279,8 +279,8 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
     """Return branch to commit for refused candidates that only a reflog or the evidence names; not damaged refs."""
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     attic = tips.get(refs.attic_ref(run))
-    folded = (candidate.branch for candidate in (history.read_attic(repo, attic) if attic else ()))
-    branches = {*tips, *repo.damaged_refs(run), *folded}
+    attic_branches = (candidate.branch for candidate in (history.read_attic(repo, attic) if attic else ()))
+    branches = {*tips, *repo.damaged_refs(run), *attic_branches}
     log_names = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
     commits = [tip for name in sorted(log_names - branches) for tip in _earlier_tips(repo, name)]
     candidates: dict[str, str] = {}

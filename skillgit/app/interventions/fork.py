@@ -47,7 +47,7 @@ class Fork:
 
 
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
-    """Start a run at a version with its run's configuration, items, score and, without ``name``, extended name."""
+    """Start a run at a version with its run's configuration, items and score; the name extends its own by default."""
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
         fork_name = check_run_name(name) if name is not None else _free_name(workspace, row.run)

@@ -246,7 +246,7 @@ class Evaluated:
 
 
 def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
-    """Measure what the request names, the ledger's for free; what is complete at any end is noted, as it was seen."""
+    """Measure what the request names, the ledger's for free; what is complete at an early end is noted too."""
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:

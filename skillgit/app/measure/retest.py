@@ -84,7 +84,7 @@ class Retested:
 
 
 def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Retested | Plan:
-    """Measure versions again beside what their run recorded; what is complete at any end is noted, as it was seen."""
+    """Measure versions again beside what their run recorded; what is complete at an early end is noted too."""
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
