@@ -15,7 +15,7 @@ from skillgit.domain.skill import Skill
 from skillgit.engine.candidate_text import fits, update
 from skillgit.engine.questions import parse
 from skillgit.engine.reply_schemas import AnalysisReply, GuidanceReply, PatchReply, RankReply
-from skillgit_backends.offline.prompts import sections
+from skillgit_backends.offline.text import sections
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "replies"
 PROMPTS = sorted(DATA.glob("*.prompt.md"))

@@ -29,20 +29,14 @@ _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """Reads every answer whole, up to a limit, and follows redirects only within their origin.
-
-    Mixed into the client class of an SDK, before it; ``backend`` is for messages and for the name of its setting.
-    """
+    """Reads answers whole up to a limit, redirected within their origin; an SDK client's mixin for ``backend``."""
 
     def __init__(self, *, backend: str, **options: Any) -> None:  # noqa: ANN401 - whatever the SDK takes
         super().__init__(**options)
         self._backend = backend
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
-        """Send ``request`` and return the whole answer, decompressed.
-
-        An answer that is too long, as sent or decompressed, is retryable; a redirect to elsewhere is fatal.
-        """
+        """Send ``request`` and return all, decompressed; too long is retryable, a redirect to elsewhere fatal."""
         for _ in range(1 + _MOST_REDIRECTS):
             response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
             try:

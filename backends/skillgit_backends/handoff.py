@@ -85,7 +85,10 @@ class HandoffBackend:
             return read_answer(text, request, usage, self._folder.answer_path(name))
         self._folder.pending[name] = request
         self._folder.write_prompt(name, request)
-        await self._quiet()
+        # Answers that are there bring about further questions: wait until no call has arrived for a while.
+        loop = asyncio.get_running_loop()
+        while (delay := self._folder.last_call + self._settle_s - loop.time()) > 0:  # noqa: ASYNC110 - no event: that is the point
+            await asyncio.sleep(delay)
         self._folder.write_overview()
         count = len(self._folder.pending)
         wait = "1 prompt waits for its answer" if count == 1 else f"{count} prompts wait for their answers"
@@ -96,12 +99,6 @@ class HandoffBackend:
         """Say in the folder if nothing is left to answer."""
         if self._folder.in_use and not self._folder.pending:
             self._folder.write_overview()
-
-    async def _quiet(self) -> None:
-        """Wait until no call has arrived for a while: answers that are there bring about further questions."""
-        loop = asyncio.get_running_loop()
-        while (delay := self._folder.last_call + self._settle_s - loop.time()) > 0:  # noqa: ASYNC110 - no event: that is the point
-            await asyncio.sleep(delay)
 
 
 OVERVIEW = "PROMPTS.md"
@@ -125,11 +122,7 @@ list for programs. Answers of earlier waves may stay or be deleted; what the run
 
 
 class Folder:
-    """A folder of questions and answers, and what this process waits for in it.
-
-    ``pending`` has the requests that are not answered yet, by the name of their prompt; ``last_call`` is in seconds of
-    the event loop.
-    """
+    """A folder of questions and answers, with ``pending`` requests by prompt and ``last_call`` in loop seconds."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -179,7 +172,6 @@ class Folder:
         self._write(LIST, json.dumps(redact_json(listing), indent=1).encode() + b"\n")
 
     def _write(self, name: str, data: bytes) -> None:
-        """Write a file so that nobody ever sees half of it."""
         try:
             if not self.in_use:
                 self.path.mkdir(parents=True, exist_ok=True)

@@ -24,10 +24,7 @@ def mapping(value: object) -> Mapping[str, object]:
 
 
 def quoted(text: str, *secrets: str, longest: int) -> str:
-    """Return a provider's words on one line, at most ``longest`` characters, without ``secrets`` and other credentials.
-
-    They are cut at any place only after the credentials are out: half a key would not be recognised as one.
-    """
+    """Return a provider's words on one line without ``secrets``, then cut, as half a key would not be recognised."""
     line = " ".join(text[:MOST_READ].split())
     if len(text) > MOST_READ:
         line = line.rpartition(" ")[0]

@@ -56,11 +56,7 @@ class Refusals:
         self._refused: dict[tuple[str, str], tuple[Callable[[Request], Request], ...]] = {}
 
     async def ask(self, url: str, request: Request, answer: Callable[[Request], Awaitable[T]]) -> T:
-        """Return the answer to ``request`` of a model at ``url``, which is asked without what it has refused before.
-
-        Servers word these refusals in many ways, so what counts is that the same question is answered without. A
-        refusal is not billed, and is no failed call.
-        """
+        """Return the answer to ``request`` without what this model refused before, found by unbilled trial."""
         model = (url, request.model)
         request = reduce(_applied, self._refused.get(model, ()), request)
         optional = [left_out for left_out in _LEFT_OUT if left_out(request) != request]

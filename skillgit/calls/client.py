@@ -13,12 +13,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
-from skillgit.calls.limiter import CallPolicy, lanes
+from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
+from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
-from skillgit.calls.single_flight import Flights
 from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
@@ -162,11 +161,7 @@ class Calls:
         tools: Sequence[Tool] = (),
         schema: Mapping[str, object] | None = None,
     ) -> Reply:
-        """Return the reply to ``messages``; a call that was made before is answered from the ledger.
-
-        ``draw`` is the place in the run that asks; a deliberate second sample has another one. An UnanswerableError is
-        recorded, and the call is not made again; any other BackendError means that it failed for good.
-        """
+        """Return the reply, from the ledger if ``draw`` asked before; an UnanswerableError is recorded as final too."""
         route = self._routes[role]
         request = route.request(messages, tools, schema)
         digest = request_digest(request)
@@ -220,10 +215,7 @@ class Calls:
             self.ledger.set_aside(keys)
 
     async def settle(self) -> None:
-        """Ask providers whose last call failed whether they answer at all.
-
-        An outage that begins with the last items of an event must not be taken for faults of these items.
-        """
+        """Ask providers whose last call failed if they answer, lest an outage at the end be blamed on the items."""
         for role, route in self._routes.items():
             if not self._asking.doubts(route):
                 continue
@@ -251,7 +243,6 @@ class Calls:
             await backend.aclose()
 
     def _estimate(self, route: Route, request: Request) -> Cost:
-        """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
     def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:

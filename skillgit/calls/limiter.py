@@ -1,4 +1,7 @@
-"""What all calls of one provider's model share: how many are in flight, their pace, and what the provider allows."""
+"""What all calls of one provider's model share: how many are in flight, their pace, and what the provider allows.
+
+Work that several callers wait for is done once; a call that takes unusually long gets a second copy.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,118 @@ import asyncio
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.calls.retry_policy import Breaker, is_refusal
-from skillgit.calls.single_flight import Latency
 from skillgit.calls.spending_caps import Stop, waiting
 from skillgit.errors import BackendError, RetryableBackendError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
     from random import Random
 
     from aiolimiter import AsyncLimiter
 
     from skillgit.calls.pipeline import Route
+
+
+T = TypeVar("T")
+_REMEMBERED = 64
+_ENOUGH = 8
+
+
+class Latency:
+    """The latest durations of successful calls of one provider's model, in seconds."""
+
+    def __init__(self) -> None:
+        self._all: deque[float] = deque(maxlen=_REMEMBERED)
+        self._of: dict[str, deque[float]] = {}
+
+    def add(self, role: str, seconds: float) -> None:
+        self._all.append(seconds)
+        self._of.setdefault(role, deque(maxlen=_REMEMBERED)).append(seconds)
+
+    def median(self) -> float | None:
+        """Return the median over all roles; None before the first success."""
+        return median(self._all) if self._all else None
+
+    def slow(self, role: str) -> float | None:
+        """Return two medians, after which a call of ``role`` is probably stuck; None while too few were seen."""
+        times = self._of.get(role, ())
+        return 2.0 * median(times) if len(times) >= _ENOUGH else None
+
+
+@dataclass(slots=True)
+class _Flight(Generic[T]):
+    task: asyncio.Task[T]
+    waiters: int = 0
+
+
+class Flights(Generic[T]):
+    def __init__(self) -> None:
+        self._flights: dict[str, _Flight[T]] = {}
+
+    async def share(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> T:
+        """Return the result, or raise the error, of the work ``key``: in progress, or a new task of ``start()``."""
+        flight = self._flights.get(key) or self._take_off(key, start)
+        flight.waiters += 1
+        try:
+            # asyncio.wait, unlike await, does not hand a waiter's cancellation on to the task.
+            await asyncio.wait({flight.task})
+        finally:
+            flight.waiters -= 1
+            if flight.waiters == 0 and not flight.task.done():
+                self._forget(key, flight)
+                flight.task.cancel()
+        return flight.task.result()
+
+    def _take_off(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> _Flight[T]:
+        flight = _Flight(asyncio.create_task(start()))
+        self._flights[key] = flight
+        flight.task.add_done_callback(lambda task: self._land(key, flight, task))
+        return flight
+
+    def _land(self, key: str, flight: _Flight[T], task: asyncio.Task[T]) -> None:
+        self._forget(key, flight)
+        if not task.cancelled():
+            task.exception()  # marks it as seen: the last waiter may be gone, and then nobody is left to tell
+
+    def _forget(self, key: str, flight: _Flight[T]) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
+
+async def hedged(
+    original: Coroutine[None, None, T], copy: Callable[[], Coroutine[None, None, T | None]], *, after: float
+) -> T:
+    """Return the first result of ``original`` or, ``after`` seconds, ``copy`` (None: no room); else its own error."""
+    first = _started(original)
+    second: asyncio.Task[T | None] | None = None
+    try:
+        await asyncio.wait({first}, timeout=after)
+        if not first.done():
+            second = _started(copy())
+            await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
+            if not _succeeded(first):
+                await asyncio.wait({second})
+                if _succeeded(second) and (result := second.result()) is not None:
+                    return result
+        return await first
+    finally:
+        first.cancel()
+        if second is not None:
+            second.cancel()
+
+
+def _started(work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+    task = asyncio.create_task(work)
+    task.add_done_callback(_succeeded)  # marks its error as seen: of two, only one is told
+    return task
+
+
+def _succeeded(task: asyncio.Task[T]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
 
 
 class Window:
@@ -197,10 +298,7 @@ def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Ra
 
 
 class CallQueue:
-    """The line in one event loop: first come, first served, and before all others those who come again.
-
-    ``spread`` returns the seconds over which the first calls after a pause are spread; a stop empties the line.
-    """
+    """First come, first served, retries first; ``spread`` returns seconds over which calls after a pause spread."""
 
     def __init__(self, *, window: Window, stop: Stop, random: Random, spread: Callable[[], float]) -> None:
         self._window = window

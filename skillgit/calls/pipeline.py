@@ -7,9 +7,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
-from skillgit.calls.limiter import CallPolicy, Lane, lane_of
+from skillgit.calls.limiter import CallPolicy, Lane, hedged, lane_of
 from skillgit.calls.retry_policy import Failures, RetryPolicy
-from skillgit.calls.single_flight import hedged
 from skillgit.calls.spending_caps import Stop, overdue, waiting
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from random import Random
 
-    from skillgit.calls.ledger_rows import PaidReply
+    from skillgit.calls.ledger import PaidReply
     from skillgit.calls.spending_caps import Budget, Charge
     from skillgit.domain.cost import Cost
 
@@ -65,11 +64,7 @@ _LONGEST_NAME = 200  # characters of the name that a provider gives its model; i
 
 
 def checked(reply: object, backend: str) -> Reply:
-    """Return ``reply`` with lone surrogates replaced.
-
-    A FatalBackendError if it is no reply, which is a fault of the backend; an UnusableAnswerError if it is beyond all
-    measure of what a model can have said.
-    """
+    """Return ``reply`` without lone surrogates; a FatalBackendError if it is none, UnusableAnswerError if oversized."""
     if not isinstance(reply, Reply) or not _is_typed(reply):
         hint = "this is a fault of the backend, not of the provider"
         raise FatalBackendError(f"backend {backend} returned no reply", hint=hint)

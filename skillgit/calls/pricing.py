@@ -39,11 +39,7 @@ def price_table() -> PriceTable:
 
 
 def price_of(row: Sequence[float]) -> Price:
-    """Return the price in two to four numbers, as in the table.
-
-    They are US dollars for a million tokens in and out, and where they differ from those in, for tokens read from the
-    provider's cache and written to it.
-    """
+    """Return US dollars per million tokens: in, out and, if they differ from in, read from cache and written to it."""
     usd_in, usd_out, *cache = row
     return Price(usd_in=usd_in, usd_out=usd_out, **dict(zip(("usd_cached", "usd_cache_write"), cache, strict=False)))
 

@@ -37,10 +37,7 @@ _UNREAD = frozenset({401, 402, 403, 404})
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Say whether ``error`` asks for fewer calls: status 429 or 529 (overloaded), or 503 with a time to come back.
-
-    Where no status is known, a provider that says when to come back has refused.
-    """
+    """Say whether ``error`` asks for fewer calls: 429, 529, 503 with a time; or no status, and a time."""
     if not isinstance(error, RetryableBackendError):
         return False
     status = status_of(error)
@@ -66,11 +63,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 class Breaker:
-    """Counts calls that failed for good, one after another; a success resets it.
-
-    Only what concerns all calls counts: a question that will never be answered says nothing of the provider. An open
-    breaker closes only if a call that was in flight when it opened succeeds.
-    """
+    """Counts failures in a row that concern all calls; once open, only a call then in flight closes it."""
 
     def __init__(self, *, name: str, limit: int) -> None:
         self._name = name
@@ -123,10 +116,7 @@ class RetryPolicy:
     async def run(
         self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
     ) -> T:
-        """Return the result of the first attempt that succeeds, or raise the last error; only some are retryable.
-
-        ``first_ceiling`` returns the seconds that the first pause may last; it is asked before each.
-        """
+        """Return the first success or raise the last error; ``first_ceiling`` returns the first pause's seconds."""
         course = _Course(self, first_ceiling, failures)
         try:
             return await course.tried(attempt)
@@ -179,11 +169,7 @@ class _Course:
 
 
 def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:
-    """Return the seconds to wait after the failed attempt number ``attempt`` (1-based).
-
-    Full jitter under an exponential ceiling, on top of what the server asked for: calls that were refused together
-    must not come back together.
-    """
+    """Return seconds after attempt ``attempt``, 1-based: full jitter, so refused calls part, on top of the server's."""
     ceiling = min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
     return max(retry_after or 0.0, 0.0) + random.uniform(0.0, ceiling)
 
@@ -204,10 +190,7 @@ class FailedAttempt:
 
 
 class Failures:
-    """Records what fails, and remembers which roles have been answered.
-
-    ``ask_again`` repeats, once in this process, what earlier ones recorded as unanswerable.
-    """
+    """Records failures and which roles were answered; ``ask_again`` repeats once what was recorded as unanswerable."""
 
     def __init__(self, ledger: Ledger, *, attempts: int, ask_again: bool) -> None:
         self._ledger = ledger
@@ -267,10 +250,7 @@ class Failures:
         return fault, attempt.charge
 
     def given_up(self, order: CallOrder, error: BackendError) -> BackendError:
-        """Return what ``error``, after which no further attempt is made, comes to.
-
-        Answers without content that were billed are not bought again: the last one is the end of the call.
-        """
+        """Return what ``error`` is after the last attempt; billed answers without content are not bought again."""
         if isinstance(error, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER):
             return NoAnswerError(error.message, hint=error.hint)
         return error

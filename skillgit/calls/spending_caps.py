@@ -164,11 +164,7 @@ class Budget:
 
     @asynccontextmanager
     async def reserve(self, estimate: Cost) -> AsyncIterator[None]:
-        """Hold ``estimate`` against the caps while a call is made.
-
-        If it does not fit only because of calls in flight, they are waited for: they may cost less than was reserved,
-        and what they bring must be recorded before the run stops.
-        """
+        """Hold ``estimate`` against the caps during a call; wait for calls in flight, which may cost less."""
         while refusal := self._refusal(estimate):
             if not self._reserved:
                 raise refusal
@@ -216,10 +212,7 @@ def _total(costs: Sequence[Cost]) -> Cost:
 
 
 def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
-    """Return what a call will cost, roughly: its text at four characters a token, a reply as long as the run's mean.
-
-    It depends on nothing but the call and the run's cost, so that a resumed run stops where an unbroken one does.
-    """
+    """Return a rough cost of a call from its text and the run's mean reply alone, so that a resumed run agrees."""
     tokens_in = estimated_tokens(flatten(request.messages))
     mean = so_far.tokens_out // so_far.calls if so_far.calls else 0
     usage = Usage(tokens_in=tokens_in, tokens_out=min(mean, request.max_output_tokens))
@@ -237,11 +230,7 @@ class Charge:
 
 
 class Meter:
-    """The cost of one event in progress.
-
-    Sums are exact, so that a resumed run, which meets its calls in another order, writes the same cost as an unbroken
-    one.
-    """
+    """The cost of an event in progress, in exact sums, so that the order of a resumed run's calls does not matter."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()

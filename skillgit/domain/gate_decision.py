@@ -53,11 +53,7 @@ class GateRule:
         return Terms(alpha=self.alpha, margin=self.margin)
 
     def first_pass(self, repeats: int) -> GateRule:
-        """Return what a candidate has to pass at its first evaluation, before ``repeats`` more rollouts confirm it.
-
-        One that does not score higher, or not lower where that is enough, is refused without them; what else the rule
-        asks for is asked of the means over all rollouts.
-        """
+        """Return the test before ``repeats`` confirm a candidate: its score alone, without the rule's other terms."""
         if not repeats:
             return self
         policy = STRICT if self.policy.wants_gain else NOT_WORSE

@@ -142,7 +142,11 @@ def advance(state: RunState, event: Event) -> RunState:
         case Accepted() | Rejected():
             return _after_candidate(state, event)
         case Skipped():
-            return _after_skip(state, event)
+            check_step(state, event)
+            memory = StepMemory(
+                epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why, origin=event.origin
+            )
+            return _moved(state, event, memory=_remembered(state, memory), cost=state.cost + event.cost)
         case SlowProposed():
             return _after_slow_proposal(state, event)
         case SlowMerged():
@@ -176,10 +180,7 @@ def _with_version(
 def _with_version_of_a_person(
     state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
 ) -> RunState:
-    """Return the state after a version that no stage of the method made.
-
-    Guidance that was accepted and is not merged yet was measured with another text, so it is given up.
-    """
+    """Return the state after a version that no stage made; pending guidance, measured with another text, is dropped."""
     epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
     changes |= {"slow_epoch": epoch, "pending_merge": None}
     return _with_version(state, event, evaluation, new_best=new_best, **changes)
@@ -190,14 +191,6 @@ def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
     if not state.memory or state.memory[-1].place <= memory.place:
         return (*state.memory, memory)
     return tuple(sorted((*state.memory, memory), key=lambda entry: entry.place))
-
-
-def _after_skip(state: RunState, event: Skipped) -> RunState:
-    check_step(state, event)
-    memory = StepMemory(
-        epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why, origin=event.origin
-    )
-    return _moved(state, event, memory=_remembered(state, memory), cost=state.cost + event.cost)
 
 
 def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
@@ -322,7 +315,11 @@ def check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
     elif isinstance(event, Skipped):
         raise InvariantError(f"a skipped step says that it is a {event.origin}", hint="skillgit fsck")
     else:
-        _check_intervention(state, event)
+        label = f"the {event.origin} with number {event.number}"
+        position = (event.epoch, event.step)
+        check(position == (state.epoch, state.step), f"{label} names step {event.step} after step {state.step}")
+        check(event.number == state.interventions + 1, f"{label} follows intervention {state.interventions}")
+        check(event.verdict.gated, f"{label} passed no gate")
     if isinstance(event, Accepted | Rejected) and not event.origin.intervenes:
         check(event.number == 0, f"step {event.step} bears the number of an intervention")
 
@@ -335,14 +332,6 @@ def _check_reflection(state: RunState, event: Accepted | Rejected | Skipped) -> 
     check(is_before, f"epoch {event.epoch} is reflected on after its slow update")
     is_gated = isinstance(event, Skipped) or event.verdict.gated
     check(is_gated, f"the reflection on epoch {event.epoch} passed no gate")
-
-
-def _check_intervention(state: RunState, event: Accepted | Rejected) -> None:
-    label = f"the {event.origin} with number {event.number}"
-    position = (event.epoch, event.step)
-    check(position == (state.epoch, state.step), f"{label} names step {event.step} after step {state.step}")
-    check(event.number == state.interventions + 1, f"{label} follows intervention {state.interventions}")
-    check(event.verdict.gated, f"{label} passed no gate")
 
 
 def check_base(state: RunState, base: int) -> None:

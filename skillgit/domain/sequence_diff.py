@@ -23,10 +23,7 @@ Block = tuple[int, int, int]  # where an equal stretch begins in the older and i
 
 
 def differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the stretches ``old[a:b]`` that became ``new[c:d]``, as ``(a, b, c, d)``, in order.
-
-    What lies between them is equal. What is cheap to compare is compared as :mod:`difflib` does, which histories hold.
-    """
+    """Yield ``(a, b, c, d)`` where ``old[a:b]`` became ``new[c:d]``; if cheap as :mod:`difflib` does, as recorded."""
     counts = Counter(new)
     pairs = sum(count * counts[element] for element, count in Counter(old).items())
     # at worst each element is a stretch of its own, and for each all pairs are looked at
@@ -91,10 +88,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
-    """Return the length of the longest common subsequence of ``a`` and ``b``.
-
-    The method is the bit-parallel one of H. Hyyrö, "Bit-parallel LCS-length computation revisited" (2004).
-    """
+    """Return the length of the longest common subsequence, bit-parallel after H. Hyyrö (2004)."""
     # what is equal at both ends is common: most texts that are compared are one text with a word changed
     head = agreeing(a, b)
     tail = agreeing(a[head:][::-1], b[head:][::-1])

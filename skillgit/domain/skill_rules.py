@@ -153,7 +153,6 @@ class _Reader:
         self._blank = False
 
     def _continues(self, line: str) -> bool:
-        """Say whether a line that is no list item belongs to the rule before it."""
         if not self._prose and not self._item:
             return False
         if self._item:
@@ -266,10 +265,7 @@ def _by_rarest(texts: Mapping[int, set[_Words]], ranks: Mapping[_Words, int]) ->
 
 
 def _shifted(same: dict[int, int], new: Sequence[Rule]) -> set[int]:
-    """Return the old places of the fewest rules that have to move for the others to be in order.
-
-    Where several sets are as small, long texts stay, so that the answer is the same from either side.
-    """
+    """Return the fewest (and shortest) rules that move for the rest to be in order, the same from either side."""
     pairs = _crossed(sorted(same.items()))
     order = {position: rank for rank, position in enumerate(sorted(position for _, position in pairs), start=1)}
     ranking = sorted(range(len(pairs)), key=lambda k: (len(new[pairs[k][1]].text), new[pairs[k][1]].text, k))

@@ -51,7 +51,11 @@ def sign_flip_test(differences: Sequence[float]) -> float:
 
     There is one difference per item; 0 for an item that did not change or has no score on a side.
     """
-    sizes = _as_integers([abs(difference) for difference in differences])
+    values = [abs(difference) for difference in differences]
+    # One power of two makes whole numbers of all floats, so that their sums are exact.
+    ratios = [value.as_integer_ratio() for value in values]
+    common = max((denominator for _, denominator in ratios), default=1)
+    sizes = [numerator * (common // denominator) for numerator, denominator in ratios]
     # Flipping signs is choosing which differences count as gains: the sums compare as the sums of the gains do.
     gain = sum(size for size, difference in zip(sizes, differences, strict=True) if difference > 0)
     if len(differences) <= EXACT_ITEMS:
@@ -63,13 +67,6 @@ def sign_flip_test(differences: Sequence[float]) -> float:
         return float(count / 2 ** len(nonzero))
     hits = sum(total >= gain for total in _sampled_sums(sizes))
     return (1 + hits) / (1 + FLIPS)
-
-
-def _as_integers(values: Sequence[float]) -> list[int]:
-    """Return floats times one power of two that makes all of them whole, so that sums of them are exact."""
-    ratios = [value.as_integer_ratio() for value in values]
-    common = max((denominator for _, denominator in ratios), default=1)
-    return [numerator * (common // denominator) for numerator, denominator in ratios]
 
 
 def _subset_sums(sizes: Sequence[int]) -> list[int]:
@@ -159,10 +156,7 @@ def minimum_detectable_effect(
 
 @cache
 def fixes_needed(count: int, alpha: float) -> int:
-    """Return the least number of fixed among ``count`` items that the sign test takes for a gain at ``alpha``.
-
-    It is one more than ``count`` if even all of them are not enough.
-    """
+    """Return the least fixed among ``count`` items that is a gain at ``alpha``; ``count`` + 1 if there is none."""
     fixes, ways, tail = count, 1, 1
     numerator, denominator = alpha.as_integer_ratio()
     limit = (numerator << count) // denominator

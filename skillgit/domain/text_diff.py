@@ -194,7 +194,6 @@ def _walk(alike: Sequence[Sequence[float]], best: Sequence[Sequence[float]]) -> 
 
 
 def _places(files: Iterable[FileDiff]) -> dict[tuple[Sign, str], list[Place]]:
-    """Return sign and text to the places of the lines without a partner, the last one first."""
     index: defaultdict[tuple[Sign, str], list[Place]] = defaultdict(list)
     for file in files:
         for line in (line for hunk in file.hunks for line in hunk.lines):
@@ -263,7 +262,6 @@ def read_patch(patch: str) -> tuple[FileDiff, ...]:
 
 
 def _outside_hunks(lines: Sequence[str]) -> Iterator[int]:
-    """Yield the numbers of the lines that are no text of a file."""
     old = new = 0
     for number, line in enumerate(lines):
         hunk = _HUNK.match(line)

@@ -142,10 +142,7 @@ def comparable(changes: Iterable[Change]) -> list[str]:
 
 
 def alike(ours: list[str], theirs: list[str]) -> bool:
-    """Say whether two changes, as sorted signed lines, are the same or nearly.
-
-    Words that turn the meaning of a rule round, and numbers, have to be the same however alike the rest is.
-    """
+    """Say whether two changes, as sorted signed lines, are nearly the same; numbers and words like "not" must match."""
     for sign in "+-":
         first, second = ("\n".join(line for line in lines if line.startswith(sign)) for lines in (ours, theirs))
         same_decisive = sorted(_DECISIVE.findall(first)) == sorted(_DECISIVE.findall(second))
@@ -184,11 +181,7 @@ def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
 
 
 def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: str) -> str:
-    """Return ``text`` for a commit message.
-
-    Once an edit is quarantined, the words around it quote the same secret more often than not: paragraphs that quote
-    one are replaced by the item's id.
-    """
+    """Return ``text`` without paragraphs that quote a secret, as those around a quarantined edit usually do."""
     if not any(report.detail.startswith(QUARANTINED) for report in reports):
         return text
 
@@ -343,11 +336,7 @@ _PARSERS: Mapping[str, Callable[[bytes], str]] = {
 
 
 def edit_lint(session: Session, base: Skill) -> Callable[[Skill, Edit], str]:
-    """Return what says why a step may not make an edit to a skill, ``base`` or what edits before made of it.
-
-    It is quarantined if it quotes a secret, or is to a file that steps may not change; an empty string lets it pass.
-    Whether the edit applies is another question.
-    """
+    """Return what says why a step may not make an edit (a secret is quoted, the file is off limits), or ""."""
     files = session.settings.optimizer.trainable
 
     def lint(skill: Skill, edit: Edit) -> str:

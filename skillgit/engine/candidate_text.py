@@ -65,7 +65,6 @@ async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...
 
 
 def _shortens(skill: Skill) -> Callable[[ReplyModel], None]:
-    """Return a check of replies: the new text keeps what is protected and is shorter than the old one."""
     whole, length = keeps_protected(skill), len(Template.of(skill.document).body)
 
     def check(reply: ReplyModel) -> None:
@@ -113,7 +112,6 @@ def _unchanged(skill: Skill, failure: str = "") -> RewriteResult:
 async def _from_suggestions(
     session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int
 ) -> RewriteResult:
-    """Have the optimizer rewrite the editable text once, so that it carries out all ``draft`` suggestions."""
     if not draft.suggestions:
         return _unchanged(skill)
     sections = standing_sections(session, state, skill, whole=True)
@@ -130,10 +128,7 @@ async def _from_suggestions(
 def put_together(
     skill: Skill, body: SkillText, proposals: Sequence[Proposed], *, title: str = "", reasoning: str = ""
 ) -> RewriteResult:
-    """Return ``skill`` with ``body`` as its editable text, and what that changes, as edits that rest on ``proposals``.
-
-    A text that carries something shaped like a secret, or does not keep what is protected, leaves the skill as it was.
-    """
+    """Return ``skill`` with the text ``body``; unchanged if that leaks a secret or breaks what is protected."""
     if redact(body) != body:
         return _unchanged(skill, "The new text carries something like a secret.")
     try:

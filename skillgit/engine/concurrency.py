@@ -51,10 +51,7 @@ async def both(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
 
 
 async def side_by_side(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
-    """Run two things at once and wait for both, also if one fails: what the other one pays for is not lost.
-
-    If both fail, the failure of the first is raised, whichever came before.
-    """
+    """Run two things at once and wait for both, as both are paid for; if both fail, the first's failure is raised."""
     first_task, second_task = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
         await asyncio.wait((first_task, second_task))

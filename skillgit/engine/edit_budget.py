@@ -91,11 +91,7 @@ def analyst_budget(session: Session, step: int) -> int | None:
 async def step_budget(
     session: Session, state: RunState, skill: Skill, draft: Draft, rollouts: Sequence[Rollout], *, step: int
 ) -> EditBudget:
-    """Return the budget of a step whose merged proposals are ``draft``.
-
-    The optimizer is asked where it has the say and there is something to choose from; more than there is, it cannot
-    choose. If its answer cannot be used, the schedule holds, and the budget says so.
-    """
+    """Return the step's budget for ``draft``: the optimizer's where it has a say and a choice, else the schedule's."""
     optimizer = session.settings.optimizer
     if optimizer.control is ControlMode.NONE:
         return EditBudget(limit=None, by=BudgetSource.NONE)
@@ -185,10 +181,7 @@ async def _merge_level(
 async def _merge(
     session: Session, state: RunState, skill: Skill, groups: Sequence[Group], *, level: int, draw: tuple[str | int, ...]
 ) -> Draft:
-    """Return the merge of all drafts of ``groups``, or all of them in a row if the reply cannot be used.
-
-    Nothing is asked where no edit of a draft touches the place or the subject of another's.
-    """
+    """Return the merge of all drafts; in a row, unasked, if none touches another, or if the reply cannot be used."""
     drafts = [draft for _, group in groups for draft in group]
     if disjoint(drafts):
         return concatenated(drafts)
@@ -211,11 +204,7 @@ async def _merge(
 async def merge_and_rank(
     session: Session, state: RunState, skill: Skill, reflection: Reflection, *, step: int, budget: int | None
 ) -> Draft:
-    """Merge all drafts and choose ``budget`` proposals in a single call.
-
-    Nothing is asked where there is nothing to join and the budget has room for all. If the reply cannot be used, the
-    proposals with the most support are kept.
-    """
+    """Merge and choose ``budget`` proposals in one call, if there is a need to; by support if the reply is unusable."""
     failures, successes = pooled(reflection)
     everything = concatenated([*failures, *successes])
     if budget == 0:
@@ -249,11 +238,7 @@ def _inputs(drafts: Sequence[Draft]) -> list[Proposed]:
 async def select(
     session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
 ) -> Draft:
-    """Return ``draft`` cut to ``budget`` proposals; None is no limit, and 0 leaves nothing.
-
-    Within the budget nothing is asked. Over it, the optimizer ranks; numbers that name no proposal or name one twice do
-    not count. If nothing usable comes back, the proposals with the most support are kept.
-    """
+    """Return ``draft`` cut to ``budget`` (None: no limit) by the optimizer's valid ranks, or by support without any."""
     if budget is None or len(draft.proposals) <= budget:
         return draft
     if budget == 0:

@@ -164,11 +164,7 @@ class Guidance:
 
 
 async def propose_slow_update(session: Session, state: RunState, history: SkillHistory) -> Transition:
-    """Return the slow update of the epoch that has just ended.
-
-    Guidance that is new is measured whatever the settings, so that no version ever has a score that nobody measured.
-    Without a gate of its own it is merged after that, even if it lowers the score.
-    """
+    """Return the slow update of the epoch; new guidance is always measured, so that every version's score is a fact."""
     began = session.clock()
     session.monitor.stage(Stage.SLOW)
     current = history.skill(state.version)

@@ -147,11 +147,7 @@ _WORST = Scored(0.0, 0.0)
 
 
 def order(base: Evaluation, rule: GateRule) -> list[str]:
-    """Return the order in which to evaluate a candidate's items: first those that the base has not solved.
-
-    Only they can be fixed, so that the bound falls fastest; among items alike, those with the most headroom under the
-    metric come first and those with the least come last. Items without a score under the base count as unsolved.
-    """
+    """Return the order of a candidate's items: unsolved first, as only they can be fixed, the most headroom first."""
 
     def key(item: str) -> tuple[bool, float]:
         outcome = base.outcomes[item]
@@ -230,11 +226,7 @@ class EarlyStop:
             self._advance(self._end)
 
     def look(self) -> None:
-        """See which items further on are certain by now, though some before them are still open.
-
-        An item is, if the decision cannot be settled before it, whatever the open items bring: solving an item never
-        speaks against a candidate, so that it is enough to look at the worst.
-        """
+        """Add to ``sure`` what is needed even if all open items come out worst, since solving one never hurts."""
         if self.needed is not None or self._slow or not self._may_pass(self._at_end, self._end):
             return
         self._extend(min(self._end + self._wave, len(self.items)))
@@ -303,7 +295,6 @@ class EarlyStop:
         return False
 
     def _next_wave(self) -> None:
-        """Begin the next wave, unless the decision is settled."""
         rest = len(self.items) - self._end
         thorough = self._slow and rest <= self._look_again
         self._look_again = rest // 2 if thorough else self._look_again

@@ -32,10 +32,7 @@ ITEMS_SHOWN = 24  # items of one step that are named
 
 
 def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS) -> str:
-    """Return what was tried before, newest first, or nothing; steps of the newest epoch with findings and reasons.
-
-    It has about ``max_tokens``; the newest step is told whatever its length.
-    """
+    """Return what was tried, newest first, in about ``max_tokens``; the newest step always, its epoch with reasons."""
     newest = max((step.epoch for step in steps), default=0)
     return tagged("history", _told(steps, max_tokens, in_full=lambda step: step.epoch == newest)) if steps else ""
 

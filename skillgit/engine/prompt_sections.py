@@ -164,10 +164,7 @@ def _scores(rollout: Rollout) -> dict[str, str | float]:
 
 
 def trajectory_text(trajectory: Trajectory, max_tokens: int) -> str:
-    """Return turns, answer and feedback of a trajectory in about ``max_tokens``; what is left out is said.
-
-    Answer and feedback come first when room is short, then the first turns, the failing one and the last ones.
-    """
+    """Return turns, answer, feedback in about ``max_tokens``; answer, feedback, head, failing turn, tail first."""
     room = max_tokens * CHARACTERS_PER_TOKEN
     answer, feedback = (elide(text, max(room // 6, 200)) for text in (trajectory.answer, trajectory.feedback))
     parts = [
@@ -178,10 +175,7 @@ def trajectory_text(trajectory: Trajectory, max_tokens: int) -> str:
 
 
 def with_pictures(session: Session, messages: Sequence[Message], rollouts: Sequence[Rollout]) -> list[Message]:
-    """Return a prompt that ends with pictures that its trajectories name, as far as the environment has them still.
-
-    There are ``gradient.max_pictures`` at most, the first one of each trajectory before the second one of any.
-    """
+    """Return a prompt with up to ``gradient.max_pictures`` pictures: the first of each trajectory before any second."""
     environment, most = session.task.environment, session.settings.gradient.max_pictures
     trials = [rollout for rollout in rollouts if rollout.trajectory is not None]
     if not most or not isinstance(environment, ShowsPictures):

@@ -55,10 +55,7 @@ def grounded(proposal: P, ids: Sequence[str]) -> P:
 
 
 def supported(proposal: P, parts: Sequence[Proposed]) -> P:
-    """Return ``proposal`` with the support of ``parts``, which it joins: distinct trajectories count once.
-
-    Trajectories of parts that do not name theirs are taken to be others, as those of different analysts are.
-    """
+    """Return ``proposal`` with the support of ``parts``: distinct trajectories, unnamed ones counted as others."""
     items = tuple(dict.fromkeys(item for part in parts for item in part.items))
     rest = sum(part.support for part in parts if not part.items)
     return replace(proposal, items=items, support=len(items) + rest, source=common_source(parts))
@@ -109,11 +106,7 @@ _ADDING = frozenset({Op.APPEND, Op.INSERT_AFTER})
 
 
 def without_duplicates(drafts: Sequence[Draft]) -> list[Draft]:
-    """Return ``drafts`` with equal and nearly equal proposals joined; the result has as many drafts, in the same order.
-
-    A joined proposal takes the place of its first occurrence, in the wording that had the most support, and rests on
-    the distinct trajectories of all.
-    """
+    """Return ``drafts`` with (nearly) equal proposals joined: first place, best supported wording, all trajectories."""
     groups: list[list[tuple[int, Proposed]]] = []
     for number, draft in enumerate(drafts):
         for proposal in draft.proposals:
@@ -171,11 +164,7 @@ def alike_texts(first: str, second: str) -> bool:
 
 
 def disjoint(drafts: Sequence[Draft]) -> bool:
-    """Say whether there is nothing to join.
-
-    All proposals are edits, and those of different drafts share no place in the skill and hardly a word, so that they
-    ask neither for the same nor for the contrary.
-    """
+    """Say whether there is nothing to join: edits only, with no common place and hardly a common word among drafts."""
     if not all(isinstance(proposal, Edit) for draft in drafts for proposal in draft.proposals):
         return len(drafts) <= 1
     return not any(

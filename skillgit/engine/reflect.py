@@ -148,11 +148,7 @@ class Reading:
 
 
 def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...]:
-    """Return grounded findings of several analysts with equal patterns put together, the most frequent first.
-
-    A trajectory that two analysts name counts once; those that are not named count as others, as far as the step has
-    so many ``trajectories``.
-    """
+    """Return findings with equal patterns joined, most frequent first; unnamed trajectories count as others."""
     by_pattern: dict[str, Finding] = {}
     for finding in findings:
         key = normalised(finding.pattern)
@@ -169,7 +165,6 @@ def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...
 
 
 def _with_rival(finding: Finding) -> Finding:
-    """Return ``finding`` as people and later steps read it: the rival cause behind the pattern."""
     if not finding.rival.strip():
         return finding
     return Finding(pattern=f"{finding.pattern}; or else: {finding.rival}", count=finding.count, items=finding.items)

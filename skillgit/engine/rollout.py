@@ -169,7 +169,6 @@ def _go_on(*conversations: _Conversation) -> None:
 
 
 def _described(error: BaseException) -> str:
-    """Return the kind of ``error``, its words and the line of the plug-in that it came from."""
     try:
         words = " ".join(str(error).split())[:300]
     except Exception:  # noqa: BLE001 - the class may be the plug-in's as well

@@ -66,11 +66,7 @@ class PlaceboResult:
 
 
 async def measure_placebo(session: Session, state: RunState, skill: Skill) -> PlaceboResult:
-    """Send ``train.placebo`` no-op candidates made of ``skill``, the current version, through the gate.
-
-    As with a real candidate, the current version's recorded outcomes are compared with fresh draws for the candidate.
-    Every item is drawn, so that all noise is seen. Nothing becomes of the candidates.
-    """
+    """Gate ``train.placebo`` no-op candidates as real ones, on fresh draws of every item, and discard them."""
     count = session.settings.train.placebo
     if not count:
         return PlaceboResult(files={})

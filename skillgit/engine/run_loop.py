@@ -57,10 +57,7 @@ class Start:
 
 
 def _check_measured(session: Session, measurement: EvaluationResult) -> None:
-    """Refuse to begin a run on nothing, with a ServiceError if no item of the selection split could be evaluated.
-
-    Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
-    """
+    """Raise a ServiceError if no selection item was evaluated; if none was even answered, all are asked again later."""
     outcomes = measurement.evaluation.outcomes.values()
     failures = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
     if failures and len(failures) == len(outcomes):
@@ -286,7 +283,6 @@ class Trainer:
         return Transition(event=event, evidence=evidence_files.merged([*files, placebo.files]))
 
     async def _test(self, session: Session, state: RunState) -> dict[int, EvaluationResult]:
-        """Measure the first, the best and the last version on the test split, if the settings ask for it."""
         if not session.settings.evaluation.eval_test:
             return {}
         versions = list(dict.fromkeys((0, state.best, state.version)))

@@ -149,7 +149,6 @@ def _row(part: PatchPart, event: Event) -> dict[str, object]:
 
 
 def _kept(whole: Transition, rows: list[dict[str, object]]) -> evidence_files.Evidence:
-    """Return the evidence of the rejected whole under a folder of its own, and the parts that were tried."""
     inner = b'"trajectory": "selection/'
     files = {
         f"salvage/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')

@@ -86,10 +86,7 @@ class Proposal:
 async def run_step(
     session: Session, state: RunState, skill: Skill, step: int, *, on_refusal: Refused | None = None
 ) -> Transition:
-    """Carry out one step on ``skill``, the current version, and return its event.
-
-    ``on_refusal`` is called once it is certain that the gate refuses the candidate, while its last items still run.
-    """
+    """Carry out one step on ``skill``; ``on_refusal`` is called once refusal is certain, while last items still run."""
     began = session.clock()
     proposal = await _propose(session, state, skill, step)
     if proposal.application.skill.digest == skill.digest:
@@ -180,11 +177,7 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
 async def _studied(
     session: Session, state: RunState, skill: Skill, step: int
 ) -> tuple[tuple[Rollout, ...], Reflection]:
-    """Roll out the items of a step and let analysts read them.
-
-    Analysts begin while later items still run; the experiment needs all rollouts, but no analysis. What comes of it
-    is in the order of the step's items.
-    """
+    """Roll out a step's items while analysts read, then probe; results are in the order of the step's items."""
     overlap, budget = Overlap(session.monitor), analyst_budget(session, step)
     rolling, reading, probing = (replace(session, monitor=overlap.branch()) for _ in range(3))
     batches = step_batches(session, step)

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.evaluation import Score, Sign, known
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.score import Score, Sign, known
 from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
 
@@ -147,10 +147,7 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
 
 
 def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
-    """Return ``limit`` of the events that are meant, newest first, after skipping ``offset``.
-
-    Of ``total`` events, if that is known, those beyond the middle are counted from the oldest one on.
-    """
+    """Return ``limit`` rows, newest first, from ``offset``; past the middle of ``total`` counted from the oldest."""
     where, values = _where(narrowing)
     order, backwards = narrowing.selection.order, 2 * offset > total > 0
     if backwards:
@@ -185,10 +182,7 @@ def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
 
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
-    """Return the scores of a whole run, oldest first, at ``most`` evenly spaced steps, and the distance of the steps.
-
-    The best version is always among them.
-    """
+    """Return scores, oldest first, at ``most`` even steps and the best version, and the distance of the steps."""
     bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
     first, last = bounds[0]
     if first is None:
@@ -225,13 +219,13 @@ def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
         return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours
     base, values = condition(narrowing.selection)
     clauses = [base] if base else []
-    for clause, parameters in _clauses(narrowing):
+    for clause, parameters in _narrowed_by(narrowing):
         clauses.append(clause)
         values |= parameters
     return f" WHERE {' AND '.join(clauses)}" if clauses else "", values
 
 
-def _clauses(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
+def _narrowed_by(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
     if not narrowing.slow:
         kinds = "', '".join(_SLOW)
         yield f"e.kind NOT IN ('{kinds}')", {}

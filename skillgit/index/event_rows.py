@@ -263,7 +263,6 @@ def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
 
 
 def _flip_rows(number: int, fixes: Iterable[str], breaks: Iterable[str]) -> Iterable[tuple[int, str, int]]:
-    """Return the rows of the items that an event says it fixed and broke, each item once."""
     rose = {**dict.fromkeys(breaks, 0), **dict.fromkeys(fixes, 1)}
     # an item's name is a stranger's: half a surrogate pair is no text that SQLite takes
     return [(number, item, is_gain) for item, is_gain in rose.items() if not _SURROGATE.search(item)]

@@ -11,8 +11,6 @@ from skillgit.index import schema
 from skillgit.index.refresh import PATIENCE, Index, is_about_access, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.store.repo import Repo
 
 # Numbers of events depend on the order in which they came; commits stand for them here.
@@ -53,7 +51,8 @@ def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
 def differing_runs(index: Index) -> frozenset[str]:
     with Index(index.repo, schema.in_memory(), on_disk=False) as fresh:
         actual, reference = content(index), content(fresh)
-    return frozenset(run for _, run in _differing(actual, reference))
+    keys = actual.keys() | reference.keys()
+    return frozenset(key[1] for key in keys if actual.get(key) != reference.get(key))
 
 
 OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, sqlite3.Error)
@@ -87,9 +86,3 @@ def _is_damaged(repo: Repo) -> bool:
             return content(index) != reference or not index.on_disk
     except Exception as error:  # noqa: BLE001 - rows that are not as they were written fail anywhere
         return not is_about_access(error)
-
-
-def _differing(
-    actual: dict[tuple[str, str], list[tuple[Any, ...]]], reference: dict[tuple[str, str], list[tuple[Any, ...]]]
-) -> Iterator[tuple[str, str]]:
-    return (key for key in actual.keys() | reference.keys() if actual.get(key) != reference.get(key))

@@ -114,10 +114,7 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def hits(selection: Selection) -> tuple[str, dict[str, object]]:
-    """Return a query for the ids of events with the words that are looked for, and its parameters.
-
-    Texts of other runs are skipped as far as their ids are not between those of the run.
-    """
+    """Return a query, with parameters, for the ids of events with the words, kept to the ids between the run's."""
     near = _NEAR if selection.run else ""
     query = f"SELECT rowid FROM search WHERE search MATCH :words{near}"  # noqa: S608 - names are ours
     return query, {"words": _match(selection.words), **({"run": selection.run} if selection.run else {})}

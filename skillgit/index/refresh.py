@@ -124,10 +124,7 @@ class Index:
 
 
 def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
-    """Open the index of ``repo``, made if necessary, and bring it up to date.
-
-    It waits ``patience`` seconds for another process that writes it.
-    """
+    """Open the index of ``repo``, made if necessary, and update it; waits ``patience`` seconds for another writer."""
     for _ in range(2):
         try:
             path = path_of(repo)

@@ -84,10 +84,7 @@ def edits(index: Index, commit: str) -> tuple[EditRow, ...]:
 
 
 def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the items that score higher, and those that score lower, than under the base of the event in ``commit``.
-
-    Both are empty where the outcomes of single items are not known here.
-    """
+    """Return the items that score higher and lower than under the event's base; both empty if outcomes are unknown."""
     rows = index.select(_FLIPS, (commit,))
     return tuple(item for item, rose in rows if rose), tuple(item for item, rose in rows if not rose)
 
@@ -105,10 +102,7 @@ def newest_version(index: Index, run: str) -> int:
 def alike(
     index: Index, run: str, words: Sequence[str], *, is_rejected: bool, limit: int, column: str = ""
 ) -> tuple[tuple[OriginRow, str], ...]:
-    """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
-
-    They are rejected candidates or all others; ``column`` is the part to search (``skill``: added text), or empty.
-    """
+    """Return events of ``run`` (candidates or others) with one of ``words`` in ``column``, best match first."""
     if not words:
         return ()
     query = " OR ".join('"{}"*'.format(word.replace('"', '""')) for word in words)

@@ -171,10 +171,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def share(connection: sqlite3.Connection) -> None:
-    """Let others read the index while it is written, once it has been filled.
-
-    What goes into an empty file is written once without it, and twice with it.
-    """
+    """Let others read the index while it is written; only once filled, as everything is written twice from then on."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -264,10 +261,7 @@ def discard(path: Path) -> None:
 
 @contextmanager
 def _settled(path: Path, lock: int) -> Iterator[None]:
-    """Keep the files of the index from being removed while they are opened.
-
-    SQLite opens them one after the other, and would read the log of a new file into one that has been removed.
-    """
+    """Keep the index's files from being removed while SQLite opens them one after the other: they would not match."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(folder, lock)

@@ -37,7 +37,7 @@ from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, history, history_reader, refs, tree
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
-from skillgit.store.git_activity import until_kept, write_again
+from skillgit.store.git_binary import until_kept, write_again
 from skillgit.store.seals import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import ATTRIBUTES
@@ -54,10 +54,7 @@ _Written = tuple["Recorded", str | None]
 
 
 class RunWriter:
-    """Appends events to one run. Create it while holding the run's lock, before the history is read.
-
-    If anything else moves the run after that, the next :meth:`append` fails and writes nothing.
-    """
+    """Appends events to a run whose lock is held since before its history was read; fails if anything else moved it."""
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime], identity: Identity | None = None) -> None:
         self._repo = repo
@@ -240,7 +237,6 @@ class RunWriter:
 
 
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
-    """Return ``root`` with the guidance in the skill's slow region and the memory beside the skills."""
     skill = tree.read_skill(root, event.skill)
     if event.guidance.strip() or slow_guidance(skill.document):
         guidance = verbatim(storable(event.guidance))

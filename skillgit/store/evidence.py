@@ -19,7 +19,7 @@ from skillgit.domain.event import Inherited, SlowMerged
 from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import history, refs, tree
-from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import until_kept
 from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -40,10 +40,7 @@ _ENTRY = re.compile(rb"[0-7]+ (?P<name>[^\0]+)\0(?P<id>.{20})", re.DOTALL)
 
 
 def plan_commit(repo: Repo, start: Recorded) -> str | None:
-    """Return the commit with the plan of the run that ``start`` began, which is the same everywhere.
-
-    It is written where the evidence is here, and else is the one that came with the run, if any. No ref moves.
-    """
+    """Return the commit with the plan of the run from ``start``, written if its evidence is here; no ref moves."""
     if not start.evidence:
         return None
     if not repo.has_object(start.evidence):
@@ -105,7 +102,6 @@ def _listed_files(repo: Repo, commit: str, tree_id: str) -> dict[str, bytes] | N
 
 
 def _digest(kind: bytes, content: bytes) -> str:
-    """Return the id that git gives to an object."""
     return hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
 
 
@@ -122,10 +118,7 @@ def write_evidence(repo: Repo, files: Mapping[str, bytes]) -> str:
 
 
 def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict[str, bytes] | None:
-    """Return path and content of the evidence in the tree ``tree_id``; ``None`` if it is not here.
-
-    ``names`` are the files to read; none for all. Those of a plan may be here without the others.
-    """
+    """Return path and content of the evidence ``tree_id``, or its files ``names``; ``None`` if it is not here."""
     if not tree_id:
         return None
     root = repo.raw.get(tree_id)
@@ -143,10 +136,7 @@ def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
 
 
 def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
-    """Return the end of the chain of ``run``, whose events are the commits ``events``.
-
-    Evidence of events that never became visible, since a process was killed while refs moved, is skipped.
-    """
+    """Return the end of the chain of ``run`` without evidence of events that never became visible after a kill."""
     tip = repo.tip(refs.evidence_ref(run))
     link = next((link for link in _links(repo, tip) if link.event in events), None)
     if link is None:
@@ -173,10 +163,7 @@ def read_chain(repo: Repo, run: str) -> list[EvidenceLink]:
 
 
 def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
-    """Return the end of a chain that continues ``theirs`` with what only the chain ending at ``mine`` keeps.
-
-    Both sides can fast-forward to it, and the same two chains make the same one everywhere. No ref moves.
-    """
+    """Return the end of a chain of ``theirs`` and what only ``mine`` keeps, equal everywhere; no ref moves."""
     keys = {(link.event, link.tree) for link in _links(repo, theirs)}
     end = theirs
     for link in reversed(list(_links(repo, mine))):
@@ -264,11 +251,7 @@ def dropping_problems(
 
 
 def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozenset[str]:
-    """Return the commits whose evidence stays: configuration and items, and that of the first, best and last version.
-
-    Later proposals are compared with those. A version may inherit its score from one that was none of them when
-    evidence was dropped; without ``inheritance`` such ones are left out.
-    """
+    """Return the commits of the plan and of first, best and last version; with ``inheritance``, of their scores too."""
     state = fold(record.event for record in records)
     versions, commits = {0, state.best, state.version}, history.versions(records)
     for version in tuple(versions) if inheritance else ():

@@ -22,7 +22,7 @@ from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
-from skillgit.store import commit_message, commit_prose, history, refs, trailers, tree
+from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.repo import REPAIR, Repo, author_of, message_of
 
@@ -155,7 +155,7 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
 
 def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
     """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
-    body = commit_prose.read_free_body(message_of(commit))
+    body = commit_message.read_free_body(message_of(commit))
     before = tree.read_texts(commit.parents[0].tree, position.skill)
     event = Edited(
         run=position.run,
@@ -265,18 +265,16 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
     """Return the event of the commit ``oid``; that of a person's edit is looked up in the history of its run."""
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
-        return _read_edit(repo, oid)
+        run = place_of(repo, oid).run
+        for record in read_run(repo, run):
+            if record.commit == oid:
+                return record
+        raise TrailerError(
+            f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
+        )
     content = decoded(commit)
     at = event_at(content.event)
     return recorded(commit, content, place_of(repo, oid).version if at is None else at)
-
-
-def _read_edit(repo: Repo, oid: str) -> Recorded:
-    run = place_of(repo, oid).run
-    for record in read_run(repo, run):
-        if record.commit == oid:
-            return record
-    raise TrailerError(f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are")
 
 
 def message(repo: Repo, oid: str) -> str:

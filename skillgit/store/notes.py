@@ -14,7 +14,7 @@ from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConcurrentWriteError
 from skillgit.store import refs
-from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import until_kept
 from skillgit.store.lock import notes_lock, unwritable
 from skillgit.store.transaction import RefUpdate, update_refs
 

@@ -14,8 +14,7 @@ from pygit2.enums import FileMode, ObjectType
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import GitResult, git, work_trees
+from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -82,7 +81,6 @@ def document_of(repo: Repo, commit: str, path: str) -> bytes:
 
 
 def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oid:
-    """Return the tree ``folder`` with nothing but its SKILL.md replaced."""
     root = repo.raw[folder]
     if not isinstance(root, pygit2.Tree):
         raise TypeError(f"{folder} is not a tree")
@@ -131,10 +129,7 @@ def move_main(
     beside: Sequence[RefUpdate] = (),
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move ``main`` and the work trees that have it checked out from ``old``, its tip, to ``new``.
-
-    The refs ``beside`` move together with ``main`` or not at all; ``write`` writes the objects that are new.
-    """
+    """Move ``main``, with the refs ``beside`` or not at all, and its work trees; ``write`` writes the new objects."""
     trees = _work_trees(repo)
     for tree in trees:
         _check(tree, _follow(tree, old, new, write, "--dry-run"))
@@ -183,7 +178,6 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
 
 
 def _work_trees(repo: Repo) -> list[Repo]:
-    """Return the work trees that have ``main`` checked out, linked ones included."""
     entries = (facts for facts in work_trees(repo) if facts.get("branch") == refs.MAIN and "bare" not in facts)
     return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
 

@@ -1,34 +1,232 @@
-"""What ``fsck --repair`` mends: refs that follow from the history, and files that dead processes left behind."""
+"""What ``fsck --repair`` mends: refs that follow from the history, files that dead processes left, a run's lost end.
+
+Where a disk lost what was written last, a run steps back to its last whole event. The events that are lost can be made
+again, as they were in progress once: what was paid for is in the ledger. So only events at the end go, and none whose
+objects are all here.
+"""
 
 from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pygit2
 
 from skillgit.domain.event import Rejected
+from skillgit.domain.run_state import fold
 from skillgit.errors import SkillgitError
 from skillgit.files import write_file
-from skillgit.store import archive, history, history_reader, refs
+from skillgit.store import history, history_reader, refs
 from skillgit.store.evidence import EvidenceLink, dropped_trees, read_chain, rebuilt_chain
-from skillgit.store.git_activity import git_is_at_work, until_kept
-from skillgit.store.integrity import missing_files
+from skillgit.store.git_binary import git_is_at_work, until_kept
+from skillgit.store.integrity import missing_files, missing_objects
 from skillgit.store.lock import repo_lock
-from skillgit.store.rewind import DERIVED, REASON, earlier_tips, moved_refs
-from skillgit.store.seals import is_own
+from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, file_mark, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
+
+_REASON = "skillgit: fsck --repair"
+"""What reflogs say of refs that a repair moves."""
+_DERIVED = frozenset({refs.RefKind.TAG, refs.RefKind.BEST})
+_REFLOG_LINE = re.compile(r"^[0-9a-f]{40} ([0-9a-f]{40}) ", re.MULTILINE)
+_BRANCHES = {refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.REJECTED}
+_CHECKED = {*_BRANCHES, refs.RefKind.EVIDENCE}
 _SHORT = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBack:
+    """Where a run can be taken back to."""
+
+    events: tuple[Recorded, ...]  # its events up to there; the last one is whole
+    losses: tuple[Recorded, ...]  # the events after it that can still be read, but lack objects
+    # refs that lead to no event, or do not exist any more, by their full names; with tracking refs
+    unreadable: tuple[str, ...]
+
+    @property
+    def remotes(self) -> tuple[str, ...]:
+        """The other repositories that have, or had, what is lost here."""
+        return tuple(sorted({ref.remote for name in self.unreadable if (ref := refs.parse(name)) and ref.remote}))
+
+
+def plan_step_back(repo: Repo, run: str) -> StepBack | None:
+    """Return where to take ``run`` back to; None if its end is whole, or whole events would be lost.
+
+    Set damaged objects aside before.
+    """
+    if repo.raw.is_shallow:
+        return None
+    tips = _refs_of(repo, run)
+    now = {name: tip for name, tip in tips.items() if tip and not _is_cut(repo, tip)}
+    unreadable = tuple(sorted(tips.keys() - now.keys()))
+    for name in unreadable:
+        if earlier := _before(repo, run, name):
+            now[name] = earlier[0]
+    try:
+        records = history_reader.read_new(repo, run, {}, now)
+        tail = _damaged_end(repo, run, records)
+        head = records[: len(records) - len(tail)]
+        fold(record.event for record in head)
+    except (SkillgitError, pygit2.GitError, KeyError):
+        return None
+    if not (tail or unreadable) or not head or not all(_has_skill(repo, record, set()) for record in head):
+        return None
+    return StepBack(events=tuple(head), losses=tuple(tail), unreadable=unreadable)
+
+
+def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
+    """Take ``run`` back to where ``plan`` says; return what was done. Hold the run's lock."""
+    with repo_lock(repo):
+        for name in repo.damaged_refs(run):
+            ref = refs.parse(name)
+            if name in plan.unreadable or (ref is not None and ref.run == run and ref.kind in _DERIVED):
+                (repo.common_dir / name).unlink(missing_ok=True)
+    tips = repo.tips(run)
+    chain = partial(_evidence, repo, run, plan, tips)
+    derived_moves = history.derived_updates(run, plan.events, tips)
+    updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived_moves]
+    update_refs(repo, updates, reason=_REASON, write=chain)
+    last, back = plan.events[-1], "brings it back, and training on makes other commits"
+    return [
+        f"stepped back to the last whole event, {last.event.kind} (commit {last.commit[:_SHORT]})",
+        *_moved_refs(updates),
+        *(f"{remote} has what is lost here: 'skillgit pull {remote}' {back}" for remote in plan.remotes),
+    ]
+
+
+def _refs_of(repo: Repo, run: str) -> dict[str, str]:
+    """Return the refs that lead to events of ``run`` and its evidence, with their commits; empty for lost ones."""
+    tips = dict.fromkeys(repo.damaged_refs(run), "") | repo.tips(run)
+    for name in (refs.run_branch(run), refs.slow_branch(run)):
+        if name not in tips and _earlier_tips(repo, name):  # git removes the reflog of a branch that is deleted
+            tips[name] = ""
+    references = {name: refs.parse(name) for name in tips}
+    return {name: tips[name] for name, ref in references.items() if ref and ref.run == run and ref.kind in _CHECKED}
+
+
+def _moved_refs(updates: Iterable[RefUpdate]) -> Iterator[str]:
+    for update in updates:
+        name = refs.short(update.name)
+        yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
+
+
+def _is_cut(repo: Repo, tip: str) -> bool:
+    """Say whether ``tip`` or a commit before it is missing; one that is here and unreadable could not be recovered."""
+    oid: str | pygit2.Oid | None = tip
+    oids: list[str] = []
+    while oid is not None and str(oid) not in repo.whole:
+        if not repo.has_object(str(oid)):
+            return True
+        oids.append(str(oid))
+        commit = repo.raw[oid]
+        oid = next(iter(commit.parent_ids), None) if isinstance(commit, pygit2.Commit) else None
+    repo.whole.update(oids)
+    return False
+
+
+def _has_skill(repo: Repo, record: Recorded, present: set[str]) -> bool:
+    return all(map(repo.has_object, record.parents)) and not any(missing_objects(repo, record, present))
+
+
+def _before(repo: Repo, run: str, name: str) -> list[str]:
+    """Return earlier tips of the branch ``name``, by its reflog, else by tags and evidence; the best one first."""
+    ref = refs.parse(name)
+    if ref is None or ref.remote or ref.kind not in _BRANCHES:
+        return []
+    earlier = [tip for tip in _earlier_tips(repo, name) if not _is_cut(repo, tip)]
+    if earlier:
+        return earlier
+    records: dict[str, Recorded] = {}
+    for oid in _witnesses(repo, run):
+        try:
+            record = history_reader.read_commit(repo, oid)
+        except (SkillgitError, pygit2.GitError, KeyError):
+            continue
+        if record.event.run == run and record.branch == name and not _is_cut(repo, oid):
+            records[oid] = record
+    return sorted(records, key=lambda oid: records[oid].order, reverse=True)
+
+
+def _earlier_tips(repo: Repo, name: str) -> list[str]:
+    """Return the earlier tips of the ref ``name`` by its reflog, the last one first."""
+    try:
+        text = (repo.common_dir / "logs" / name).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [oid for oid in reversed(_REFLOG_LINE.findall(text)) if oid.strip("0")]
+
+
+def _witnesses(repo: Repo, run: str) -> Iterator[str]:
+    """Yield the commits that tags, the best branch and the evidence of ``run`` name, as far as they can be read."""
+    for name, tip in repo.tips(run).items():
+        ref = refs.parse(name)
+        if ref is not None and ref.run == run and ref.kind in _DERIVED:
+            yield tip
+    with suppress(SkillgitError):
+        yield from (link.event for link in read_chain(repo, run) if link.event)
+
+
+def _damaged_end(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Recorded]:
+    """Return the last events of ``records`` up to the first, from the end, whose objects are all here."""
+    chain = refs.evidence_ref(run)
+    proves = (
+        any(is_own(repo, start=record.commit) for record in records[:1])
+        or chain in repo.tips(run)
+        or chain in repo.damaged_refs(run)
+    )
+    elsewhere = evidence_elsewhere(repo, run)
+    drops, present = dropped_trees(repo, run), set[str]()
+
+    def is_whole(record: Recorded) -> bool:
+        if not _has_skill(repo, record, present):
+            return False
+        if not proves or not record.evidence or record.commit in elsewhere or record.evidence in drops:
+            return True
+        return not any(missing_files(repo, record.evidence, present))
+
+    return [*takewhile(lambda record: not is_whole(record), reversed(records))][::-1]
+
+
+def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[RefUpdate]:
+    """Yield the moves of the branches that lead to events, and the end of tracking refs that lead to none."""
+    targets = {record.branch: record.commit for record in plan.events}
+    for name in sorted({*tips, *plan.unreadable}):
+        ref = refs.parse(name)
+        if ref is None or ref.run != run or ref.kind not in _CHECKED:
+            continue
+        if ref.remote and name in plan.unreadable:
+            new = None
+        elif ref.remote or ref.kind not in _BRANCHES:
+            continue
+        else:
+            new = targets.get(name)
+        if tips.get(name) != new:
+            yield RefUpdate(name=name, new=new, old=tips.get(name))
+
+
+def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> list[RefUpdate]:
+    """Write the evidence chain of the events that are kept; return the move to it, if there is one."""
+    name = refs.evidence_ref(run)
+    if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.events[0].commit):
+        return []
+    drops, present = dropped_trees(repo, run), set[str]()
+    due = [record for record in plan.events if record.evidence and record.evidence not in drops]
+    new = rebuilt_chain(repo, [entry for entry in due if not any(missing_files(repo, entry.evidence, present))])
+    return [] if new == tips.get(name) else [RefUpdate(name=name, new=new, old=tips.get(name))]
+
+
 _PATIENCE_S = 1.0
 """How long a lock file has to stand unchanged while nobody of skillgit's writes, to be taken for left over."""
 _PACKED = re.compile(rb"#.*|(?:[0-9a-f]{40} refs/[^\s\0]+|\^[0-9a-f]{40}) *")
@@ -78,19 +276,13 @@ def logged_runs(repo: Repo) -> list[str]:
 
 
 def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
-    """Return branch to commit for refused candidates that only a reflog or the evidence still names.
-
-    git removes the reflog of a branch that is deleted. Damaged refs are not among them.
-    """
+    """Return branch to commit for refused candidates that only a reflog or the evidence names; not damaged refs."""
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     attic = tips.get(refs.attic_ref(run))
-    branches = {
-        *tips,
-        *repo.damaged_refs(run),
-        *(candidate.branch for candidate in (archive.read_attic(repo, attic) if attic else ())),
-    }
+    attic_branches = (candidate.branch for candidate in (history.read_attic(repo, attic) if attic else ()))
+    branches = {*tips, *repo.damaged_refs(run), *attic_branches}
     log_names = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
-    commits = [tip for name in sorted(log_names - branches) for tip in earlier_tips(repo, name)]
+    commits = [tip for name in sorted(log_names - branches) for tip in _earlier_tips(repo, name)]
     candidates: dict[str, str] = {}
     for oid in (*commits, *(link.event for link in read_chain(repo, run) if link.event)):
         try:
@@ -107,7 +299,7 @@ def restore_candidates(repo: Repo, run: str) -> list[str]:
     candidates = lost_candidates(repo, run)
     updates = [RefUpdate(name=name, new=oid, old=None) for name, oid in sorted(candidates.items())]
     if updates:
-        update_refs(repo, updates, reason=REASON)
+        update_refs(repo, updates, reason=_REASON)
     return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(candidates.items())]
 
 
@@ -118,10 +310,7 @@ def repair_run(repo: Repo, run: str) -> list[str]:
 
 
 def left_locks(repo: Repo) -> list[str]:
-    """Return the lock files of refs that belong to no living process, as paths in the git folder.
-
-    A process that is killed while it moves refs leaves them, and then nobody can move those refs.
-    """
+    """Return lock files, under the git folder, that a killed process left; nobody could move their refs."""
     with repo_lock(repo):
         return [path.relative_to(repo.common_dir).as_posix() for path in _left(repo)]
 
@@ -152,24 +341,23 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
     with repo_lock(repo):
         for name in repo.damaged_refs(run):
             ref = refs.parse(name)
-            if ref is not None and ref.kind in DERIVED:
+            if ref is not None and ref.kind in _DERIVED:
                 # nobody could move it
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
     tips = repo.tips(run)
     updates = history.derived_updates(run, records, tips)
     if updates:
-        update_refs(repo, updates, reason=REASON)
-    yield from moved_refs(updates)
+        update_refs(repo, updates, reason=_REASON)
+    yield from _moved_refs(updates)
 
 
 def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
     """Write the chain anew if it keeps evidence of other runs, or not all of this one's that is here."""
     if repo.tip(refs.evidence_ref(run)) is None and not is_own(repo, start=records[0].commit):
         return
-    chain, drops = read_chain(repo, run), dropped_trees(repo, run)
+    chain, drops, present = read_chain(repo, run), dropped_trees(repo, run), set[str]()
     trees, commits = {link.tree for link in chain}, {record.commit for record in records}
-    present: set[str] = set()
     due = [entry for entry in records if entry.evidence and (entry.evidence in trees or entry.evidence not in drops)]
     # Another run's evidence is kept by its own ref; that of events which this run has lost may be all that is left.
     strays = [link for link in chain if link.event not in commits]
@@ -183,7 +371,7 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     write = partial(rebuilt_chain, repo, sorted((*staying, *missing, *own), key=lambda record: record.order))
     new = until_kept(repo, write)
     name = refs.evidence_ref(run)
-    update_refs(repo, [RefUpdate(name=name, new=new, old=repo.tip(name))], reason=REASON, write=write)
+    update_refs(repo, [RefUpdate(name=name, new=new, old=repo.tip(name))], reason=_REASON, write=write)
     if missing:
         yield f"{refs.short(name)} keeps the evidence of {len(missing)} more event{'s' * (len(missing) > 1)}"
     if len(own) < len(strays):

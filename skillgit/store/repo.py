@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import until_kept
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
@@ -175,10 +175,7 @@ class Repo:
         return {name: oid for tips, _ in self._groups(run) for name, oid in tips.items()}
 
     def damaged_refs(self, run: str = "") -> list[str]:
-        """Return those refs, of ``run`` or all, whose own file holds no commit, so that nobody can move them.
-
-        Symbolic refs are among them.
-        """
+        """Return refs, of ``run`` or all, whose file holds no commit (also symbolic ones): nobody can move them."""
         if self._still is None:
             return sorted(name for name, oid in self.look().loose.items() if not oid and _is_of(name, run))
         return sorted(name for _, names in self._groups(run) for name in names)

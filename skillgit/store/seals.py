@@ -42,10 +42,7 @@ _KEY_BYTES = 32
 
 
 def private_folder(git_dir: Path) -> Path:
-    """Return the private folder of the repository at ``git_dir``, made if this user has none.
-
-    Without a folder for a key its owner cannot be determined, and it is taken as it is.
-    """
+    """Return the user's private folder for ``git_dir``, made if missing; unverified if there is no folder for a key."""
     folder = git_dir / _NAME
     digest = seal(_NAME, make=True)
     if not digest:
@@ -140,10 +137,7 @@ def _make_key(file: Path) -> None:
 
 
 def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
-    """Note that the run whose first commit is ``start`` begins here; without a key, it will count as anybody's.
-
-    ``local`` are settings of this machine that no history records, for measuring its versions later.
-    """
+    """Note that the run from ``start`` is our own, if there is a key; ``local`` are unrecorded settings of it."""
     digest = seal(start, local, make=True)
     if not digest:
         return

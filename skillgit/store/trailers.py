@@ -129,7 +129,10 @@ def parse_block(message: str) -> TrailerBlock:
         name, _, value = line.partition(": ")
         key = _key(name)
         if key is None:
-            key, value = _unusual_line(line)
+            match = _LINE.fullmatch(line)  # perhaps without a space after its colon
+            if match is None:
+                raise TrailerError(f"'{line[:60]}' breaks the trailer block", hint="skillgit fsck")
+            key, value = _key(match["name"]) or "", match["value"]
         if key in fields:
             fields[key].append(value)
         elif key:
@@ -148,11 +151,3 @@ def _key(name: str) -> str | None:
     if _NAME.fullmatch(name) is None:
         return None
     return name[len(PREFIX) :] if name.startswith(PREFIX) else ""
-
-
-def _unusual_line(line: str) -> tuple[str, str]:
-    """Return name and value of a trailer without a space after its colon."""
-    match = _LINE.fullmatch(line)
-    if match is None:
-        raise TrailerError(f"'{line[:60]}' breaks the trailer block", hint="skillgit fsck")
-    return _key(match["name"]) or "", match["value"]

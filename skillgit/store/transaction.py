@@ -23,7 +23,7 @@ import pygit2
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.files import sync
-from skillgit.store.git_activity import git_is_at_work, keep
+from skillgit.store.git_binary import git_is_at_work, keep
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import parse, short
 
@@ -57,10 +57,7 @@ def update_refs(
     identity: Identity | None = None,
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move all of ``updates``, or none; a ConcurrentWriteError if a ref is not where it was expected.
-
-    ``write`` writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
-    """
+    """Move all of ``updates`` or none, else a ConcurrentWriteError; ``write`` writes their new objects (again)."""
     signer = identity or repo.identity()
     repo.raw.set_ident(signer.name, signer.email)
     with repo_lock(repo):

@@ -51,11 +51,7 @@ def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
 
 
 def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
-    """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not.
-
-    The paths, hostile ones included, are only for showing. Texts longer than a skill may hold are a SkillError, since
-    comparing them takes no end.
-    """
+    """Return path (for showing only) and text of UTF-8 files in ``path``; a SkillError beyond the size of skills."""
     texts: dict[str, str] = {}
     files = read_folder(tree, path)
     if too_long := excess(files):
@@ -114,7 +110,6 @@ def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
 
 
 def _build(repo: Repo, nodes: Mapping[str, _Node]) -> pygit2.Oid:
-    """Write the tree with the files ``nodes``, folders from the inside out."""
     builder = repo.raw.TreeBuilder()
     folders: dict[str, dict[str, _Node]] = {}
     for path, node in nodes.items():
@@ -165,10 +160,7 @@ def entry_id(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
 
 
 def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygit2.Object]]:
-    """Yield every file, link and submodule in ``tree`` with its path, which is for showing, in the order of the tree.
-
-    A folder whose path is too long for any file system is yielded in place of its content.
-    """
+    """Yield files, links and submodules in tree order, paths for showing; a too long path stands for its folder."""
     waiting: list[tuple[str, pygit2.Object]] = [("", tree)]
     count = 0
     while waiting:

@@ -14,8 +14,7 @@ from pygit2.enums import CheckoutStrategy, FileMode
 from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff, refs, tree
-from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git
+from skillgit.store.git_binary import git, until_kept
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -170,10 +169,7 @@ def last_branch(repo: Repo) -> str:
 
 
 def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Write the files or folders ``paths`` as they are in ``commit``; return the names of the files.
-
-    HEAD, branches and the index stay. A file is overwritten only if git has its content, as of any version, somewhere.
-    """
+    """Write ``paths`` as in ``commit``; HEAD and index stay, and only what git has somewhere is overwritten."""
     root = _work_tree(repo)
     files: dict[str, pygit2.Oid] = {}
     for path in paths:

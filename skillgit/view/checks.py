@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.lint_rules import RuleSeverity
-from skillgit.app.upkeep.replay import INDEX, Replay, Replayed
+from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, pad
@@ -13,8 +13,8 @@ from skillgit.view.text import fit, pad
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.exchange.findings import ScanFinding
     from skillgit.app.exchange.push_check import Scan
+    from skillgit.app.exchange.secret_scan import ScanFinding
     from skillgit.app.skill_format.lint import Linted
     from skillgit.app.upkeep.fsck import Checked, Problem
     from skillgit.app.upkeep.maintenance import Tidied

@@ -16,7 +16,7 @@ from skillgit.view.text import cut, fit, headed, inert, pad, under, width, wrap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.attribution.blame import Blame, BlameRow
+    from skillgit.app.attribution.provenance import Blame, BlameRow
     from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
     from skillgit.app.interventions.ablate import Ablated, AblatedRule
     from skillgit.app.interventions.shorten import Pruned

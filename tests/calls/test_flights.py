@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from skillgit.calls.single_flight import Flights
+from skillgit.calls.limiter import Flights
 
 
 def test_work_that_has_ended_is_done_anew():

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.ledger import Ledger
-from skillgit.calls.ledger_rows import KnownRollout, PaidReply
+from skillgit.calls.ledger import KnownRollout, Ledger, PaidReply
 from skillgit.calls.retry_policy import FailedAttempt
 from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost, CostSum
@@ -229,7 +228,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.ledger_rows import KnownRollout
+from skillgit.calls.ledger import KnownRollout
 with Ledger.open(Path(sys.argv[1])) as ledger:
     for number in range(200):
         ledger.record_rollout(f"{sys.argv[2]}-{number % 150}", KnownRollout(value="1", scope="s"))

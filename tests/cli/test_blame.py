@@ -7,7 +7,7 @@ import sys
 import pytest
 from rule_run import DATES_EXACTLY, READ, TABLES, UNITS, write_rule_run
 
-from skillgit.app.attribution.blame import Blame, BlameRow
+from skillgit.app.attribution.provenance import Blame, BlameRow
 from skillgit.domain.address import Address, address_of
 from skillgit.view.json_values import LISTS
 from skillgit.view.rules import lines

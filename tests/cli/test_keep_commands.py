@@ -7,7 +7,7 @@ import pytest
 
 from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.app.upkeep.maintenance import GcRequest, Tidied
-from skillgit.app.upkeep.replay import Replay, Replayed
+from skillgit.app.upkeep.run_checks import Replay, Replayed
 from skillgit.errors import ExitCode
 
 MOVED = Problem(run="a", commit=sample.oid("abc"), sentence="a/v1 points to commit 1, not to 2", repairable=True)
@@ -55,7 +55,7 @@ def test_fsck_tells_what_it_mended(skillgit, fake):
 
 
 def test_replay_names_what_differs_and_what_it_could_not_make_again(skillgit, fake):
-    fake("upkeep.replay.replay", replayed(DIFFERS, SAME))
+    fake("upkeep.run_checks.replay", replayed(DIFFERS, SAME))
     ended = skillgit("replay", "a")
     assert ended.code == ExitCode.NO
     assert ended.text.splitlines() == [
@@ -70,14 +70,14 @@ def test_replay_names_what_differs_and_what_it_could_not_make_again(skillgit, fa
 
 
 def test_replay_of_a_sound_run_is_quiet_if_asked(skillgit, fake):
-    fake("upkeep.replay.replay", replayed(SAME))
+    fake("upkeep.run_checks.replay", replayed(SAME))
     ended = skillgit("replay", "-q")
     assert ended.code == ExitCode.OK
     assert ended.text.startswith("a: 1 event made again, nothing came out otherwise\n")
 
 
 def test_an_index_that_differs_is_told_apart_from_commits_that_do(skillgit, fake):
-    fake("upkeep.replay.replay", replayed(SAME, index=False))
+    fake("upkeep.run_checks.replay", replayed(SAME, index=False))
     ended = skillgit("replay", "-q")
     assert ended.code == ExitCode.NO
     assert "the index says something else" in ended.text
@@ -85,7 +85,7 @@ def test_an_index_that_differs_is_told_apart_from_commits_that_do(skillgit, fake
 
 
 def test_replay_for_machines(skillgit, fake):
-    fake("upkeep.replay.replay", replayed(DIFFERS, SAME))
+    fake("upkeep.run_checks.replay", replayed(DIFFERS, SAME))
     document = json.loads(skillgit("replay", "--json").out)
     assert (document["schema"], document["same"], document["history"]) == ("skillgit.replay/1", False, "f" * 64)
     assert [event["label"] for event in document["events"]] == ["v7", "r8"]

@@ -15,11 +15,11 @@ from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.maintenance import reindex
-from skillgit.app.upkeep.replay import replay
+from skillgit.app.upkeep.run_checks import replay
 from skillgit.app.workspace.workspace import explained, unreadable
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import notes, refs
-from skillgit.store.archive import fold
+from skillgit.store.history import fold
 from skillgit.store.history_reader import read_run
 from skillgit.store.repo import Repo
 

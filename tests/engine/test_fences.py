@@ -13,7 +13,7 @@ from skillgit.domain.skill import Skill
 from skillgit.engine.prompt_sections import NAMES, conversation, marked, skill_section, tagged
 from skillgit.plugin.environment import DescribesTask, ShowsPrompt
 from skillgit.plugin.registry import installed, load_environment
-from skillgit_backends.offline.prompts import sections
+from skillgit_backends.offline.text import sections
 
 TAGS = ("trajectories", "trajectory", "turn", "answer", "feedback", "skill", "budget")
 hostile = st.lists(

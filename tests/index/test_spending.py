@@ -10,7 +10,7 @@ from stories import COST, Story, moves, recorded, told
 
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.index import index_check, schema, table_writer
-from skillgit.index.cost_queries import paces, spent_rows
+from skillgit.index.queries import paces, spent_rows
 from skillgit.index.refresh import open_index
 
 RUN = "demo-20261121-aaaa"

@@ -25,7 +25,7 @@ from trained_runs import user
 from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.sources.skillopt.skill_texts import with_our_markers
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.replay import replay
+from skillgit.app.upkeep.run_checks import replay
 from skillgit.domain.event import Accepted, Inherited, Rejected, RunFinished, SlowMerged
 from skillgit.errors import ConflictError, DataError
 from skillgit.store import history_reader

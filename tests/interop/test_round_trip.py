@@ -18,7 +18,7 @@ from skillgit.app.deliver.export.skillopt import export_layout
 from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers, with_their_markers
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.replay import replay
+from skillgit.app.upkeep.run_checks import replay
 from skillgit.domain.event import Accepted, Rejected, RunStarted, SlowMerged, SlowProposed, event_step
 from skillgit.errors import ConflictError
 from skillgit.store import history_reader

@@ -10,7 +10,7 @@ import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
 from soaking import sampled, soak
 
-from skillgit.store import archive, evidence, git_activity, history_reader, notes, promotion, transaction, work_tree
+from skillgit.store import evidence, git_binary, history, history_reader, notes, promotion, transaction, work_tree
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Repo
 
@@ -59,8 +59,8 @@ WRITERS = {
     "second note": ((write_run, note), lambda repo: notes.append(repo, {version(repo): [{"a": 1}]}, time=TIME)),
     "promote": ((write_run, seed), promote),
     "tag": ((write_run, seed), tag),
-    "fold": ((write_run,), lambda repo: archive.fold(repo, RUN)),
-    "unfold": ((write_run, lambda repo: archive.fold(repo, RUN)), lambda repo: archive.unfold(repo, RUN)),
+    "fold": ((write_run,), lambda repo: history.fold(repo, RUN)),
+    "unfold": ((write_run, lambda repo: history.fold(repo, RUN)), lambda repo: history.unfold(repo, RUN)),
     "drop": ((write_run,), drop),
     "append": ((lambda repo: write_run(repo, events=2),), append),
 }
@@ -132,14 +132,14 @@ def test_what_git_prunes_after_the_refs_moved_is_written_before_the_process_ends
     repo = prepared(tmp_path / "repository", before)
     objects = repo.common_dir / "objects"
     old, working = set(objects.glob("??/*")), {7}
-    monkeypatch.setattr(git_activity, "_pruning", lambda _: frozenset(working))
+    monkeypatch.setattr(git_binary, "_pruning", lambda _: frozenset(working))
     work(repo)
     young = set(objects.glob("??/*")) - old
     for path in young:
         path.unlink()
     working.clear()
-    git_activity._settle()
-    assert git_activity._writes == []
+    git_binary._settle()
+    assert git_binary._writes == []
     assert set(objects.glob("??/*")) - old >= young
     assert is_whole(repo)[0]
     assert young or name == "unfold"
@@ -148,9 +148,9 @@ def test_what_git_prunes_after_the_refs_moved_is_written_before_the_process_ends
 def test_a_git_that_prunes_is_seen_and_others_are_not(repo):
     command = ["git", "-c", "alias.gc=x", "hash-object", "--stdin"]
     with subprocess.Popen(command, cwd=repo.workdir, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as other:
-        while not git_activity.git_is_at_work(repo):  # it has its name a moment after it began
+        while not git_binary.git_is_at_work(repo):  # it has its name a moment after it began
             assert other.poll() is None
-        assert git_activity._pruning(repo) == frozenset()
+        assert git_binary._pruning(repo) == frozenset()
         other.stdin.close()
     hook = repo.common_dir / "hooks" / "pre-auto-gc"
     hook.parent.mkdir(exist_ok=True)
@@ -168,6 +168,6 @@ def test_a_git_that_prunes_is_seen_and_others_are_not(repo):
     with subprocess.Popen(command, cwd=repo.workdir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as gc:
         while b"here" not in gc.stdout.readline():
             assert gc.poll() is None
-        assert gc.pid in git_activity._pruning(repo)
+        assert gc.pid in git_binary._pruning(repo)
         gate.write_text("go\n")
         gc.communicate()

@@ -11,8 +11,8 @@ from sample_run import RUN, clock_from, transitions, write_run
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConcurrentWriteError, HistoryError
 from skillgit.store import history_reader, refs
-from skillgit.store.archive import fold, read_attic, unfold
 from skillgit.store.event_writer import RunWriter
+from skillgit.store.history import fold, read_attic, unfold
 from skillgit.store.repo import Repo
 
 PLACE = refs.attic_ref(RUN)
@@ -88,10 +88,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from skillgit.store import archive
+from skillgit.store import history
 from skillgit.store.repo import Repo
 
-moved, moves = archive.update_refs, {moves}
+moved, moves = history.update_refs, {moves}
 
 def counted(*arguments, **named):
     global moves
@@ -100,8 +100,8 @@ def counted(*arguments, **named):
     moves -= 1
     moved(*arguments, **named)
 
-archive.update_refs = counted
-archive.{verb}(Repo.discover(Path({repo!r})), {run!r})
+history.update_refs = counted
+history.{verb}(Repo.discover(Path({repo!r})), {run!r})
 """
 
 

@@ -6,7 +6,7 @@ from sample_run import PATH
 from skillgit.domain.protected_regions import SLOW_START
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.store.blame import Blamer
+from skillgit.store.diff import Blamer
 from skillgit.store.repo import Repo
 
 FILE = f"{PATH}/{DOCUMENT}"

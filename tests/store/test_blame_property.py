@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.store.blame import Blamer
+from skillgit.store.diff import Blamer
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from soaking import examples
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import KIND_OF, Edited, RunStarted
 from skillgit.index.schema import AMOUNTS
-from skillgit.store import commit_prose
+from skillgit.store import commit_message
 from skillgit.store.commit_message import encode
 from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
 from skillgit.store.trailer_values import COST, NEEDED, ORIGIN
 from skillgit.store.trailers import PREFIX, parse_block
 
-ELSEWHERE = {field.name for field in fields(commit_prose.Body)} | {"guidance", "memory"}
+ELSEWHERE = {field.name for field in fields(commit_message.Body)} | {"guidance", "memory"}
 """What the text above the trailers says, and the tree."""
 
 

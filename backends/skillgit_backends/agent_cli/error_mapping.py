@@ -62,11 +62,7 @@ _VERDICTS: tuple[tuple[re.Pattern[str], type[FatalBackendError | RefusalError], 
 def failure(
     name: str, text: str, *, status: int = 0, login: str, sure: bool = False, usage: Usage | None = None
 ) -> BackendError:
-    """Return what it means that the agent ``name`` failed with the words ``text``.
-
-    ``status`` is that of HTTP, where it is given apart from the words; ``sure`` says that repeating cannot help, if the
-    words do not say otherwise.
-    """
+    """Return what the failure ``text`` of ``name`` means; ``status`` is HTTP's, ``sure`` that repeating cannot help."""
     error = _judged(name, text, status=status, login=login, sure=sure)
     error.usage = usage
     return error

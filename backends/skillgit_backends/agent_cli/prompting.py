@@ -79,10 +79,7 @@ def assignment(request: Request) -> Assignment:
 
 
 def _blocks(text: str, openings: re.Pattern[str], closings: re.Pattern[str]) -> Iterator[tuple[Match, Match]]:
-    """Yield where each block opens and closes: at the last closing line before the next one opens.
-
-    The text of a block may itself speak of such lines.
-    """
+    """Yield where blocks open and close: at the last closing line, as their text may speak of such lines."""
     starts = list(openings.finditer(text))
     for start, limit in zip(starts, [*(later.start() for later in starts[1:]), len(text)], strict=False):
         ends = list(closings.finditer(text, start.end(), limit))
@@ -127,16 +124,13 @@ def _unfolded(body: str) -> tuple[str, dict[str, str]]:
     files: dict[str, str] = {}
     position = 0
     for opening, closing in _blocks(body, _COMPANION, _COMPANION_END):
-        if _fits(opening["path"], files):
+        path = opening["path"]
+        hidden = any(part.startswith(".") for part in path.split("/"))
+        if not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *files, path))):
             files[opening["path"]] = body[opening.end() : closing.start()]
             parts.append(body[position : opening.start()])
             position = closing.end()
     return "".join([*parts, body[position:]]), files
-
-
-def _fits(path: str, files: Mapping[str, str]) -> bool:
-    hidden = any(part.startswith(".") for part in path.split("/"))
-    return not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *files, path)))
 
 
 def _described(head: str) -> str:

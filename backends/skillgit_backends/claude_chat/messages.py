@@ -84,7 +84,6 @@ def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]
 
 
 def _turns(messages: Sequence[Message]) -> list[Block]:
-    """Return the conversation as turns: neighbours of one side are one turn, as the API wants tool results."""
     turns: list[Block] = []
     for message in messages:
         if message.role == "system":
@@ -287,10 +286,7 @@ class StreamError(Exception):
 
 
 def read_message(body: bytes, *, is_stream: bool) -> object:
-    """Return the message in ``body``; a server may answer with one document where a stream was asked for.
-
-    A DocumentError if it is not JSON; a StreamError if it is an error, though its status was 200.
-    """
+    """Return the message in ``body``, also one document for a stream; a DocumentError or, told at 200, StreamError."""
     if is_stream and not body.lstrip().startswith(b"{"):
         return read_stream(body)
     message = read_document(body)
@@ -305,10 +301,7 @@ def _stream_error(event: Mapping[str, object]) -> StreamError:
 
 
 def read_stream(body: bytes) -> dict[str, Any]:
-    """Return the message that the events in ``body`` add up to; one that broke off has no ``stop_reason``.
-
-    A tool's input is in ``partial_json``, as the model wrote it.
-    """
+    """Return the message of a stream, with ``partial_json`` of tools; no ``stop_reason`` if it broke off."""
     if body.count(b"\n") > MOST_VALUES:
         raise DocumentError(f"holds more than {MOST_VALUES:,} lines")
     message, blocks = dict[str, Any](), dict[int, _Block]()

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit_backends.backend_settings import FreeKey, read_keys
-from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
+from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key, read_keys, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

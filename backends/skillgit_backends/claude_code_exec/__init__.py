@@ -50,15 +50,20 @@ from typing import TYPE_CHECKING
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
-from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, names, read_agent_settings
+from skillgit_backends.agent_cli.backend import (
+    AgentBackend,
+    AgentSettings,
+    CallWorkspace,
+    child_environment,
+    names,
+    read_agent_settings,
+    without_secrets,
+)
 from skillgit_backends.agent_cli.error_mapping import LONGEST, failure
-from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, number_at, text_at
-from skillgit_backends.agent_cli.process import Ended, ask
+from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, number_at, text_at
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
-from skillgit_backends.agent_cli.workspace import CallWorkspace, child_environment, without_secrets
-from skillgit_backends.backend_settings import FreeKey
+from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key
 from skillgit_backends.request_fields import refuse
-from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -279,7 +284,13 @@ _ACCOUNT = ".credentials.json"
 def prepare(settings: ClaudeCodeSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     credential = _credential(settings, environ)
     if not credential:
-        _copy_account(environ, workspace)
+        # the account without what renews it, as the program itself copies it for its helpers
+        own = environ.get("CLAUDE_CONFIG_DIR")
+        folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
+        with suppress(OSError, ValueError, AttributeError, KeyError):
+            account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
+            account["claudeAiOauth"].pop("refreshToken", None)
+            workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))
     variables = {
         _BASE_URL: settings.base_url or environ.get(_BASE_URL, ""),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -300,16 +311,6 @@ def _credential(settings: ClaudeCodeSettings, environ: Mapping[str, str]) -> dic
     if key:
         return {KEY: key}
     return next(({name: environ[name]} for name in TOKENS if environ.get(name)), {})
-
-
-def _copy_account(environ: Mapping[str, str], workspace: CallWorkspace) -> None:
-    """Copy the account without what renews it, as the program does itself for its helpers."""
-    own = environ.get("CLAUDE_CONFIG_DIR")
-    folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
-    with suppress(OSError, ValueError, AttributeError, KeyError):
-        account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
-        account["claudeAiOauth"].pop("refreshToken", None)
-        workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))
 
 
 __all__ = ["ClaudeCodeExecBackend"]

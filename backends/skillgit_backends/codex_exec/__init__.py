@@ -47,12 +47,17 @@ from typing import TYPE_CHECKING
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
-from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, read_agent_settings
+from skillgit_backends.agent_cli.backend import (
+    AgentBackend,
+    AgentSettings,
+    CallWorkspace,
+    child_environment,
+    read_agent_settings,
+    without_secrets,
+)
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
-from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, text_at
-from skillgit_backends.agent_cli.process import Ended, ask
+from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, text_at
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
-from skillgit_backends.agent_cli.workspace import CallWorkspace, child_environment, without_secrets
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
 
@@ -262,10 +267,7 @@ _COUNTS = {
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What a turn has said so far.
-
-    An error that comes before the turn completes is none: Codex reports lost connections that it mends itself.
-    """
+    """What a turn has said so far; errors before its completion are those that Codex mends itself."""
 
     before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
     thread: str = ""
@@ -281,7 +283,11 @@ class CodexTurn:
             case "thread.started":
                 self.thread = text_at(event, "thread_id")
             case "item.completed":
-                self._item(event)
+                kind = text_at(event, "item", "type")
+                if kind == "agent_message":
+                    self.message = text_at(event, "item", "text") or self.message
+                elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
+                    self.actions[kind] = self.actions.get(kind, 0) + 1
             case "turn.completed":
                 self.is_complete, self.failure = True, ""
                 self._total = _usage(event_at(event, "usage")) or self._total
@@ -297,13 +303,6 @@ class CodexTurn:
         if self._total is None:
             return None
         return Usage(**{name: max(getattr(self._total, name) - getattr(self.before, name), 0) for name in _COUNTS})
-
-    def _item(self, event: Event) -> None:
-        kind = text_at(event, "item", "type")
-        if kind == "agent_message":
-            self.message = text_at(event, "item", "text") or self.message
-        elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
-            self.actions[kind] = self.actions.get(kind, 0) + 1
 
 
 def _usage(event: Event) -> Usage | None:

@@ -24,9 +24,9 @@ from skillgit.plugin.backend import (
     Request,
     estimated_usage,
 )
-from skillgit_backends.offline import agent, epochs, reader
+from skillgit_backends.offline import agent, analyst, reader
 from skillgit_backends.offline.agent import played
-from skillgit_backends.offline.diagnosis import by_cause
+from skillgit_backends.offline.analyst import by_cause
 from skillgit_backends.offline.patches import (
     EDITS,
     SUGGESTIONS,
@@ -41,9 +41,9 @@ from skillgit_backends.offline.patches import (
     ranked,
     rewritten,
 )
-from skillgit_backends.offline.prompts import Briefing
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
 from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
+from skillgit_backends.offline.text import Briefing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,8 +68,8 @@ def complete(messages: Sequence[Message]) -> str:
         raise FatalBackendError(f"offline/analyst does not know the task '{heading[:60]}'", hint=hint)
     briefing = Briefing(user)
     answer = task(briefing)
-    if epochs.wants_reminders(system):
-        answer = epochs.with_reminders(answer, briefing)
+    if analyst.wants_reminders(system):
+        answer = analyst.with_reminders(answer, briefing)
     if briefing.rules_file != DOCUMENT and "edits" in answer:
         answer |= {"edits": [change | {"file": briefing.rules_file} for change in answer["edits"]]}
     return json.dumps(answer, ensure_ascii=False, indent=1)
@@ -124,7 +124,6 @@ def _subject(briefing: Briefing) -> Subject:
 
 
 def _tried(briefing: Briefing) -> frozenset[StrEnum]:
-    """Return the rules that rejected steps asked for, and the harmful ones that the memory names."""
     memory = briefing.section("memory")
     from_memory = {rule for rule in HARMFUL if RULES[rule].label in memory}
     lines = [line for step in briefing.steps() if not step.is_accepted for line in step.additions]
@@ -158,7 +157,6 @@ def _undo(document: str, rule: StrEnum, rules_present: frozenset[StrEnum], seed:
 
 
 def _reword(briefing: Briefing, items: Mapping[StrEnum, list[str]]) -> list[Answer]:
-    """Return an edit that rewords a rule which is in the skill and was not followed."""
     for rule, ids in items.items():
         line = line_asking(briefing.document, rule)
         text = wording(rule, briefing.seed, briefing.rejected_lines | {normalised(line)}) if line else ""
@@ -222,12 +220,12 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "merge rewrites": merged(TEXTS),
     "rewrite the skill": rewritten,
     "edit budget": edit_budget,
-    "slow update": epochs.slow_update,
-    "optimizer memory": epochs.memory,
-    "reflect on an epoch": epochs.reflect,
-    "write a probe": epochs.probe,
-    "put reminders together": epochs.consolidate,
-    "shorten the skill": epochs.compress,
+    "slow update": analyst.slow_update,
+    "optimizer memory": analyst.memory,
+    "reflect on an epoch": analyst.reflect,
+    "write a probe": analyst.probe,
+    "put reminders together": analyst.consolidate,
+    "shorten the skill": analyst.compress,
 }
 
 

@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit_backends.offline.prompts import skill_text
 from skillgit_backends.offline.rules import Chore
 from skillgit_backends.offline.skills import rules_in
-from skillgit_backends.offline.text import word_set
+from skillgit_backends.offline.text import skill_text, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from enum import StrEnum
 
-    from skillgit_backends.offline.prompts import Briefing
+    from skillgit_backends.offline.text import Briefing
 
 Answer = dict[str, Any]
 _MANY = 3
@@ -65,10 +65,7 @@ def line_asking(document: str, rule: StrEnum) -> str:
 
 
 def added_rule(document: str, text: str, *, support: int, anchors: set[str]) -> Answer:
-    """Return an edit that adds ``text`` as a bullet: after the list's last bullet if there is one, else at the end.
-
-    ``anchors`` holds the anchors that other edits of the patch use; the one chosen here is added to it.
-    """
+    """Return an edit that adds the bullet ``text`` after the last one or at the end; ``anchors`` are taken ones."""
     bullets = [line for line in body_lines(document) if BULLET.match(line)]
     free = [line for line in bullets if line not in anchors]
     if len(bullets) < _MANY or not free:
@@ -283,7 +280,6 @@ def _changes(draft: Answer, document: str) -> Iterator[Answer]:
 
 
 def _edited(document: str, edits: Iterable[Answer]) -> str:
-    """Return ``document`` after ``edits``; those that do not apply are left out."""
     changes = [Edit(op=Op(change["op"]), anchor=change["anchor"], content=change["content"]) for change in edits]
     return apply(Skill("skill", {DOCUMENT: document.encode()}), changes).skill.document
 

@@ -24,7 +24,6 @@ from skillgit_backends.offline.candidates import (
     read_question,
     title_candidate,
 )
-from skillgit_backends.offline.prompts import SearchTask, parse_task, skill_text
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import (
@@ -32,10 +31,13 @@ from skillgit_backends.offline.text import (
     FUNCTION_WORDS,
     HEDGES,
     Document,
+    SearchTask,
     Sentence,
     all_sentences,
     documents,
     overlap,
+    parse_task,
+    skill_text,
     topics,
 )
 
@@ -125,7 +127,6 @@ def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 
 
 def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
-    """Return what speaks for or against a candidate besides the likeness of its sentence."""
     # Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere.
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
     wants_figure = extract.question.answer_kind in (AnswerKind.DATE, AnswerKind.NUMBER)
@@ -167,7 +168,6 @@ def _titles(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 
 
 def _speaks_of_title(sentence: str, title: str) -> bool:
-    """Say whether ``sentence`` means the subject that its document is titled after without naming it."""
     if _POINTS_BACK.match(sentence):
         return True
     parts = [part for part in re.sub(r"\([^)]*\)", "", title).split() if part not in FUNCTION_WORDS]
@@ -190,12 +190,16 @@ def render(candidate: AnswerCandidate, extract: Extract) -> str:
     tail = "" if Habit.SPAN in extract.orders else candidate.tail
     core, noun = candidate.core, candidate.noun if names_kind(candidate.noun, extract.question) else ""
     if Habit.CATEGORY in extract.orders:
-        core, noun = _without_kind(core, extract.question), ""
+        parts = core.split()
+        if len(parts) > 1 and names_kind(parts[0].strip("."), extract.question):
+            parts = parts[1:]
+        if len(parts) > 1 and names_kind(parts[-1], extract.question):
+            parts = parts[:-1]
+        core, noun = " ".join(parts), ""
     return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
 
 
 def _full_name(candidate: AnswerCandidate, extract: Extract) -> AnswerCandidate:
-    """Return the fullest form of a surname that any document gives."""
     surname = candidate.core.split()[-1:]
     if not surname or len(candidate.core.split()) > 1:
         return candidate
@@ -210,12 +214,3 @@ def _full_name(candidate: AnswerCandidate, extract: Extract) -> AnswerCandidate:
         return candidate
     core, before = max(sorted(forms), key=lambda form: (forms[form], len(form[0])))
     return replace(candidate, core=core, before=before or candidate.before)
-
-
-def _without_kind(core: str, question: Question) -> str:
-    parts = core.split()
-    if len(parts) > 1 and names_kind(parts[0].strip("."), question):
-        parts = parts[1:]
-    if len(parts) > 1 and names_kind(parts[-1], question):
-        parts = parts[:-1]
-    return " ".join(parts)

@@ -47,7 +47,6 @@ def rules_in(text: str) -> frozenset[StrEnum]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Yield the sentences in lower case, without Markdown; headings, comments and code are left out."""
     text = _FRONTMATTER.sub("", _FENCE.sub("\n", _COMMENT.sub("\n", text)))
     paragraphs, lines = list[str](), list[str]()
     for line in [*text.splitlines(), ""]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, encodable, token_count
+from skillgit_backends.backend_settings import NO_KEY
 from skillgit_backends.openai_wire import dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
 from skillgit_backends.openai_wire.endpoint import (
@@ -31,7 +32,6 @@ from skillgit_backends.openai_wire.endpoint import (
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
 from skillgit_backends.provider_messages import mapping
 from skillgit_backends.request_fields import Refusals
-from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -16,9 +16,9 @@ from skillgit.errors import (
     RetryableBackendError,
     behind,
 )
+from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 from skillgit_backends.openai_wire.dialects import LONGEST, withheld
 from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
-from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,10 +98,7 @@ class Endpoint:
 
 
 def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
-    """Return where to call; ``role`` has variables of its own before the shared ones.
-
-    A FatalBackendError if a key is missing, or the settings contradict the environment.
-    """
+    """Return where to call; ``role``'s variables go first. A FatalBackendError for a missing key or a contradiction."""
     variables = Variables(environ, role)
     if variant.azure and not settings.base_url and (endpoint := _azure(variant, settings, variables)) is not None:
         return endpoint
@@ -293,10 +290,7 @@ def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
 
 
 def _is_its_own(fault: ServerFault, text: str) -> bool:
-    """Say whether a request was refused for its conversation, and not for what all requests of a run have in common.
-
-    Where neither a parameter nor the words say which, it may be both, and whoever made other calls can judge.
-    """
+    """Say whether a refusal is about the conversation; where it may be either, whoever made other calls can judge."""
     if fault.param:
         return _CONVERSATION.match(fault.param) is not None
     return not _SHARED.search(text) and not UNKNOWN_MODEL.search(text)

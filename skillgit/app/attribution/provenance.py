@@ -1,24 +1,30 @@
-"""Which event brought a line of a skill, and what that event did to the items."""
+"""Which event brought a line of a skill, and what it did to the items; ``skillgit blame`` says it of each line."""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence
+from skillgit.app.workspace.revision import Resolved, default_run, resolve_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import rule_queries
-from skillgit.store.blame import BlamedLine, Blamer
+from skillgit.store import tree
+from skillgit.store.diff import BlamedLine, Blamer
+from skillgit.store.repo import author_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.address import Address
     from skillgit.index.rule_queries import OriginRow
-
-
-_BACK_AT_MOST = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +51,12 @@ class Tracer:
         self._targets: dict[str, str | None] = {}
 
     def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
-        """Return where the lines ``first`` to ``last`` of the file ``path`` of ``commit`` come from.
-
-        Git attributes a restored line to the version that restored it. It has a longer story: it is looked for in the
-        version whose text that one took.
-        """
+        """Return where lines come from; git blames a restorer, so they are followed to the version that it restored."""
         return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
 
     def _followed(self, line: BlamedLine) -> TracedLine:
         source, restorer = line, None
-        for _ in range(_BACK_AT_MOST):
+        for _ in range(50):  # restorations of restorations
             origin = self._origins[source.commit]
             target = None if origin is None else self._restored_from(origin)
             if target is None:
@@ -81,7 +83,6 @@ class Tracer:
         return self._blamed[key]
 
     def _restored_from(self, origin: OriginRow) -> str | None:
-        """Return the commit whose text the event ``origin`` restored; None if it restored none."""
         if origin.kind != EventKind.REVERTED:
             return None
         if origin.commit not in self._targets:
@@ -90,9 +91,9 @@ class Tracer:
 
             event = history_reader.read_commit(self._workspace.repo, origin.commit).event
             target = event.target if isinstance(event, Reverted) else None
-            self._targets[origin.commit] = (
-                None if target is None else rule_queries.commit_of_version(self._workspace.index, origin.run, target)
-            )
+            index = self._workspace.index
+            commit = None if target is None else rule_queries.commit_of_version(index, origin.run, target)
+            self._targets[origin.commit] = commit
         return self._targets[origin.commit]
 
 
@@ -182,21 +183,21 @@ class Credits:
         """Return the items that an event's text fixed, and those that it broke, as far as that is known."""
         if origin.commit not in self._flips:
             rows = rule_queries.flipped(self._workspace.index, origin.commit)
-            self._flips[origin.commit] = rows if any(rows) else self._told_flips(origin)
+            if not any(rows):
+                # in a clone nothing but the commit message names them
+                from skillgit.store import history_reader  # noqa: PLC0415 - decoding is for clones without evidence
+
+                event = history_reader.read_commit(self._workspace.repo, origin.commit).event
+                rows = tuple(getattr(event, "fixed", ())), tuple(getattr(event, "broken", ()))
+            self._flips[origin.commit] = rows
         return self._flips[origin.commit]
 
     def _brought_lines(self, origin: OriginRow, file: str) -> BroughtLines:
         if (origin.commit, file) not in self._brought:
-            edits = [edit for edit in self.edits(origin) if edit.file == file]
-            self._brought[origin.commit, file] = BroughtLines(edits)
+            self._brought[origin.commit, file] = BroughtLines(
+                [edit for edit in self.edits(origin) if edit.file == file]
+            )
         return self._brought[origin.commit, file]
-
-    def _told_flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the items that the commit message names: in a clone nothing else tells them."""
-        from skillgit.store import history_reader  # noqa: PLC0415 - decoding is for clones without evidence
-
-        event = history_reader.read_commit(self._workspace.repo, origin.commit).event
-        return tuple(getattr(event, "fixed", ())), tuple(getattr(event, "broken", ()))
 
     def _shared_source(self, origin: OriginRow) -> str:
         """Return the source that all edits of an event have; where they differ, where the event came from."""
@@ -223,12 +224,167 @@ class BroughtLines:
                     self._last.setdefault(line, edit)
 
     def edit_of(self, text: str) -> AppliedEdit | None:
-        """Return the last edit that brought a line with ``text``; None if several may have and none holds it.
-
-        An edit may change a part of a line: where none has the whole line, one line has to hold the other.
-        """
+        """Return the last edit with the line ``text``, or one that holds it or is held by it, or else the only one."""
         text_key = normalised(text)
         if not text_key:
             return self._only
         part = (edit for line, edit in self._last.items() if line in text_key or text_key in line)
         return self._last.get(text_key) or next(part, self._only)
+
+
+Stretch = tuple[int, int | None]
+"""The first and the last line of a part of a file; None for the file's end."""
+
+HEAD = "head"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameRow:
+    """One line with what it rests on."""
+
+    line: int  # its number in the file, from 1
+    text: str
+    commit: str
+    author: str  # who made that commit, where a person did
+    address: Address | None  # what the event that brought it is called; absent if none did
+    run: str  # the run whose event brought it; empty if none did
+    version: int | None  # the version that brought it; absent for a rejected candidate and for what is no event
+    kind: str  # the event's name in trailers; empty for what is no event
+    origin: str  # where the event's candidate comes from; empty for what is no event
+    step: int | None  # absent for what is no event
+    epoch: int | None  # likewise
+    title: str
+    source: str  # failure, success, mixed, meta, slow, human or seed
+    support: int | None  # how many trajectories its edit rests on; absent where that is not known
+    items: tuple[str, ...]
+    fixed: tuple[str, ...]  # selection items that its version solves better than the version's base
+    broken: tuple[str, ...]
+    score: float | None
+    delta: float | None  # how much its version scores above what it was compared with
+    restored: int | None  # the version that restored it; absent if it always stayed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    run: str  # that of the revision; for a commit that belongs to none the default run, if there is one
+    version: int | None  # the version of the revision; absent if it is none
+    commit: str
+    path: str
+    lines: tuple[BlameRow, ...]
+    absent: bool  # whether evidence that some columns are made of is not here, as in a clone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillFile:
+    resolution: Resolved
+    run: str | None  # that of the revision; for a commit that belongs to none the default run
+    skill: str
+    path: str
+
+
+def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[Stretch] = ()) -> Blame:
+    """Return where each line of a file of a skill, by default ``SKILL.md`` of the newest version, comes from.
+
+    ``path`` is inside the skill folder or as the repository calls it; ``lines`` are the stretches to return, else all.
+    """
+    with open_workspace(context) as workspace:
+        spot = find_place(workspace, revision, path)
+        trace = _cut(Tracer(workspace).trace(spot.resolution.commit, spot.path), lines, spot.path)
+        creditor = credits_of(workspace, spot)
+        rows = tuple(_row(workspace, line, creditor.credit(line)) for line in trace)
+        behind = {line.origin.commit: line.origin for line in trace if line.origin and line.origin.evidence}
+        return Blame(
+            run=spot.run or "",
+            version=spot.resolution.row.version if spot.resolution.row else None,
+            commit=spot.resolution.commit,
+            path=spot.path,
+            lines=rows,
+            absent=not all(creditor.evidence(origin).present for origin in behind.values()),
+        )
+
+
+def credits_of(workspace: Workspace, spot: SkillFile) -> Credits:
+    """Return what credits the lines of the skill at ``spot``."""
+    start = rule_queries.commit_of_version(workspace.index, spot.run, 0) if spot.run else None
+    return Credits(workspace, spot.skill, start)
+
+
+def find_place(workspace: Workspace, revision: str, path: str) -> SkillFile:
+    """Return the file ``path`` of the skill at ``revision``; a single word may be either."""
+    try:
+        resolution = resolve_in(workspace, revision or HEAD)
+    except RevisionNotFoundError as error:
+        if path or not revision:
+            raise
+        # one word, and no revision: a file, as `blame SKILL.md` is written
+        try:
+            return _place(workspace, resolve_in(workspace, HEAD), revision)
+        except NotFoundError as missing:
+            if missing.hint.startswith("did you mean"):
+                message = f"there is neither a revision nor a file '{revision}'"
+                raise NotFoundError(message, hint=missing.hint) from missing
+            raise error from missing
+    return _place(workspace, resolution, path)
+
+
+def _place(workspace: Workspace, resolution: Resolved, path: str) -> SkillFile:
+    run = resolution.run or default_run(workspace)
+    skill = workspace.index.skill_path(run) if run else ""
+    root = workspace.repo.commit(resolution.commit).tree
+    file = str(PurePosixPath(path or DOCUMENT))
+    for name in ([f"{skill}/{file}"] if skill else []) + [file]:
+        if tree.read_file(root, name) is not None:
+            return SkillFile(resolution=resolution, run=run, skill=skill, path=name)
+    raise NotFoundError(
+        f"there is no file '{file}' at {resolution.commit[:12]}", hint=_near(workspace, resolution.commit, skill, file)
+    )
+
+
+def _near(workspace: Workspace, commit: str, skill: str, name: str) -> str:
+    try:
+        names = list(tree.read_skill(workspace.repo.commit(commit).tree, skill).files)
+    except (NotFoundError, SkillError):
+        return "git ls-tree -r --name-only HEAD"
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    return f"did you mean '{near[0]}'?" if near else f"the skill has {', '.join(names[:8])}"
+
+
+def _cut(lines: tuple[TracedLine, ...], stretches: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:
+    for first, _ in stretches:
+        if first > max(1, len(lines)):
+            raise UsageError(f"{path} has {len(lines)} lines, and none at {first}", hint=f"-L 1,{len(lines)}")
+    return tuple(
+        line
+        for line in lines
+        if not stretches or any(first <= line.line and (last is None or line.line <= last) for first, last in stretches)
+    )
+
+
+def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
+    origin = line.origin
+    return BlameRow(
+        line=line.line,
+        text=line.text,
+        commit=line.commit,
+        author=author(workspace, line.commit) if credit.source == "human" else "",
+        address=origin.address if origin else None,
+        run=origin.run if origin else "",
+        version=origin.version if origin else None,
+        kind=origin.kind if origin else "",
+        origin=origin.origin if origin else "",
+        step=origin.step if origin else None,
+        epoch=origin.epoch if origin else None,
+        title=origin.title if origin else "",
+        source=credit.source,
+        support=credit.support,
+        items=credit.items,
+        fixed=credit.fixed,
+        broken=credit.broken,
+        score=origin.score if origin else None,
+        delta=origin.delta if origin else None,
+        restored=line.restored_by.version if line.restored_by else None,
+    )
+
+
+def author(workspace: Workspace, commit: str) -> str:
+    return author_of(workspace.repo.commit(commit))

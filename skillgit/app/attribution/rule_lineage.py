@@ -110,11 +110,7 @@ class RuleHistory:
             rule = before
 
     def later_changes(self, run: str, skill: str, version: int, rule: Rule) -> Iterator[LaterChange]:
-        """Yield what happened to a rule of ``version`` of ``run`` until the newest version, oldest first.
-
-        Whether a version has the rule is asked of a few versions only, halving the distance: where a rule went, came
-        back and went again, one of its ends is told.
-        """
+        """Yield a rule's later changes, oldest first, by bisection: of a rule that came back, one end is told."""
         index = self._workspace.index
         newest = rule_queries.newest_version(index, run)
         for _ in range(_MOST):
@@ -180,7 +176,6 @@ class RuleHistory:
         return next(((path, text.by_words[rule.text]) for path, text in texts if rule.text in text.by_words), None)
 
     def _change(self, run: str, skill: str, before: int, after: int, rule: Rule) -> LaterChange:
-        """Return what the version ``after`` made of a rule that ``before`` has and ``after`` has not."""
         origin = rule_queries.origin_of_version(self._workspace.index, run, after)
         new = self._version(run, skill, after)
         for path, old in self._version(run, skill, before).items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.attribution.blame import SkillFile, author, credits_of, find_place
+from skillgit.app.attribution.provenance import SkillFile, author, credits_of, find_place
 from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, RuleWorth, Wording, known_worth
 from skillgit.app.recorded.step_evidence import StepEvidence, TrainAttempt, TrajectoryPattern, with_questions
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -68,10 +68,7 @@ def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: 
 def rules_like(
     workspace: Workspace, history: RuleHistory, spot: SkillFile, text: str, path: str = ""
 ) -> tuple[Hit, ...]:
-    """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
-
-    The revision of ``spot`` is looked at first; ``path``, as the repository calls it, limits the search to one file.
-    """
+    """Return rules that ``text`` may mean, likeliest and standing ones first, in the one file ``path`` if given."""
     commit = spot.resolution.commit
     files = {path: history.text(commit, path)} if path else history.skill(commit, spot.skill)
     here = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.app.attribution.blame import Blame, blame, find_place
+from skillgit.app.attribution.provenance import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.attribution.why import Stories, Story
 from skillgit.app.history.cost import Spending, cost

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.app.exchange.remote import Listener, check_address, line_for, shown_address
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, SkillgitError, UsageError
@@ -158,11 +158,7 @@ def clone(
     evidence: bool = False,
     listener: Listener | None = None,
 ) -> Cloned:
-    """Copy the repository at ``url`` into ``directory``, or a new folder that is named after it.
-
-    Its runs become runs of the copy. Their recorded configurations are a stranger's words and are never acted on. If
-    anything fails, nothing of the copy is left.
-    """
+    """Clone ``url`` into ``directory`` or one named after it, or leave nothing; its configurations stay strangers'."""
     check_address(url)
     listener = listener or Listener()
     folder = (context.directory / (directory or folder_of(url))).resolve()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.connection import Listener, line_for, shown_address
+from skillgit.app.exchange.remote import Listener, line_for, shown_address
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -189,7 +189,6 @@ class _Push:
         self._warnings += result.unchecked
 
     def _notes(self) -> dict[str, str]:
-        """Return the notes to push, with those that others have written there since."""
         mine, theirs = self._tips.get(refs.NOTES), self._there.get(refs.NOTES)
         if mine is None:
             return {}
@@ -201,7 +200,6 @@ class _Push:
         return {refs.NOTES: mine}
 
     def _follow(self, hidden: Iterable[SentRef]) -> None:
-        """Note where the remote has its hidden refs now; git does so for branches."""
         if self._request.dry_run:
             return
         name = self._remote.name

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.findings import Allowed, FindingKind, ScanFinding, finding, read_allowed
-from skillgit.app.exchange.findings import ScanSeverity as Severity
 from skillgit.app.exchange.secret_scan import (
     BY_SHAPE,
+    Allowed,
+    FindingKind,
     LeakFinder,
+    ScanFinding,
     Secret,
     SecretScanner,
+    finding,
     is_allowed_inline,
     masked,
+    read_allowed,
     secret_scanner,
 )
+from skillgit.app.exchange.secret_scan import ScanSeverity as Severity
 from skillgit.app.skill_format.frontmatter import read_head
-from skillgit.app.skill_format.links import licence_files, unlicensed
+from skillgit.app.skill_format.lint import licence_files, unlicensed
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -198,10 +202,7 @@ class ScanCollector:
 
 
 def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
-    """Return what secrets of a line amount to; None where such a guess means nothing.
-
-    In evidence and messages, written by models and data sets, a word such as ``password`` says little.
-    """
+    """Return what a line's secrets are; None for guesses in evidence and messages, where "password" says little."""
     if all(secret.random for secret in secrets):
         return FindingKind.SECRET_LIKE if file is not None and file.skill else None
     is_text = file is None or commit.hidden
@@ -229,10 +230,7 @@ def _secret(
 
 
 def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
-    """Return what distinguishes these secrets: themselves, or the line where a detector gives no more than a kind.
-
-    The head of a private key is the same for all of them.
-    """
+    """Return what tells secrets apart: themselves, or the line where the detector names a kind, as of private keys."""
     values = sorted({secret.value for secret in secrets})
     telling = any(len(value) >= _TELLING and "PRIVATE KEY" not in value for value in values)
     return "\0".join(values if telling else (path, text.strip()))

@@ -1,17 +1,23 @@
-"""Secrets and leaked items in text, as a scan looks for them."""
+"""Secrets and leaked items in text, as a scan looks for them, and which findings people allow."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.data_check import told
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak, find_leaks
-from skillgit.errors import SkillgitError
+from skillgit.errors import ConfigError, SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.redaction import MASK, credentials, redact
+from skillgit.store import refs
+from skillgit.store.tree import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
+    from skillgit.store.repo import Repo
 
 
 class LeakFinder:
@@ -33,10 +40,7 @@ class LeakFinder:
         self.unchecked: list[str] = []
 
     def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
-        """Yield what ``lines``, numbered, quote, with the number of the line; 0 if it is in no single one.
-
-        ``before``, the file as it was, may be repeated.
-        """
+        """Yield what numbered ``lines`` quote and where, 0 across lines; ``before``, the old file, may be repeated."""
         text = "\n".join(line for _, line in lines)
         if text.strip() and skill not in self._indexes:
             self._indexes[skill] = list(self._loaded(skill))
@@ -171,3 +175,128 @@ def masked(line: str, secrets: tuple[Secret, ...]) -> str:
         return ""
     start = max(0, text.find(MASK) - _EXCERPT // 2) if len(text) > _EXCERPT else 0
     return text[start : start + _EXCERPT].strip()
+
+
+FINGERPRINT_LENGTH = 16
+
+
+class ScanSeverity(StrEnum):
+    STOP = "stop"
+    """Nothing is pushed."""
+    WARN = "warn"
+    """It is told, and the push goes on."""
+
+
+class FindingKind(StrEnum):
+    SECRET = "secret"  # noqa: S105 - the name of a kind
+    """A credential by its shape, or the value of an environment variable that is named like one."""
+    SECRET_LIKE = "secret-like"  # noqa: S105 - as above
+    """What may be one: a random text in quotes, or a password in evidence."""
+    LEAK = "leak"
+    """A skill quotes an answer, a check, or the input of a selection or test item."""
+    HUGE_FILE = "huge-file"
+    """GitHub refuses it."""
+    LARGE_FILE = "large-file"
+    """GitHub warns of it."""
+    LICENCE_FILE = "licence-file"
+    """A skill's license names a file that is not there."""
+    LICENCE_BUNDLED = "licence-bundled"
+    """A file seems to be someone else's, and no licence file is beside or above it."""
+
+    @property
+    def severity(self) -> ScanSeverity:
+        return ScanSeverity.WARN if self in _TOLD else ScanSeverity.STOP
+
+
+_TOLD = frozenset({FindingKind.SECRET_LIKE, FindingKind.LARGE_FILE, FindingKind.LICENCE_BUNDLED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanFinding:
+    """Something that should not leave, or should be looked at before it does."""
+
+    rule: FindingKind
+    severity: ScanSeverity
+    commit: str  # the oldest of the commits looked at that brings it
+    path: str  # the file in that commit; empty for the commit's message
+    line: int  # the line, counted from 1; 0 for the whole file
+    what: str
+    excerpt: str  # the line with the secret masked; empty if there is none
+    fingerprint: str  # what names the same finding in every commit; an allow-list holds it
+
+
+def finding(
+    kind: FindingKind, commit: str, path: str, *, sentence: str, identity: str, line: int = 0, excerpt: str = ""
+) -> ScanFinding:
+    """Return a finding whose fingerprint is made of its kind and ``identity``."""
+    digest = hashlib.sha256(f"{kind.value}\0{identity}".encode("utf-8", "surrogatepass")).hexdigest()
+    return ScanFinding(
+        rule=kind,
+        severity=kind.severity,
+        commit=commit,
+        path=path,
+        line=line,
+        what=sentence,
+        excerpt=excerpt,
+        fingerprint=digest[:FINGERPRINT_LENGTH],
+    )
+
+
+ALLOW_LIST = ".skillgit-allow"
+BASELINE = ".secrets.baseline"
+_FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    fingerprints: frozenset[str]
+    # path, detector and hash of secrets that a baseline holds and nobody has marked as real
+    secrets: frozenset[tuple[str, str, str]]
+
+    def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:
+        """Say whether the baseline holds everything that detect-secrets found in a line of the file at ``path``."""
+        hashes = [secret for secret in secrets if secret.digest]
+        return bool(hashes) and all((path, secret.kind, secret.digest) in self.secrets for secret in hashes)
+
+
+def read_allowed(repo: Repo) -> Allowed:
+    return Allowed(
+        fingerprints=frozenset(_fingerprints(_content(repo, ALLOW_LIST))),
+        secrets=frozenset(_baseline(_content(repo, BASELINE))),
+    )
+
+
+def _content(repo: Repo, name: str) -> str:
+    path = repo.workdir / name if repo.workdir is not None else None
+    try:
+        if path is not None and path.is_file():
+            return path.read_text(encoding="utf-8")
+        tip = repo.tip(refs.MAIN)
+        return ((tip and read_file(repo.commit(tip).tree, name)) or b"").decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error
+
+
+def _fingerprints(text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        fingerprint = line.partition("#")[0].strip()
+        if fingerprint and not _FINGERPRINT.fullmatch(fingerprint):
+            raise ConfigError(
+                f"line {number} of {ALLOW_LIST} is no fingerprint: {fingerprint}",
+                hint="write one a line, as skillgit scan prints them; '#' begins a remark",
+            )
+        if fingerprint:
+            yield fingerprint
+
+
+def _baseline(text: str) -> Iterator[tuple[str, str, str]]:
+    if not text.strip():
+        return
+    try:
+        results = json.loads(text)["results"]
+        rows = [(path, row) for path, entries in results.items() for row in entries]
+        for path, row in rows:
+            if row.get("is_secret") is not True:
+                yield str(path), str(row["type"]), str(row["hashed_secret"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{BASELINE} is no baseline", hint="detect-secrets scan > .secrets.baseline") from error

@@ -10,7 +10,7 @@ from skillgit.app.history.status import Unfinished, unfinished
 from skillgit.app.workspace.revision import default_run, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
-from skillgit.index import cost_queries, queries
+from skillgit.index import queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     with open_workspace(context) as workspace:
         name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
         names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
-        rows = [row for name in names for row in cost_queries.spent_rows(workspace.index, name)]
+        rows = [row for name in names for row in queries.spent_rows(workspace.index, name)]
         making = unfinished(workspace, names)
     pairs = ((CostRow(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
     sums, whole = dict[CostRow, CostSum](), CostSum()

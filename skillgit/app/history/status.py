@@ -27,7 +27,7 @@ from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.proposal import Origin
 from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
-from skillgit.index import cost_queries, queries
+from skillgit.index import queries
 from skillgit.store.exchange.sending import Unpushed, unpushed
 from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
@@ -147,9 +147,7 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
             return None
         with Ledger.read(path) as ledger:
             return tuple(
-                entry
-                for run in runs
-                for entry in in_the_making(ledger, run, cost_queries.progress(workspace.index, run))
+                entry for run in runs for entry in in_the_making(ledger, run, queries.progress(workspace.index, run))
             )
     except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something is in its way
         return None

@@ -21,7 +21,7 @@ from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, NotFoundError
 from skillgit.index import queries
 from skillgit.store import notes
-from skillgit.store.blame import Blamer
+from skillgit.store.diff import Blamer
 from skillgit.store.history_reader import skill_at
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ class Ablating:
         return len(fresh)
 
     def _conditions(self) -> Note:
-        """Return what two measurements have to share to be compared."""
         session = self.measuring.session
         return {
             "split": self.split.value,

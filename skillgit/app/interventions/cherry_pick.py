@@ -147,7 +147,6 @@ def _quoted(lines: tuple[str, ...] | None) -> str:
 
 
 def _before(workspace: Workspace, row: LogRow) -> Skill | None:
-    """Return the text that the event changed: that of its commit's first parent."""
     parents = read_commit(workspace.repo, row.commit).parents
     return skill_at(workspace.repo, parents[0], workspace.index.skill_path(row.run)) if parents else None
 

@@ -15,7 +15,7 @@ from skillgit.domain.run_state import RunState, fold
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.version_queries import score_evidence, start_evidence
-from skillgit.store import archive, refs
+from skillgit.store import history, refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
@@ -47,10 +47,7 @@ class Fork:
 
 
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
-    """Start a run at a version; configuration, items and score are those of the run that it belongs to.
-
-    Without a ``name`` the run's own is extended; a dry run only returns what would be done.
-    """
+    """Start a run at a version with its run's configuration, items and score; the name extends its own by default."""
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
         fork_name = check_run_name(name) if name is not None else _free_name(workspace, row.run)
@@ -150,10 +147,7 @@ MOST = 100
 
 
 def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
-    """Return the 100 newest rejected candidates made of ``commit`` or a version before it, oldest first.
-
-    Those in tracking copies of other repositories count.
-    """
+    """Return the 100 newest candidates, also remotes', refused on ``commit`` or a version before, oldest first."""
     near: dict[str, bool] = {}
     matching: list[tuple[Recorded, Rejected]] = []
     for oid in _candidates(repo):
@@ -179,7 +173,7 @@ def _candidates(repo: Repo) -> set[str]:
             commits.add(tip)
         elif ref is not None and ref.kind is refs.RefKind.ATTIC:
             try:
-                commits.update(entry.commit for entry in archive.read_attic(repo, tip))
+                commits.update(entry.commit for entry in history.read_attic(repo, tip))
             except SkillgitError:
                 continue  # fsck tells of a damaged attic; it is no reason not to train
     return commits

@@ -126,10 +126,7 @@ class RunMeasuring(Measuring):
     def carry_out(
         self, plan: Plan, scope: str, work: Coroutine[object, object, _T], *, optimizer: bool = False
     ) -> _T | Plan:
-        """Do ``work``, or in a dry run return its ``plan``; after the first Ctrl-C nothing that was paid for is lost.
-
-        ``scope`` names what is in progress, alike for every attempt, so that its cost is whole.
-        """
+        """Do ``work``, or return a dry run's ``plan``; Ctrl-C loses nothing paid; attempts share their ``scope``."""
         if self.terms.dry_run:
             work.close()
             return plan

@@ -72,11 +72,7 @@ def stretches(merge: Merge) -> tuple[Stretch, ...]:
 
 
 async def settle(measuring: RunMeasuring, merge: Merge, ours: str) -> tuple[Skill, tuple[Stretch, ...]]:
-    """Return the text that scores best, conflict by conflict in their order, and what was tried on the way.
-
-    It is greedy: a choice that is made stays while later conflicts are settled. Of equal scores the first wins: ours,
-    then theirs, both, neither.
-    """
+    """Return the best text and what was tried, greedily by conflict; of equals ours, theirs, both, neither."""
     conflicts = merge.conflicts
     choices = [Choice.OURS] * len(conflicts)
     best = merge.settled(choices)
@@ -122,10 +118,7 @@ class Merged:
 
 
 def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged | Plan:
-    """Merge a version of another run into a run, settle conflicts by evaluation, and let the run's gate decide.
-
-    A plan has the stretches that both lines changed among its facts.
-    """
+    """Merge another run's version, settle conflicts by evaluation, and gate it; a plan lists the conflicts."""
     with open_workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.source)
         if row.run == into:
@@ -207,7 +200,6 @@ def _sentence(stretch: Stretch) -> str:
 
 
 def _other(workspace: Workspace, text: str) -> LogRow:
-    """Return the best version of the run called ``text``, or the version that it names."""
     if text in queries.run_names(workspace.index):
         row = queries.best_row(workspace.index, text)
         if row is not None:

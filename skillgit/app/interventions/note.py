@@ -86,7 +86,6 @@ def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
 
 
 def _every(workspace: Workspace) -> Iterator[Noted]:
-    """Yield the notes on all events, oldest first."""
     feedbacks = notes.feedback_in(feedback_lines(workspace.index))
     rows = {
         row.commit: row for row in queries.rows_of_commits(workspace.index, [feedback.commit for feedback in feedbacks])

@@ -141,7 +141,6 @@ def _held(workspace: Workspace, row: LogRow, path: str, release: promotion.Relea
 
 
 def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> promotion.Release:
-    """Return the release of a version: its SKILL.md with the number in it, and its tag."""
     skill = path.rpartition("/")[2]
     try:
         text = promotion.document_of(workspace.repo, row.commit, path).decode()

@@ -122,7 +122,6 @@ def _target(row: LogRow) -> int:
 
 
 def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
-    """Return the text of the version ``row``."""
     target, current = _target(row), state.version
     path = state.start.skill
     skill = skill_at(workspace.repo, row.commit, path)

@@ -22,7 +22,7 @@ from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.event_keys import intervention_scope
@@ -102,7 +102,12 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         )
     with open_workspace(context) as workspace:
         run = find_run(workspace, request.run)
-        rows = _closest(workspace, run)
+        refusals = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
+        if not refusals:
+            raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
+        # What was to be restored or taken back is no candidate of its own, which could be put on another text.
+        candidates = [row for row in refusals if row.origin not in {Origin.RESTORE, Origin.REVERT}]
+        rows = sorted(candidates, key=_gap, reverse=True)
         if request.keep:
             with open_gating(context, workspace, run, request.terms, watcher) as gating:
                 return _Retrial(gating.measuring, gating.state.version, gating.head, request, gating).result(rows)
@@ -198,7 +203,6 @@ class _Retrial:
             self._results.append(row_now)
 
     def _again(self, row: LogRow, by_digest: dict[str, LogRow]) -> Applied | str:
-        """Return the newest version with the edits of ``row``, or why there is none."""
         measuring = self._measuring
         try:
             application = apply_again(measuring.workspace, row, self._head, f"{measuring.run}/{self._label}")
@@ -225,7 +229,6 @@ class _Retrial:
         )
 
     async def _keep(self, gating: Gating, row: LogRow, again: Applied) -> Decided | None:
-        """Put a candidate before the run's own gate and write it if it passes."""
         candidate = Candidate(
             skill=again.skill,
             origin=Origin.RESURRECT,
@@ -263,18 +266,7 @@ class _Retrial:
         )
 
 
-def _closest(workspace: Workspace, run: str) -> list[LogRow]:
-    """Return the rejected candidates that came closest to passing, of those alike the newest first."""
-    rows = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
-    if not rows:
-        raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
-    # What was to be restored or taken back is no candidate of its own, which could be put on another text.
-    candidates = [row for row in rows if row.origin not in {Origin.RESTORE, Origin.REVERT}]
-    return sorted(candidates, key=_gap, reverse=True)
-
-
 def _gap(row: LogRow) -> tuple[float, bool]:
-    """Return what sorts candidates by how far they were from passing; one that may have been further comes after."""
     score = row.known
     if score is None or row.current is None:
         return -1.0, False

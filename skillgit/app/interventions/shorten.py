@@ -151,7 +151,6 @@ class _Pruning:
         self._ablations |= {ablation.rule: ablation for ablation in self.fresh}
 
     async def _shortened(self, useless: Sequence[Ablation]) -> Skill:
-        """Return the skill without ``useless``: all at once if the score holds, else as many as it holds without."""
         whole, measuring = self._without(useless), self._measuring
         floor = await measuring.score(self._ablating.name, self._head)
         if await measuring.score("without all of them", whole) >= floor:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.measure.eval import NONE, ChangedSkill, changed_skills, emptied
 from skillgit.app.measure.pull_request_verdicts import (
     NOT_RECORDED,
     GateReport,
@@ -16,7 +17,6 @@ from skillgit.app.measure.pull_request_verdicts import (
     conclusion,
     exit_code,
 )
-from skillgit.app.measure.variants import NONE, ChangedSkill, changed_skills, emptied
 from skillgit.app.recorded.evaluation_notes import Note, record
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -122,7 +122,6 @@ def _plan(request: GateRequest, plans: Sequence[Plan]) -> Plan:
 
 
 def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:
-    """Return skill folder to the configuration that is named for it."""
     configs_by_skill = {
         f"skills/{match['skill']}": match["config"] for text in configs if (match := _NAMED.fullmatch(text))
     }
@@ -178,7 +177,6 @@ class _Judging:
             self._sides = (self._side(0, change.before) if change.before else nothing, head)
 
     def _find_setup(self) -> Setup | None:
-        """Return how to measure: by the configuration that is named, else as the run that knows the skill did."""
         path, index = self._change.path, self._workspace.index
         own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
         candidates = [run for run in queries.run_names(index) if index.skill_path(run) == path]
@@ -236,7 +234,6 @@ class _Judging:
         return planner.plan("gate", facts, caps=Caps(), notes=self._warnings)
 
     def _missing(self) -> list[tuple[_Side, list[Item]]]:
-        """Return the sides of which outcomes are to be measured, with their items."""
         if self._setup is None or self._request.recorded_only:
             return []
         items = self._setup.task.items[self._split]
@@ -279,7 +276,6 @@ class _Judging:
         )
 
     async def _measure(self, measuring: Measuring) -> Cost:
-        """Measure what is not known of either side and return what that cost."""
         missing = self._missing()
         measuring.every = sum(len(items) for _, items in missing)
         for side, items in missing:
@@ -288,7 +284,6 @@ class _Judging:
         return measuring.cost()
 
     def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:
-        """Return everything that is known of a side now."""
         fresh: Mapping[str, Outcome] = side.fresh.outcomes if side.fresh is not None else {}
         items = setup.task.items[self._split]
         outcomes = {**fresh, **side.outcomes}
@@ -326,7 +321,6 @@ class _Judging:
 
 
 def _version(workspace: Workspace, end: Resolved, path: str) -> str:
-    """Return the name of the version or candidate that ``end`` is; empty if it is none of the skill's."""
     row = end.row
     if (
         row is None

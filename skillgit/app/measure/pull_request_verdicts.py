@@ -23,7 +23,7 @@ from skillgit.store.work_tree import skill_tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.measure.variants import Change
+    from skillgit.app.measure.eval import Change
     from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.workspace import Workspace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.variants import Arm, Arms, read_arms, resolve_all
+from skillgit.app.measure.eval import Arm, Arms, read_arms, resolve_all
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
@@ -84,10 +84,7 @@ class Retested:
 
 
 def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Retested | Plan:
-    """Measure versions again and pair what is found with what their run recorded.
-
-    What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
-    """
+    """Measure versions again beside what their run recorded; what is complete at an early end is noted too."""
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
@@ -223,16 +220,12 @@ class _Retesting:
         )
 
     def _differences(self, arm: Arm) -> tuple[Difference, ...]:
-        """Return what differs from what the run of ``arm`` measured; every draw is a fresh one, whatever the seed."""
         then = of_event(self._workspace, arm.row, self._split) if arm.row is not None else None
         differing = differences(then, of_setup(self._setup, self._split)) if then is not None else ()
         return tuple(difference for difference in differing if difference.matters)
 
     def _draw(self, arm: Arm) -> int:
-        """Return which draws to make: those of a run the first time, fresh ones if it was measured so before.
-
-        They are counted downwards, where no run and no placebo has any.
-        """
+        """Return the draws: the run's at first, then fresh ones, counted down where no run or placebo has any."""
         item_set, environment = self._setup.task.item_set(self._split), self._setup.task.digest
 
         def alike(evaluation: KnownEvaluation) -> bool:

@@ -78,10 +78,7 @@ class Verified:
 
 
 def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Verified | Plan:
-    """Measure a sample again, with fresh draws, and compare it with what was recorded.
-
-    Nothing is measured where it could not be compared: other items, another environment or another target model.
-    """
+    """Measure a sample on fresh draws beside what was recorded, but not if items, environment or target differ."""
     with open_workspace(context) as workspace:
         row, split = event_in(workspace, request.revision), Split.parse(request.split)
         claim_and_record = claim_of(workspace, row, split)

@@ -225,7 +225,10 @@ def _repeated(workspace: Workspace, items: RunItems) -> Iterator[tuple[str, str]
     """Yield the items whose repeated rollouts differ; only a run with repeats has any."""
     if not _asked(workspace, items.run, "gate", "repeats"):
         return
-    rows = (*item_queries.versions(workspace.index, items.run), *item_queries.candidates(workspace.index, items.run))
+    rows = (
+        *item_queries.versions(workspace.index, items.run),
+        *item_queries.candidates(workspace.index, items.run),
+    )
     for row, tree in evidence_trees(workspace, [row for row in rows if row.measured]):
         files = read_evidence(workspace.repo, tree, (_REPEATS, _SELECTION)) or {}
         first = {str(entry.get("id")): entry for entry in objects(parsed(files.get(_SELECTION)))}

@@ -53,10 +53,7 @@ def _call() -> Callable[[bytes, bytes], int] | None:
 
 
 def typed_path(directory: Path, text: str) -> Path:
-    """Return the path that ``text`` means in ``directory``, without ``..``; links on it are not followed.
-
-    A leading ``~`` is the user's home also where the shell leaves it alone, as in ``--to=~/skills``.
-    """
+    """Return ``text`` in ``directory`` without ``..`` or following links; ``~`` works as in ``--to=~/skills`` too."""
     path = Path(text)
     with suppress(RuntimeError):  # nobody is called so: it is a name like any other
         path = path.expanduser()
@@ -83,7 +80,6 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
 
 
 def _work_tree(path: Path) -> Path | None:
-    """Return the work tree that ``path`` lies in by its name; links in a work tree lead to no other one."""
     top = None
     for folder in reversed(path.parents):
         if top is not None and folder.is_symlink():
@@ -218,10 +214,7 @@ def _restore(folder: Path, mode: int | None) -> None:
 
 @contextmanager
 def _holder(path: Path) -> Iterator[Path]:
-    """Give a folder beside ``path`` for what is to take it, and tidy up what killed processes left there.
-
-    The folder is locked as long as someone works in it, and the kernel unlocks it when he dies.
-    """
+    """Give a folder beside ``path``, locked while in use, and remove those that killed processes left."""
     sweep(path)
     holder = Path(tempfile.mkdtemp(prefix=f".{path.name}{_MARK}", suffix=_ENDING, dir=path.parent))
     handle = os.open(holder, os.O_RDONLY | os.O_CLOEXEC)

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass
 from math import ceil
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from skillgit.app.skill_format.frontmatter import read_head
-from skillgit.app.skill_format.links import licence_files, link_faults
 from skillgit.app.skill_format.lint_rules import (
     BODY_TOKENS,
     CHARACTERS_PER_TOKEN,
@@ -33,13 +34,133 @@ from skillgit.domain.untrusted.file_names import clashes, path_fault, shown
 from skillgit.errors import NotFoundError, SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from markdown_it.token import Token
 
     from skillgit.app.workspace.context import Context
 
 
-LOWER = "skill.md"
+_MENTION = re.compile(r"(?:\./)?(?:scripts|references|assets)/[\w./-]*[\w-]\.\w+")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a place in a document leads to."""
+
+    path: str  # the path as it is written, without what follows ``#`` or ``?``
+    line: int  # its line, counted from 1
+    is_link: bool  # whether it is a link; else a path in a code span
+
+
+def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:
+    """Yield links to nowhere, outside, or two steps off; ``texts`` are Markdown, frontmatter lines counted."""
+    targets = {path: tuple(_targets(text)) for path, text in texts.items()}
+    paths = {*files, ".", *(folder.as_posix() for path in files for folder in PurePosixPath(path).parents)}
+    first = {normpath(target.path) for target in targets.get(DOCUMENT, ())}
+    for path, links in targets.items():
+        for target in links:
+            yield from _faults(path, target, paths, first)
+
+
+def _faults(path: str, target: Target, paths: Collection[str], first: Collection[str]) -> Iterator[Fault]:
+    destination = normpath(f"{path[: path.rfind('/') + 1]}{target.path}")
+    if destination.startswith("..") or target.path.startswith(("/", "~")) or _DRIVE.match(target.path):
+        if target.is_link:
+            yield broken("link-outside", path, target.line, f"the link to {target.path} leaves the skill folder")
+        return
+    if destination not in paths:
+        if not target.is_link:
+            # A path in a code span is meant from the folder, wherever the file stands that mentions it.
+            if path == DOCUMENT:
+                yield broken("mention-missing", path, target.line, f"there is no {target.path} in the folder")
+            return
+        rule = "link-missing" if path == DOCUMENT else "companion-link-missing"
+        yield broken(rule, path, target.line, f"the link leads to {target.path}, which is not there")
+    elif target.is_link and destination.endswith(".md") and destination not in {*first, path, DOCUMENT}:
+        yield broken("reference-chain", path, target.line, f"{destination} is linked here, and not in {DOCUMENT}")
+
+
+def _targets(text: str) -> Iterator[Target]:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - only a check needs it
+
+    for block in MarkdownIt("commonmark").enable("table").parse(text):
+        if block.type == "inline":
+            yield from _inline(block, (block.map or [0])[0] + 1)
+
+
+def _inline(block: Token, first: int) -> Iterator[Target]:
+    line = first
+    for token in block.children or ():
+        if token.type in {"softbreak", "hardbreak"}:
+            line += 1
+        elif token.type in {"link_open", "image"}:
+            if path := _local(str(token.attrGet("href" if token.type == "link_open" else "src") or "")):
+                yield Target(path=path, line=line, is_link=True)
+        elif token.type == "code_inline":
+            # A code span names paths alone or in a command.
+            mentions = filter(_MENTION.fullmatch, token.content.split())
+            yield from (Target(path=mention, line=line, is_link=False) for mention in mentions)
+
+
+def _local(address: str) -> str:
+    """Return the path that a link leads to; empty for another place in the same file and for the web."""
+    if _DRIVE.match(unquote(address)):
+        return unquote(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return "" if parts.scheme or parts.netloc else unquote(parts.path)
+
+
+_NAMED = re.compile(
+    r"(?<![\w./:-])(?:[\w-]+/)*(?:(?:LICEN[CS]E|COPYING|NOTICE)(?:[.-][\w.-]*\w)?|[\w-]+\.(?:txt|md|rst))(?![\w/])"
+)
+_LICENCE = re.compile(r"(?i)(?:.*[-_.])?(?:licen[cs]e|copying|notice|ofl|unlicense)(?:[-_.].*)?")
+_OF_OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "thirdparty", "node_modules"})
+_FONTS = frozenset({".ttf", ".otf", ".woff", ".woff2"})
+_MINIFIED = (".min.js", ".min.css")
+_CLAIM = re.compile(rb"(?i)copyright\s+(?:\(c\)|\xc2\xa9|[12]\d{3})|SPDX-License-Identifier:|@license\b")
+_LOOKED_AT = 2000  # bytes at the beginning of a file in which it says whose it is
+
+
+def licence_files(licence: str) -> tuple[str, ...]:
+    """Return the files that the frontmatter's ``license`` names, such as ``LICENSE.txt``."""
+    return tuple(dict.fromkeys(_NAMED.findall(licence)))
+
+
+def is_licence(path: str) -> bool:
+    """Say whether the file at ``path`` is called like the text of a licence."""
+    return _LICENCE.fullmatch(PurePosixPath(path).name) is not None
+
+
+def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield path and reason of each file that begins like someone else's and has no licence file above it."""
+    folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
+    for path, content in files.items():
+        location = PurePosixPath(path)
+        has_licence = is_licence(path) or folders & set(location.parents)
+        if not has_licence and (reason := _reason(location, content)):
+            yield path, reason
+
+
+def _reason(path: PurePosixPath, content: bytes) -> str:
+    if _OF_OTHERS & set(path.parts[:-1]):
+        return "is in a folder for what others wrote"
+    if path.suffix.lower() in _FONTS:
+        return "is a font"
+    if path.name.endswith(_MINIFIED):
+        return "is a minified library"
+    if path.suffix.lower() != ".md" and _CLAIM.search(content[:_LOOKED_AT]):
+        return "names a copyright or a licence of its own"
+    return ""
+
+
+_LOWER = "skill.md"
+_NAMES = frozenset({DOCUMENT, _LOWER})
 _BOM = b"\xef\xbb\xbf"
 _TEXTS = frozenset(
     {".md", ".txt", ".py", ".sh", ".js", ".ts", ".json", ".yaml", ".yml", ".toml", ".csv", ".html", ".xml"}
@@ -52,10 +173,10 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
     faults: list[Fault] = []
     document = DOCUMENT
     if DOCUMENT not in files:
-        if LOWER not in files:
+        if _LOWER not in files:
             return (broken("document-missing", "", 0, f"the folder {name} has no {DOCUMENT}"),)
-        document = LOWER
-        faults.append(broken("document-case", LOWER, 0, f"the document is called {LOWER}"))
+        document = _LOWER
+        faults.append(broken("document-case", _LOWER, 0, f"the document is called {_LOWER}"))
     rest = {path: content for path, content in files.items() if path != document}
     faults += _name_faults(files)
     faults += _byte_faults(files[document])
@@ -154,7 +275,6 @@ def _body_faults(text: str) -> Iterator[Fault]:
                 yield broken("region-open", DOCUMENT, line, f"{start} is never closed")
 
 
-_NAMES = frozenset({DOCUMENT, "skill.md"})
 _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 
@@ -186,11 +306,7 @@ class Linted:
 
 
 def lint(context: Context, words: Sequence[str] = ()) -> Linted:
-    """Check skill folders.
-
-    ``words`` are folders that are skills or hold some, documents, or revisions; none for the context's folder. What
-    exists as a path is taken for one.
-    """
+    """Check skills in ``words``: existing paths (folders, documents) or else revisions; the current folder without."""
     skills: list[LintedSkill] = []
     for word in words or (".",):
         path = context.directory / word

@@ -83,7 +83,6 @@ def _seed(context: Context, skill: Path | None, environment: str | None) -> Skil
 
 
 def _open(folder: Path) -> tuple[Repo, bool]:
-    """Return the repository at ``folder`` itself, as for ``git init``, and whether it was made now."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
     folder.mkdir(parents=True, exist_ok=True)

@@ -36,10 +36,10 @@ from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Transition, Watcher
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
-from skillgit.index import cost_queries
+from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
-from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import until_kept
 from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.lock import RunLock
@@ -71,10 +71,7 @@ class TrainRequest:
 
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
-    """Train until the run is finished; a run of that name with the same configuration goes on where it stands.
-
-    The first Ctrl-C lets calls in flight end and be recorded; a second one leaves at once. Neither loses an event.
-    """
+    """Train to the end, or go on with the run of that name and configuration; Ctrl-C, even twice, loses no event."""
     setup = set_up(_config(context, request))
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
@@ -94,7 +91,6 @@ _HINT = "name one: skillgit train CONFIG"
 
 
 def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
-    """Return the configuration of the request, or that of the run that it goes on with or starts from."""
     if request.config is not None:
         return load_config(context, request.config, request.overrides)
     with open_workspace(context) as workspace:
@@ -148,7 +144,7 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     names = {role: route.name for role, route in setup.routes.items()}
     parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
     first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
-    recorded_paces = cost_queries.paces(workspace.index)
+    recorded_paces = queries.paces(workspace.index)
     plan_maker = Planner(setup, session, first | recorded_paces)
     plan_training(plan_maker, skill)
     tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})
@@ -231,7 +227,6 @@ class Training:
         return start, beginning.skill_path, beginning.commit
 
     def _tried(self) -> tuple[Tried, ...]:
-        """Return what had been tried on the seed when the run began, as it is recorded."""
         if not self._recorded:
             return read_tried(self._start.evidence)
         return read_tried(read_evidence(self._workspace.repo, self._recorded[0].evidence, (TRIED_FILE,)))
@@ -332,7 +327,7 @@ class Training:
         state = fold(record.event for record in self._recorded) if self._recorded else None
         run, making = self.session.run, tuple[Unfinished, ...]()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
-            making = in_the_making(self.session.calls.ledger, run, cost_queries.progress(self._workspace.index, run))
+            making = in_the_making(self.session.calls.ledger, run, queries.progress(self._workspace.index, run))
         return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
 
     def _note_made(self, transition: Transition) -> None:

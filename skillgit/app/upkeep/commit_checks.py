@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.upkeep.score_checks import final_item_problems, selection_problems
+from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
@@ -108,13 +108,11 @@ def _restored(record: Recorded) -> int:
 
 
 def _restores(event: Accepted | Rejected) -> bool:
-    """Say whether the event has the text of an older version; ``restore`` was called ``revert`` at first."""
     earlier = event.origin is Origin.REVERT and event.title.startswith("back to v")
     return event.origin is Origin.RESTORE or earlier
 
 
 def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
-    """Yield changes of files that do not belong to the event."""
     if isinstance(record.event, RunStarted | Edited) or not record.parents:
         return
     parent = repo.commit(record.parents[0])

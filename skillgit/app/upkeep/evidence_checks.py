@@ -68,10 +68,7 @@ def needed_files(event: Event) -> tuple[str, ...]:
 
 
 def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
-    """Yield the events that contradict the files behind the first of ``records``, and how, as far as those are here.
-
-    The digest of the configuration also covers the prompts of the program that wrote it and cannot be checked.
-    """
+    """Yield events that contradict the plan's files that are here; a digest, which covers prompts, is not checked."""
     first = records[0]
     if not isinstance(first.event, RunStarted):
         return
@@ -198,7 +195,6 @@ def _item(path: str, document: object) -> str:
 
 
 def _files(folder: Tree, prefix: str = "") -> Iterator[tuple[str, Blob]]:
-    """Yield path and content of every file that is here; what is missing is reported elsewhere."""
     for entry in folder:
         if isinstance(entry, Tree):
             yield from _files(entry, f"{prefix}{entry.name}/")
@@ -212,10 +208,7 @@ _SHORT = 12
 def evidence_problems(
     repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str], chain: Sequence[EvidenceLink]
 ) -> Iterator[IntegrityProblem]:
-    """Yield what is wrong with the evidence of ``run``, whose hidden ref keeps ``chain``.
-
-    A clone rightly has none, or only that of what was written in it since.
-    """
+    """Yield problems of the evidence that ``chain`` keeps; a clone may have none, or only what it wrote since."""
     ref = refs.evidence_ref(run)
     tree_ids, drops = {link.tree for link in chain}, dropped_trees(repo, run)
     whole = ref in tips and bool(records) and records[0].evidence in tree_ids

@@ -24,8 +24,8 @@ from skillgit.store import repair as repairs
 from skillgit.store.integrity import IntegrityProblem as Found
 from skillgit.store.integrity import sight_problems
 from skillgit.store.lock import RunLock
+from skillgit.store.repair import StepBack, plan_step_back, step_back
 from skillgit.store.repo import Repo
-from skillgit.store.rewind import StepBack, plan_step_back, step_back
 from skillgit.store.seals import folders_elsewhere
 
 if TYPE_CHECKING:
@@ -60,11 +60,7 @@ class Checked:
 
 
 def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
-    """Check the invariants of ``run``, or of all runs.
-
-    With ``deep``, every gate is asked again and the index is compared with one that is built anew; ``repair`` mends
-    what follows from the rest.
-    """
+    """Check ``run`` or all; ``deep`` asks gates again and rebuilds the index, ``repair`` mends what follows."""
     repo = Repo.discover(context.directory)
     repairs_made = _mended_files(repo) if repair else []
     if problems := _file_problems(repo):
@@ -142,7 +138,6 @@ def _main_remarks(repo: Repo) -> list[Problem]:
 
 
 def _names(workspace: Workspace) -> list[str]:
-    """Return all runs, including those of which only side branches or reflogs are left."""
     parts = map(refs.parse, (*workspace.repo.tips(), *workspace.repo.damaged_refs()))
     own = {ref.run for ref in parts if ref is not None and ref.kind not in _ELSEWHERE and not ref.remote}
     return sorted({*history_reader.runs(workspace.repo), *own, *repairs.logged_runs(workspace.repo)})

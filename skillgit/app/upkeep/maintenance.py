@@ -12,8 +12,8 @@ from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries, refresh
-from skillgit.store import archive as attic
 from skillgit.store import evidence, git_binary, history_reader, refs
+from skillgit.store import history as attic
 from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo
 
@@ -108,7 +108,6 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: GcRequest
 
 
 def _unfit(workspace: Workspace, run: str) -> str:
-    """Return why ``run`` is left alone; empty if it is not."""
     if refs.run_branch(run) not in workspace.repo.tips():
         return "is another repository's, fetched from there"
     row = queries.run_row(workspace.index, run, {})

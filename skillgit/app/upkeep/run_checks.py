@@ -1,14 +1,23 @@
-"""``fsck``: whether the history of a run keeps its invariants."""
+"""Whether the history of a run keeps its invariants, and says what its commits and its evidence alone say again.
+
+The first is what ``skillgit fsck`` asks of each run, the second is ``skillgit replay``.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from skillgit.app.upkeep import commit_checks, score_checks
+from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
+from skillgit.app.recorded.run_record import edit_schedule, least_coverage
+from skillgit.app.upkeep import commit_checks, event_checks
 from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
@@ -19,21 +28,25 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
+    event_address,
     version_of,
 )
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
+from skillgit.index import index_check
 from skillgit.store import history, history_reader, integrity, refs, trailers
-from skillgit.store.evidence import read_chain
+from skillgit.store.evidence import read_chain, read_evidence
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import Repo, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.evaluation import Metric
     from skillgit.store.commit_message import Recorded
+
 
 _SHORT = 12
 
@@ -88,7 +101,6 @@ def _without_branch(run: str, tips: Mapping[str, str]) -> str:
 
 
 def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
-    """Yield which refs of the run, but for those that follow from its history, hold no commit."""
     for name in repo.damaged_refs(run):
         ref = refs.parse(name)
         if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
@@ -97,7 +109,6 @@ def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
-    """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
     if repo.dead_ends.get(tip, False) is None:
         yield IntegrityProblem(commit=tip, sentence="no event on the way back from here starts the run")
         return
@@ -149,10 +160,10 @@ def _fold_problems(
 def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
     """Yield what ``record`` says that does not follow from ``state``; ``rules`` are those of the gates so far."""
     event = record.event
-    yield from score_checks.score_problems(state, record)
+    yield from event_checks.score_problems(state, record)
     yield from sequence_problems(state, event, rules)
     if isinstance(event, RunFinished):
-        yield from score_checks.final_score_problems(state, event)
+        yield from event_checks.final_score_problems(state, event)
     verdict = getattr(event, "verdict", None)
     if verdict is not None:
         rules.add((verdict.metric, verdict.soft_weight))
@@ -199,7 +210,6 @@ def _content_problems(
 
 
 def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[IntegrityProblem]:
-    """Yield branches of refused candidates that hold another candidate than their name says."""
     at = {record.commit: record for record in records}
     for branch in branches:
         record = at.get(branch.tip)
@@ -246,3 +256,86 @@ def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
     except SkillgitError:
         return False
     return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run
+
+
+INDEX = "the index says something else than one that is built from these commits; skillgit reindex"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    commit: str
+    kind: str
+    label: str  # what it is called, as `v7` or `r17`
+    title: str
+    gate: bool
+    patch: bool  # whether its patch was applied to its base again
+    differing: tuple[str, ...]
+    lacking: tuple[str, ...]  # what could not be made again, and for want of what
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    run: str
+    events: tuple[Replayed, ...]
+    differing: tuple[str, ...]
+    index: bool  # whether the index says what one that is built anew says
+    history: str  # digest of all commits in their order; equal for two copies of the run exactly if these are equal
+
+    @property
+    def same(self) -> bool:
+        """Whether everything came out as it is recorded."""
+        return self.index and not self.differing and not any(event.differing for event in self.events)
+
+
+def replay(context: Context, run: str | None) -> Replay:
+    """Make a run again, offline, and compare.
+
+    Everything is folded again, every edit budget and tree is computed again, and with the evidence that is here every
+    mean, every gate decision and every patch.
+    """
+    with open_workspace(context) as workspace:
+        repo, name = workspace.repo, find_run(workspace, run)
+        records = history_reader.read_run(repo, name)
+        problems = check_run(repo, name, budget=edit_schedule(workspace, name))
+        gates = {gate.commit: gate for gate in recompute_gates(repo, records, least_coverage(repo, records))}
+        commits = {record.commit for record in records}
+        sentences: dict[str, list[str]] = {}
+        for problem in problems:
+            sentences.setdefault(problem.commit if problem.commit in commits else "", []).append(problem.sentence)
+        return Replay(
+            run=name,
+            events=tuple(
+                _replayed(
+                    repo, recorded_event, gates.get(recorded_event.commit), sentences.get(recorded_event.commit, [])
+                )
+                for recorded_event in records
+            ),
+            differing=tuple(sentences.get("", ())),
+            index=name not in index_check.differing_runs(workspace.index),
+            history=history_digest(records),
+        )
+
+
+def history_digest(records: Sequence[Recorded]) -> str:
+    """Return the SHA-256 of the ids of all commits of a run, a line each, in the order of its events."""
+    return hashlib.sha256("".join(f"{record.commit}\n" for record in records).encode()).hexdigest()
+
+
+def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: Sequence[str]) -> Replayed:
+    event = record.event
+    proposes = isinstance(event, Accepted | Rejected)
+    has_patch = proposes and bool(read_evidence(repo, record.evidence, ("patch.json",)))
+    lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
+    if proposes and not has_patch:
+        lacking.append("patch, without patch.json")
+    differing = dict.fromkeys([*sentences, *(gate.differing if gate is not None else ())])
+    return Replayed(
+        commit=record.commit,
+        kind=event.kind,
+        label=event_address(event).label,
+        title=event.title,
+        gate=gate is not None and not gate.lacking,
+        patch=has_patch,
+        differing=tuple(differing),
+        lacking=tuple(lacking),
+    )

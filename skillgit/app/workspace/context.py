@@ -26,10 +26,7 @@ class Context:
 
     @classmethod
     def from_process(cls, directory: Path | None = None) -> Context:
-        """Return the context of this process.
-
-        ``SKILLGIT_CLOCK`` (an RFC 3339 time) stops the clock, so that equal runs give equal commit ids.
-        """
+        """Return this process's context; ``SKILLGIT_CLOCK`` (RFC 3339) stops the clock, for equal commit ids."""
         where = (directory or Path()).resolve()
         if not where.is_dir():
             raise UsageError(f"there is no folder {where}", hint="check the path after -C")

@@ -94,10 +94,7 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
 
 
 def find_run(workspace: Workspace, name: str | None) -> str:
-    """Return the run called ``name``, or whose name alone begins so; the default run without a name.
-
-    There may be none, or several: a RevisionNotFoundError; or its history cannot be read: a HistoryError.
-    """
+    """Return the run that ``name`` (or its unique beginning) is, or the default; RevisionNotFound- or HistoryError."""
     if name is None:
         default = default_run(workspace)
         if default is None:
@@ -117,10 +114,7 @@ def find_run(workspace: Workspace, name: str | None) -> str:
 
 
 def default_run(workspace: Workspace) -> str | None:
-    """Return the run that ``git config skillgit.run`` names, else the one with the newest event.
-
-    The configured one may not exist: a RevisionNotFoundError; or its history cannot be read: a HistoryError.
-    """
+    """Return ``git config skillgit.run``, else the newest event's; a RevisionNotFoundError or HistoryError."""
     setting = workspace.repo.config(DEFAULT_RUN)
     names = queries.run_names(workspace.index)
     unreadable = workspace.index.broken
@@ -268,7 +262,6 @@ def _commit(workspace: Workspace, text: str) -> str | None:
 
 
 def _branch(workspace: Workspace, text: str) -> str | None:
-    """Return the commit of the branch or tag of a run that is called ``text``."""
     tips = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
     return next(
         (oid for name, ref, oid in tips if ref and text in {name, refs.short(name), refs.short(ref.local)}), None

@@ -95,10 +95,7 @@ def _of_one_run(begin: str, end: str) -> tuple[str, str]:
 
 
 def use(context: Context, run: str) -> RunRow:
-    """Make ``run`` the run that revisions without a run's name refer to, and return it.
-
-    The choice is ``skillgit.run`` in the configuration of this repository.
-    """
+    """Make ``run``, by ``skillgit.run`` in this repository, what revisions without a run's name refer to."""
     with open_workspace(context) as workspace:
         row = queries.run_row(workspace.index, find_run(workspace, run), workspace.live())
         if row is None:

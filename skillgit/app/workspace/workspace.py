@@ -109,10 +109,7 @@ def measure(revision: str) -> str:
 
 
 def explained(error: Exception, context: Context | None) -> SkillgitError | None:
-    """Return what ``error``, raised in ``context``, means to the user; None if it can only be a bug.
-
-    An index that is damaged is removed: the next command builds it again.
-    """
+    """Return what ``error`` means to the user, None for a bug; a damaged index is removed, to be built again."""
     lack = shortage(error)
     if lack is not None:
         return lack

@@ -48,7 +48,7 @@ def blame_command(session: CommandSession, revision: str, path: str, ranges: tup
     REV is the newest version of the default run unless you name one, PATH is SKILL.md. Lines that were moved or
     restored keep their origin.
     """
-    from skillgit.app.attribution.blame import blame  # noqa: PLC0415
+    from skillgit.app.attribution.provenance import blame  # noqa: PLC0415
     from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
 
     result = blame(session.context, revision, path, [_range(text) for text in ranges])

@@ -106,7 +106,7 @@ def replay_command(session: CommandSession, run: str | None, *, quiet: bool) -> 
     Asks no model: it folds all events, asks every gate again with the recorded outcomes of items, applies every patch
     to its base again, and builds the index anew. Exits with 1 if anything comes out otherwise than it is recorded.
     """
-    from skillgit.app.upkeep.replay import replay  # noqa: PLC0415 - see the package
+    from skillgit.app.upkeep.run_checks import replay  # noqa: PLC0415 - see the package
 
     result = replay(session.context, run)
     session.listing("replay", result.events, replay_lines(result, session.screen, quiet=quiet), head=result)

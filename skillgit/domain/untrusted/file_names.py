@@ -79,10 +79,7 @@ _few_paths = lru_cache(maxsize=256)(_paths)
 
 
 def clashes(names: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for every path that is also another file, or a file where another path has a folder.
-
-    Two names are the same if they differ in case, in how accents are composed or in what HFS+ ignores at most.
-    """
+    """Yield a sentence for paths that clash as equal names or file and folder, up to case, accents and HFS+ signs."""
     folders: dict[str, str] = {}
     files: dict[str, str] = {}
     for name in names:

@@ -63,10 +63,7 @@ def object_in(reply: str) -> dict[str, Any]:
 
 
 def json_spans(reply: str) -> tuple[list[str], str]:
-    """Return where the JSON of a reply may stand: in its first fence, short and long, and between the outermost braces.
-
-    A text inside the JSON may hold fences of its own, so that the first end of a fence need not be the last.
-    """
+    """Return where a reply's JSON may be: in its first fence, to the first or last end, and in the outer braces."""
     fences = [match.group(1) for pattern in (_FENCE, _WIDE_FENCE) if (match := pattern.search(reply))]
     return fences, reply[reply.find("{") : reply.rfind("}") + 1]
 

@@ -135,10 +135,7 @@ def aligned(text: str) -> tuple[str, list[int]]:
 
 
 def hidden_in(text: str) -> list[tuple[int, str]]:
-    """Return place and character of every control, direction mark and invisible sign in ``text``.
-
-    Line ends of any kind, joiners and selectors are none, and neither is a byte order mark at the beginning.
-    """
+    """Return place and character of controls, direction marks and invisible signs, but not joiners or a leading BOM."""
     return [(match.start(), match[0]) for match in _HIDDEN.finditer(text, 1 if text.startswith("\ufeff") else 0)]
 
 

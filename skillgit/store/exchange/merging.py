@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
-from skillgit.store import archive, history, history_reader, refs
+from skillgit.store import history, history_reader, refs
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
-from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git, work_trees
+from skillgit.store.git_binary import git, until_kept, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
 from skillgit.store.seals import note_elsewhere
@@ -94,10 +93,7 @@ class _DivergedError(Exception):
 
 
 def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms) -> Joined:
-    """Take in ``run`` of another repository, whose refs there are ``theirs`` and here ``mine``.
-
-    What prevents that is in the result, not raised, so that other runs can go on.
-    """
+    """Take in ``run``, whose refs are ``theirs`` there and ``mine`` here; hindrances are returned, so others go on."""
     try:
         adoption = _Adoption(repo, run, theirs, mine, terms)
         if adoption.is_idle() or terms.dry_run:
@@ -156,7 +152,12 @@ class _Adoption:
         if ref is None or their == mine:
             return
         if ref.kind in _LINES:
-            self._look_at_line(name, their, mine)
+            if mine is None or self._repo.reaches(their, mine):
+                self._moves[name] = their
+            elif self._repo.reaches(mine, their):
+                self._ahead = True
+            else:
+                raise _DivergedError(f"{refs.short(name)} went on here and on {self._terms.remote}")
         elif ref.kind is refs.RefKind.REJECTED and self._terms.rejected_mode is RejectedMode.BRANCHES:
             self._look_at_candidate(name, their)
         elif ref.kind is refs.RefKind.ATTIC and self._terms.rejected_mode is not RejectedMode.NONE:
@@ -165,14 +166,6 @@ class _Adoption:
             self._look_at_bulk(name, their, mine)
         elif ref.kind is refs.RefKind.PLAN and (mine is None or not self._is_of_line(mine)):
             self._moves[name] = their
-
-    def _look_at_line(self, name: str, their: str, mine: str | None) -> None:
-        if mine is None or self._repo.reaches(their, mine):
-            self._moves[name] = their
-        elif self._repo.reaches(mine, their):
-            self._ahead = True
-        else:
-            raise _DivergedError(f"{refs.short(name)} went on here and on {self._terms.remote}")
 
     def _look_at_candidate(self, name: str, their: str) -> None:
         mine = self._known().get(name)
@@ -188,12 +181,12 @@ class _Adoption:
         for branch, commit in attic.items():
             if commits.get(branch, commit) != commit:
                 raise _DivergedError(f"{refs.short(branch)} is another candidate here than on {self._terms.remote}")
-        missing = [archive.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
+        missing = [history.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
         if not missing:
             return
         mine = self._mine.get(name)
         forward = mine is None or self._repo.reaches(their, mine)
-        end = their if forward else self._chained(partial(archive.extended, self._repo, mine, missing))
+        end = their if forward else self._chained(partial(history.extended, self._repo, mine, missing))
         if end is not None:
             self._moves[name] = end
 
@@ -206,7 +199,8 @@ class _Adoption:
             self._moves[name] = their
         elif self._repo.reaches(mine, their):
             return
-        elif name == refs.evidence_ref(self._run) and self._keeps_all():
+        elif name == refs.evidence_ref(self._run) and refs.dropped_ref(self._run) not in {*self._mine, *self._theirs}:
+            # a chain of both would bring back what either side dropped on purpose
             end = self._chained(partial(joined_chain, self._repo, mine, their))
             self._moves[name] = end or their
         else:
@@ -218,12 +212,7 @@ class _Adoption:
         event, line = plan_event(self._repo, plan), self._moves.get(self._line) or self._mine.get(self._line, "")
         return bool(event) and self._repo.reaches(line, event)
 
-    def _keeps_all(self) -> bool:
-        """Say whether neither side dropped evidence on purpose, which a chain of both would bring back."""
-        return not {refs.dropped_ref(self._run)} & {*self._mine, *self._theirs}
-
     def _known(self) -> dict[str, str]:
-        """Return branch to commit for all candidates that are here, or will be."""
         tip = self._mine.get(refs.attic_ref(self._run))
         attic = (candidates(self._repo, tip) or {}) if tip else {}
         return attic | {name: oid for name, oid in (self._mine | self._moves).items() if "/rejected/" in name}

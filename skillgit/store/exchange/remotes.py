@@ -142,10 +142,7 @@ class FetchedRef:
 def fetch(
     repo: Repo, line: RemoteConnection, remote: str, *, with_rejected: bool, evidence: bool
 ) -> tuple[FetchedRef, ...]:
-    """Bring the refs of ``remote`` in as tracking copies and return those that moved.
-
-    With ``with_rejected``, refused candidates come too, as branches and in attics.
-    """
+    """Fetch tracking copies and return those that moved; ``with_rejected``, branches and attics of candidates too."""
     hidden = ["plan", *(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
     names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
     specs = [f"+{name}:{refs.tracking(remote, name)}" for name in names]
@@ -198,10 +195,7 @@ def pack(repo: Repo, count: int) -> None:
 
 
 def releases(repo: Repo, main: str | None) -> dict[str, str]:
-    """Return the release tags, with their ids, of the skills at the commit ``main``.
-
-    Tags of other things that the repository may hold, such as ``library/v1.2.3``, are left to git.
-    """
+    """Return the release tags, with ids, of the skills at ``main``, but not others', such as ``library/v1.2.3``."""
     out = git(repo, "for-each-ref", "--format=%(objectname)\t%(refname)", "refs/tags/").out
     return _releases_in(out, _skills(repo, main))
 

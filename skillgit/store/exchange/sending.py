@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
-from skillgit.store import archive, refs
+from skillgit.store import history, refs
 from skillgit.store.exchange.transport import RemoteConnection, ask, refusal, talk
 from skillgit.store.lock import repo_lock
 
@@ -103,9 +103,9 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
 def _chain(repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str]) -> str | None:
     """Return the end of a chain of all refused candidates of ``run``; it continues the one that is there."""
     attic = refs.attic_ref(run)
-    mine = {candidate.branch: candidate for candidate in archive.foldable(run, tips)}
+    mine = {candidate.branch: candidate for candidate in history.foldable(run, tips)}
     if attic in tips:
-        mine = {candidate.branch: candidate for candidate in archive.read_attic(repo, tips[attic])} | mine
+        mine = {candidate.branch: candidate for candidate in history.read_attic(repo, tips[attic])} | mine
     commits = {branch: candidate.commit for branch, candidate in mine.items()}
     base: str | None = None
     prefix: dict[str, str] = {}
@@ -114,13 +114,13 @@ def _chain(repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, st
         if chain is not None and chain.items() <= commits.items():
             base, prefix = end, chain
             break
-    return archive.extended(repo, base, [mine[branch] for branch in sorted(mine) if branch not in prefix])
+    return history.extended(repo, base, [mine[branch] for branch in sorted(mine) if branch not in prefix])
 
 
 def candidates(repo: Repo, end: str) -> dict[str, str] | None:
     """Return branch to commit for the attic that ends with ``end``; None if it is not here, or is none."""
     try:
-        return {candidate.branch: candidate.commit for candidate in archive.read_attic(repo, end)}
+        return {candidate.branch: candidate.commit for candidate in history.read_attic(repo, end)}
     except SkillgitError:
         return None
 
@@ -182,10 +182,7 @@ def plan(
 
 
 def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
-    """Send those of ``plans``, as :func:`plan` made them, that have to go and return what happened to each.
-
-    Optional ones are taken or refused one by one, the others all or none. ``verify`` asks the user's ``pre-push`` hook.
-    """
+    """Send ``plans``, optional ones one by one, the others all or none; ``verify`` asks the ``pre-push`` hook."""
     going = [update for update in plans if update.state is RefState.PUSHED]
     updates: dict[str, SentRef] = {}
     for start in range(0, len(going), _AT_ONCE):

@@ -231,10 +231,7 @@ def _surroundings(line: RemoteConnection, ssh: str) -> dict[str, str]:
 
 
 def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: str) -> None:
-    """Copy the repository at ``url``, relative to ``folder``, to ``target``, a folder that is missing or empty.
-
-    git leaves the history there if only its files cannot be written.
-    """
+    """Clone ``url``, relative to ``folder``, to a new or empty ``target``; unwritable files leave the history there."""
     # Files that are copied from a folder of this machine would come in unchecked.
     options = (*(("--progress",) if line.shows else ()), "--no-local", "--no-recurse-submodules", "--origin", "origin")
     answer = run(line, folder, *CHECKED, "clone", *options, "--", url, str(target), hooks=True)

@@ -7,7 +7,7 @@ import pytest
 from rule_run import DATES_EXACTLY, PERSON, READ, TABLES, UNITS, write_rule_run
 from sample_run import PATH, RUN
 
-from skillgit.app.attribution.blame import blame
+from skillgit.app.attribution.provenance import blame
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 
 

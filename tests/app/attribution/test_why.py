@@ -52,7 +52,7 @@ def test_a_line_is_named_by_its_number(context) -> None:
 
 
 def _blamed(context):
-    from skillgit.app.attribution.blame import blame  # noqa: PLC0415 - of one test
+    from skillgit.app.attribution.provenance import blame  # noqa: PLC0415 - of one test
 
     return blame(context).lines
 

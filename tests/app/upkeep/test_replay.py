@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sample_run import RUN
 
-from skillgit.app.upkeep.replay import history_digest, replay
+from skillgit.app.upkeep.run_checks import history_digest, replay
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import refs
 

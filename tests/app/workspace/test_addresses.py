@@ -13,7 +13,7 @@ from sample_run import write_run
 from stories import COST, MODELS, PATCH, Story, moves, told
 from trained_runs import user
 
-from skillgit.app.attribution.blame import blame
+from skillgit.app.attribution.provenance import blame
 from skillgit.app.history.completion import revisions
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.recorded.item_history import load

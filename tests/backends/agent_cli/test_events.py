@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_backends.agent_cli.events import EventLines, event_at, number_at, text_at
+from skillgit_backends.agent_cli.process import EventLines, event_at, number_at, text_at
 from skillgit_backends.claude_code_exec import ClaudeSession
 from skillgit_backends.codex_exec import CodexTurn
 

@@ -8,8 +8,8 @@ import pytest
 from stand_ins import HANG, first_note, is_alive, noted, write_agent
 
 from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
+from skillgit_backends.agent_cli.backend import fresh_workspace
 from skillgit_backends.agent_cli.process import Ended, ProcessLimits, run
-from skillgit_backends.agent_cli.workspace import fresh_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from skillgit.errors import (
     PromptTooLongError,
     RetryableBackendError,
 )
-from skillgit_backends.claude_chat.error_mapping import failure
+from skillgit_backends.claude_chat import failure
 from skillgit_backends.claude_chat.messages import StreamError, read_message
 
 ASKED = httpx2.Request("POST", "http://localhost/v1/messages")

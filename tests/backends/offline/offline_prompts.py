@@ -10,7 +10,7 @@ from skillgit.domain.skill import Skill
 from skillgit.engine.prompt_sections import conversation, marked, prompt, tagged
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
-from skillgit_backends.offline.prompts import Briefing
+from skillgit_backends.offline.text import Briefing
 from skillgit_envs.answers import extract
 from skillgit_envs.searchqa import feedback, system_prompt, user_prompt
 

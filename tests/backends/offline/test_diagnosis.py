@@ -4,9 +4,9 @@ import pytest
 from offline_prompts import attempt, briefing
 from reader_cases import PASSAGES, Passage
 
-from skillgit_backends.offline.diagnosis import causes
-from skillgit_backends.offline.prompts import TaskAttempt
+from skillgit_backends.offline.analyst import causes
 from skillgit_backends.offline.rules import HARMFUL, Habit
+from skillgit_backends.offline.text import TaskAttempt
 
 
 def why(passage: Passage, answer: str, *golds: str) -> list[Habit]:

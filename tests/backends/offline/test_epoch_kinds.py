@@ -13,7 +13,7 @@ from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.optimizer_memory import record_section
 from skillgit.engine.prompt_sections import budget_section, conversation, extended, skill_section
-from skillgit_backends.offline.epochs import PROBES
+from skillgit_backends.offline.analyst import PROBES
 from skillgit_backends.offline.rules import RULES, Habit
 from skillgit_backends.offline.skills import rules_in
 

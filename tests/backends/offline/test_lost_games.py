@@ -8,10 +8,10 @@ import pytest
 
 from skillgit.plugin.backend import system, user
 from skillgit_backends import offline
-from skillgit_backends.offline.diagnosis import causes
-from skillgit_backends.offline.prompts import Briefing
+from skillgit_backends.offline.analyst import causes
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
 from skillgit_backends.offline.skills import rules_in
+from skillgit_backends.offline.text import Briefing
 
 ROOM = "You are in the middle of a room. Looking quickly around you, you see a {places}.\n\nYour task is to: {task}."
 PLACES = "drawer 1, a drawer 2, a desk 1, a sinkbasin 1, and a cabinet 1"

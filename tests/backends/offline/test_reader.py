@@ -8,9 +8,9 @@ from reader_cases import PASSAGES, Passage
 from soaking import examples
 
 from skillgit.plugin.backend import system, user
-from skillgit_backends.offline.prompts import SearchTask
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import RULES, Habit
+from skillgit_backends.offline.text import SearchTask
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)

@@ -22,9 +22,9 @@ from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Task
 from skillgit_backends.offline import OfflineBackend
-from skillgit_backends.offline.prompts import SearchTask as Reading
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import HARMFUL, Habit
+from skillgit_backends.offline.text import SearchTask as Reading
 from skillgit_envs.searchqa import SearchQA, score
 
 if TYPE_CHECKING:

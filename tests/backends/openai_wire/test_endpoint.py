@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from skillgit.errors import ConfigError, FatalBackendError
+from skillgit_backends.backend_settings import NO_KEY
 from skillgit_backends.minimax_chat import MiniMaxChatBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
 from skillgit_backends.openai_compatible import OpenAICompatibleBackend
 from skillgit_backends.openai_wire.endpoint import find_endpoint
 from skillgit_backends.openai_wire.variant import read_settings
 from skillgit_backends.qwen_chat import QwenChatBackend
-from skillgit_backends.trusted_hosts import NO_KEY
 
 KEYS = {"OPENAI_API_KEY": "sk-openai", "AZURE_OPENAI_API_KEY": "az-key", "OTHER": "other-key"}
 AZURE = {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}

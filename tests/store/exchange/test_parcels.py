@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from sample_run import RUN
 
-from skillgit.store import archive, refs
+from skillgit.store import refs
 from skillgit.store.exchange.sending import RejectedMode, parcel, snapshot, surpassed, usual
+from skillgit.store.history import Folded, extended, fold, read_attic
 
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 PLACE = refs.attic_ref(RUN)
@@ -27,15 +28,15 @@ def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(re
     tips = snapshot(repo)
     packed = parcel(repo, RUN, tips, {}, RejectedMode.ATTIC, plan=None, evidence=False)
     assert snapshot(repo) == tips
-    archive.fold(repo, RUN)
+    fold(repo, RUN)
     assert packed.hidden[PLACE] == repo.tip(PLACE)
 
 
 def test_the_attic_goes_on_from_the_one_that_is_there(repo, history):
-    first = archive.extended(repo, None, [archive.Folded(branch=BRANCHES[1], commit=history[7].commit)])
+    first = extended(repo, None, [Folded(branch=BRANCHES[1], commit=history[7].commit)])
     packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, RejectedMode.ATTIC, plan=None, evidence=False)
     assert repo.reaches(packed.hidden[PLACE], str(first))
-    assert {one.branch for one in archive.read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
+    assert {one.branch for one in read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
 
 
 @pytest.mark.usefixtures("history")
