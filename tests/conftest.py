@@ -55,7 +55,7 @@ def _git_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("HOME", str(nowhere))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(nowhere))
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -6,17 +6,18 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
+from inspect import getfile
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, option_values
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.splits import Splits, load_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.domain.evaluation import Split
     from skillgit.domain.skill import Skill
@@ -33,9 +34,9 @@ class PromptWording(StrEnum):
 
 
 @cache
-def prompt_file(package: str, name: str, wording: PromptWording = PromptWording.OWN) -> str:
-    """Return the text of ``prompts/<name>.md`` in the folder of ``package``, or of ``prompts/reference/<name>.md``."""
-    folder = files(package) / "prompts"
+def prompt_file(place: str | Path, name: str, wording: PromptWording = PromptWording.OWN) -> str:
+    """Return the text of ``prompts/<name>.md`` in a folder, or a package's, or of ``prompts/reference/<name>.md``."""
+    folder = (files(place) if isinstance(place, str) else place) / "prompts"
     folder = folder if wording is PromptWording.OWN else folder / wording
     return (folder / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
 
@@ -52,11 +53,26 @@ def sections(**texts: str) -> str:
     return "\n\n".join(f"## {name.replace('_', ' ').capitalize()}\n{text}" for name, text in texts.items() if text)
 
 
-def option(name: str, default: str | float | bool, text: str, *, path: bool = False) -> Option:  # noqa: FBT001
-    return Option(name=name, type=type(default), default=default, help=text, path=path)
+def option(
+    name: str,
+    default: str | float | bool,  # noqa: FBT001 - an option may be a switch
+    text: str,
+    *,
+    path: bool = False,
+    values: Mapping[str, str] | None = None,
+) -> Option:
+    return Option(name=name, type=type(default), default=default, help=text, path=path, values=values or {})
 
 
-PROMPTS = option("prompts", "own", "Words of the target's prompts: own, or reference, which asks as SkillOpt does.")
+PROMPTS = option(
+    "prompts",
+    "own",
+    "Words of the target's prompts: own, or reference, which asks as SkillOpt does.",
+    values={
+        PromptWording.OWN.value: "skillgit's own words",
+        PromptWording.REFERENCE.value: "for the same things in the same order as SkillOpt asks",
+    },
+)
 
 
 def require(where: str, environment: str, values: Mapping[str, object]) -> None:
@@ -71,22 +87,17 @@ def fields_hint(environment: str) -> str:
 
 
 class PackagedEnvironment(ABC):
-    """An environment whose data, prompts and seed skill are in the folder of its name in this package.
+    """An environment whose data, prompts and seed skill are beside its file, or in the folder of its name in here.
 
     A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`),
     and says in ``_read`` how items are read.
     """
 
     info: EnvironmentInfo
-    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # option to the values that it may have
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
+        self._options = option_values(self.info, options)
         self._root = root
-        for name, values in {PROMPTS.name: PromptWording, **self._choices}.items():
-            choices = tuple(values)
-            if name in self._options and self._options[name] not in choices:
-                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(choices)}")
         self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
 
     def items(self, split: Split) -> Sequence[Item]:
@@ -134,7 +145,8 @@ class PackagedEnvironment(ABC):
 
     @property
     def _folder(self) -> Path:
-        return Path(__file__).parent / self.info.name
+        own = Path(getfile(type(self))).parent
+        return own if (own / "prompts").is_dir() else Path(__file__).parent / self.info.name
 
     @property
     def _brings_data(self) -> bool:
@@ -142,7 +154,7 @@ class PackagedEnvironment(ABC):
         return bool(self._options["data_path"] or self._options["split_dir"])
 
     def _prompt_file(self, name: str, wording: PromptWording = PromptWording.OWN) -> str:
-        return prompt_file(f"{__package__}.{self.info.name}", name, wording)
+        return prompt_file(self._folder, name, wording)
 
     def target_prompt(self) -> str:
         """Return the system prompt, with ``{skill}`` in the place of the skill."""

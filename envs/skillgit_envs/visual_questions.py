@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from abc import abstractmethod
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.ids import short_digest
-from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
+from skillgit.plugin.environment import Attachment
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.answers import AGAIN, until_answered
-from skillgit_envs.shipped_environment import PromptWording, Questions, option
+from skillgit_envs.shipped_environment import option
+from skillgit_envs.short_answers import ShortAnswers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.environment import Target
+    from skillgit.domain.trajectory import Item
+    from skillgit.plugin.environment import PublishedRow
 
 _MEGABYTE = 1_000_000
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
@@ -74,22 +72,40 @@ def media_type(data: bytes) -> str:
     return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")
 
 
+DETAILS = {"auto": "as the provider decides", "low": "a small copy", "high": "all of it"}
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+def attached(name: str, row: PublishedRow, column: str, *, suffix: str = "") -> Attachment:
+    """Return the picture in a column of a published row as the file ``name``."""
+    return picture(name, row, row.get(column), suffix=suffix)
+
+
+def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") -> Attachment:
+    """Return a value of a published row, which holds ``bytes``, as a file; its bytes say its suffix if none is given.
+
+    A DataError if it holds no picture.
+    """
+    content = value.get("bytes") if isinstance(value, dict) else None
+    kind = media_type(content) if isinstance(content, bytes) else ""
+    if not isinstance(content, bytes) or not kind:
+        raise DataError(
+            f"row {row.number} of {row.file} has no picture for {name}", hint="take the revision that is pinned"
+        )
+    return Attachment(name=f"{name}{suffix or '.' + kind.partition('/')[2]}", content=content)
+
+
 VISUAL_OPTIONS = (
     *OPTIONS,
     option("image_dir", "", "Folder of the pictures; empty: beside the data.", path=True),
-    option("image_detail", "auto", "How closely to look: auto, low or high."),
+    option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
     option("max_image_mb", 5.0, "Largest picture in megabytes that is accepted."),
     option("max_turns", 1, "Replies until one holds an answer."),
 )
-DETAILS: dict[str, Iterable[str]] = {"image_detail": ("auto", "low", "high")}
-_EXAMPLE = Item(id="example", content={"question": "question"})
-"""An item whose question identifies how questions are written."""
 
 
-class VisualQuestions(Questions):
-    """Items that name their pictures in ``images``, or have none; a subclass reads, asks and scores them."""
-
-    _choices = DETAILS
+class VisualQuestions(ShortAnswers):
+    """Items that name their pictures in ``images``, or have none."""
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
@@ -97,24 +113,12 @@ class VisualQuestions(Questions):
         folder = root / str(self._options["image_dir"]) if self._options["image_dir"] else own
         self._pictures = Pictures(folder=folder, limit_mb=float(self._options["max_image_mb"]))
 
-    @abstractmethod
-    def question(self, item: Item) -> str:
-        """Return what is asked beside the pictures."""
-
     @property
-    @abstractmethod
-    def _scorer(self) -> Sequence[str]:
-        """What identifies the scorer: its name, which changes whenever a score can change, and a judge's prompt."""
+    def _shaping(self) -> Sequence[object]:
+        return [str(self._options["image_detail"])]
 
-    @property
-    def digest(self) -> str:
-        prompts = [self.target_prompt(), str(self._options["image_detail"]), AGAIN, self._turns]
-        prompts += [] if self._wording is PromptWording.OWN else [self.question(_EXAMPLE)]
-        return short_digest([self.info.name, *self._scorer, *prompts])
-
-    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        prompt, images = self._system(skill), self.pictures(item)
-        return await until_answered(target, item.id, prompt, self.question(item), max_turns=self._turns, images=images)
+    def _images(self, item: Item) -> tuple[Image, ...]:
+        return self.pictures(item)
 
     def pictures(self, item: Item) -> tuple[Image, ...]:
         detail = str(self._options["image_detail"]).replace("auto", "")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.recorded.score_summary import Scores
     from skillgit.app.setup.model_session import EvalProgress
+    from skillgit.app.sources.public_data.downloads import FetchProgress
     from skillgit.app.train.train import TrainRequest
     from skillgit.cli.diagnostics import Diagnostics
     from skillgit.domain.cost import Cost
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 _LONGEST_BAR = 24
 _PER_SECOND = 8
-_Look = TypeVar("_Look", bound="Glance | EvalProgress")
+_Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")
 
 
 def _entry(event: Event) -> Entry:
@@ -175,6 +176,15 @@ class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
         share = (look.before + look.count) / look.every if look.every else 0.0
         calls = f" {self._screen.glyphs.dot} {plural(look.cost.calls, 'call')}"
         yield self._bar(share, f"{look.name}  {look.split} {look.count}/{look.total}{calls}")
+
+
+class LiveFetchWatcher(LiveDisplay["FetchProgress"]):
+    """Shows how far a fetch is in one line."""
+
+    def _lines(self, look: FetchProgress) -> Iterator[str]:
+        size = f"{look.done / 1e6:,.1f} of {look.total / 1e6:,.1f} MB" if look.total else f"{look.done / 1e6:,.1f} MB"
+        share = look.done / look.total if look.total else (look.number - 1) / look.files
+        yield self._bar(min(share, 1.0), f"{size}  {look.number}/{look.files} {look.name}")
 
 
 def _ansi(text: str) -> Text:

@@ -71,6 +71,15 @@ def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
     return ""
 
 
+def text_or_blanks(where: str, fields: Mapping[str, object], name: str) -> str:
+    """Return what :func:`text_field` does; a text of nothing but blanks, as published data have some, as it is.
+
+    It is for what is asked beside a picture or a workbook, which is an item without it.
+    """
+    value = fields.get(name)
+    return text_field(where, fields, name) or (value if isinstance(value, str) else "")
+
+
 _NO_TEXT: Mapping[type, str] = {bool: "true or false", list: "a list", dict: "an object"}
 
 

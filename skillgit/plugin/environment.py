@@ -6,11 +6,12 @@ at a time, through ``skillgit.calls``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from skillgit.domain.leaks import Secrets
+from skillgit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,30 +36,97 @@ class Option:
     default: str | float | bool
     help: str  # one sentence, with unit and limits
     path: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
+    """The values that a text may have, each in words, a scorer's with its source; none where any text will do."""
+
+
+class NeedKind(StrEnum):
+    """What a machine has or lacks."""
+
+    EXTRA = "extra"  # Python modules, all of them, that an extra of the package brings
+    PROGRAM = "program"  # any one of several on the PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something that an environment needs of a machine."""
+
+    kind: NeedKind
+    name: str  # of the extra or the program
+    looked_for: tuple[str, ...]  # the modules or the programs
+    purpose: str  # what it is needed for, and with which options if not always
 
 
 class SourceKind(StrEnum):
     """How public data come to this machine."""
 
-    HUGGINGFACE = "huggingface"  # skillgit data fetch reads a dataset repository of the Hugging Face hub
+    HUGGINGFACE = "huggingface"  # a dataset repository of the Hugging Face hub
+    WEB = "web"  # files at addresses, such as those of a release or a commit on GitHub
     MANUAL = "manual"
     """Someone puts them where ``layout`` says: they are given out on request, or by a program of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assets:
+    """Files that rows name, such as pictures and workbooks; they are written to one folder beside the items."""
+
+    option: str  # of the environment, which names that folder
+    folder: str  # its name
+    files: tuple[str, ...] = ()  # patterns of published files and members of archives that belong there
+    root: str = ""  # the folder from which on their paths are kept; what is above it is left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A value of a converted row that is a file: the row gets its name in place of it."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedRow:
+    """A row as it is published: columns of a table, or fields of an object."""
+
+    file: str  # the published file, or the member of an archive, that it comes from
+    number: int  # in that file, from 1
+    fields: Mapping[str, object]
+
+    def get(self, *names: str) -> object:
+        """Return the first of the fields ``names`` that is there; a DataError if none is, or if it is empty."""
+        value = next((self.fields[name] for name in names if name in self.fields), None)
+        if value is None or value in ("", []):
+            columns = ", ".join(map(str, self.fields)) or "nothing"
+            raise DataError(
+                f"row {self.number} of {self.file} has no {names[0]}; it has {columns}",
+                hint="the data have changed their form: take the revision that skillgit envs NAME shows",
+            )
+        return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSource:
     """Where the public data of an environment are, and how they become files that it reads.
 
-    ``convert`` is the ``module:function`` that makes rows of a data file of the repository's rows: a pure function from
-    an iterable of mappings to an iterator of mappings, each with an ``id``.
+    ``convert`` is the ``module:function`` that makes rows of a data file of published ones: a pure function from an
+    iterable of :class:`PublishedRow` to an iterator of mappings, each with an ``id``. A value of theirs may be an
+    :class:`Attachment`, or a list of some.
     """
 
     kind: SourceKind
-    place: str  # the repository as owner/name, or an address
+    place: str  # the repository as owner/name; for files on the web, the address above them, with {revision} in it
     layout: str  # what has to be where, and which option names it; for whoever places the data by hand
-    revision: str = ""  # the commit that is fetched
-    files: tuple[str, ...] = ()  # patterns of the files of the repository that hold rows, like data/*.parquet
+    revision: str = ""  # the commit that is fetched; empty where none is known: the newest one is, and is recorded
+    other_place: str = ""  # another name of the repository, which has moved, or may have
+    files: tuple[str, ...] = ()  # patterns of the files that are fetched; on the web, their names
+    rows: tuple[str, ...] = ()  # patterns of those with rows, in archives too; empty: all that are fetched
     convert: str = ""
+    assets: Assets | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)  # file to ``md5:…`` or ``sha256:…`` at ``revision``
+    licence: str = ""  # empty: unknown
+    settings: Mapping[str, str] = field(default_factory=dict)  # options to set with the data, which may name {revision}
+    splits: Mapping[str, Path] = field(default_factory=dict)  # name to the folder of a manifest that comes with it
+    subsets: Mapping[str, PublicSource] = field(default_factory=dict)  # name to what is fetched in place of this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +142,23 @@ class EnvironmentInfo:
     task_types: tuple[str, ...] = ()  # that results are broken down by
     licence: str = ""  # of the data that come with it and of the public data
     public: PublicSource | None = None
+    needs: tuple[Need, ...] = ()
+
+
+_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]) -> dict[str, str | float | bool]:
+    """Return the value of each option, or its default; a ConfigError for a wrong type, or a value that none has."""
+    values: dict[str, str | float | bool] = {option.name: option.default for option in info.options} | dict(given)
+    for option in info.options:
+        value, wanted = values[option.name], (int, float) if option.type is float else option.type
+        if not isinstance(value, wanted) or (isinstance(value, bool) and option.type is not bool):
+            raise ConfigError(f"env.{option.name} is {value!r}", hint=f"it is {_TYPES[option.type]}")
+        if option.values and value not in option.values:
+            hint = f"it is one of {', '.join(filter(None, option.values))}"
+            raise ConfigError(f"env.{option.name} is '{value}'", hint=hint)
+    return values
 
 
 class Asked(Protocol):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
     from skillgit.plugin.backend import Backend
-    from skillgit.plugin.environment import Environment
+    from skillgit.plugin.environment import Environment, PublishedRow
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
 _TERMS = frozenset(Terms.__slots__)
@@ -297,5 +297,4 @@ def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
 
 
 if TYPE_CHECKING:
-    Rows = Iterable[Mapping[str, object]]
-    Conversion = Callable[[Rows], Rows]
+    Conversion = Callable[[Iterable[PublishedRow]], Iterable[Mapping[str, object]]]

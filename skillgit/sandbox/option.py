@@ -15,6 +15,12 @@ OPTION = Option(
         "How model-written code is isolated: 'bubblewrap', 'landlock', 'auto' for the stronger one that works, "
         "or 'none'."
     ),
+    values={
+        Mode.AUTO.value: "the stronger one of bubblewrap and Landlock that works here",
+        Mode.BUBBLEWRAP.value: "namespaces of its own",
+        Mode.LANDLOCK.value: "the machine's namespaces, with files and calls to the kernel refused",
+        Mode.NONE.value: "limits on time, memory and processes only",
+    },
 )
 """What an environment declares that runs such code."""
 

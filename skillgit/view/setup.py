@@ -1,4 +1,4 @@
-"""What a machine and a configuration have: plug-ins, models, data and drafts of tasks."""
+"""What a machine and a configuration have: models, data and drafts of tasks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import cut, facts, pad, table, width, wrap
+from skillgit.view.text import facts, pad, table, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
-    from skillgit.plugin.backend import Price
-    from skillgit.plugin.environment import Option
 
 
 _HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
@@ -72,6 +69,9 @@ def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:
     """Yield what was written, and how to use it."""
     yield f"{dataset.source} at {screen.paint(Style.OID, short(dataset.revision))}, in {dataset.place}"
     yield from table([(file.path, plural(file.items, "item")) for file in dataset.files], align="lr", indent="  ")
+    if dataset.assets:
+        yield f"  {plural(dataset.assets, 'file')} that items name"
+    yield f"licence: {dataset.licence or 'unknown'}"
     if dataset.repeated:
         yield f"left out {plural(dataset.repeated, 'row')} that stood there already"
     yield f"use it with {' '.join(f'-o {option}' for option in dataset.options)}"
@@ -153,82 +153,6 @@ def _context(role: RoleHealth, checkup: Checkup) -> str:
         "near": f", its reply may have {room.reply:,}: some calls may be refused",
         "too long": ": it does not fit",
     }.get(role.fit, "")
-
-
-def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -> Iterator[str]:
-    names = max((width(entry.name) for entry in entries), default=0)
-    for entry in entries:
-        summary = entry.info.summary if entry.info else entry.error or entry.reference
-        excerpt = cut(summary, max(20, screen.width - names - 2), screen)
-        text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
-        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
-
-
-def environment_lines(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
-    yield from _head(entry, screen)
-    info = entry.info
-    if info is None:
-        return
-    yield from _block("scorer", [info.scorer], screen)
-    yield from _block("data", [info.source], screen)
-    if info.licence:
-        yield from _block("licence", [info.licence], screen)
-    if info.public is not None:
-        revision = f" at {info.public.revision}" if info.public.revision else ""
-        yield from _block("public data", [f"{info.public.place}{revision}", info.public.layout], screen)
-    if info.task_types:
-        yield from _block("task types", [" ".join(info.task_types)], screen)
-    yield from _pairs("fields of an item", list(info.fields.items()), screen)
-    yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
-
-
-def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
-    yield from _head(entry, screen)
-    info = entry.info
-    if info is None:
-        return
-    yield from _block("network", ["needed" if info.needs_network else "not needed"], screen)
-    yield from _block("models", [" ".join(info.models) if info.models else "any"], screen)
-    prices = [(model, _backend_price(price)) for model, price in info.prices.items()]
-    yield from _pairs("US dollars for a million tokens", prices, screen)
-
-
-def _backend_price(price: Price) -> str:
-    cache = (("from the cache", price.usd_cached), ("into the cache", price.usd_cache_write))
-    prices = (("in", price.usd_in), ("out", price.usd_out), *cache)
-    return ", ".join(f"${usd:g} {label}" for label, usd in prices if usd is not None)
-
-
-def _head(entry: EnvironmentEntry | BackendEntry, screen: Screen) -> Iterator[str]:
-    yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
-    if entry.info is not None:
-        yield from wrap(entry.info.summary, screen.width)
-    if entry.error:
-        yield from (screen.paint(Style.REJECTED, line) for line in wrap(entry.error, screen.width))
-
-
-def _block(title: str, texts: Iterable[str], screen: Screen) -> Iterator[str]:
-    yield ""
-    yield screen.paint(Style.FAINT, title)
-    for text in texts:
-        yield from wrap(text, screen.width, indent="  ")
-
-
-def _pairs(title: str, pairs: Sequence[tuple[str, str]], screen: Screen) -> Iterator[str]:
-    if not pairs:
-        return
-    yield ""
-    yield screen.paint(Style.FAINT, title)
-    names = max(width(name) for name, _ in pairs)
-    for name, text in pairs:
-        columns = max(20, screen.width - names - 4) if screen.width else 0
-        for number, line in enumerate(wrap(text, columns) if text else [""]):
-            yield f"  {pad(name if number == 0 else '', names)}  {line}".rstrip()
-
-
-def _option(option: Option) -> tuple[str, str]:
-    default = f"'{option.default}'" if isinstance(option.default, str) else str(option.default).lower()
-    return option.name, f"{option.type.__name__}, default {default}: {option.help}"
 
 
 def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:

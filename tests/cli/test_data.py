@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
 
+import cli_sample as sample
 import pytest
+from rich.console import Console
 
 from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
-from skillgit.app.sources.data_fetch import FetchedData, Written
+from skillgit.app.sources.data_fetch import DataSelection, FetchedData, Written
+from skillgit.app.sources.public_data.downloads import FetchProgress
+from skillgit.cli.diagnostics import Diagnostics
+from skillgit.cli.watchers import LiveFetchWatcher
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
+from skillgit.view.surface import Screen
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -71,6 +78,8 @@ FETCHED = FetchedData(
     place=Path("/mine/data/searchqa"),
     source="lucadiliello/searchqa",
     revision="c0ffee" + 34 * "0",
+    licence="MIT",
+    assets=3,
     files=tuple(
         Written(path=f"{name}/items.jsonl", items=items, sha256=f"{items:064x}")
         for name, items in (("train", 400), ("val", 200), ("test", 1))
@@ -117,22 +126,24 @@ def test_faults_end_with_1_and_a_wrong_configuration_with_2(skillgit, tmp_path):
     assert skillgit("data", "check", "searchqa/default", "-o", "env.limit=-1").code == ExitCode.USAGE
 
 
-def test_options_of_fetch_are_handed_on_and_what_takes_long_is_told(skillgit, fake):
+def test_options_of_fetch_are_handed_on(skillgit, fake):
     calls = fake("sources.data_fetch.fetch", FETCHED)
-    skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split")
-    (name, options) = calls[0]
-    assert name == "searchqa"
-    assert {key: str(value) for key, value in options.items() if key != "remark"} == {
-        "to": "there",
-        "revision": "main",
-        "ids": "split",
-    }
+    skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split", "--subset", "a")
+    name, selection, options = calls[0]
+    assert (name, str(options["to"])) == ("searchqa", "there")
+    assert selection == DataSelection(revision="main", ids="split", subset="a")
 
 
-def test_data_that_cannot_be_fetched_are_described(skillgit):
-    ended = skillgit("data", "fetch", "docvqa")
-    assert ended.code == ExitCode.NOT_FOUND
-    assert "env.image_dir" in ended.err
+@pytest.mark.parametrize("quiet", [("--quiet",), ("--json",)])
+def test_a_fetch_says_how_large_it_is_unless_it_is_to_be_quiet(skillgit, monkeypatch, quiet):
+    def fetch(*_, remark, watch, **__):
+        remark("fetching the place at v1: 2 files, 1.0 MB; licence: unknown")
+        watch(FetchProgress(name="a", number=1, files=2, done=1, total=2))
+        return FETCHED
+
+    monkeypatch.setattr("skillgit.app.sources.data_fetch.fetch", fetch)
+    assert skillgit("data", "fetch", "searchqa").err == "fetching the place at v1: 2 files, 1.0 MB; licence: unknown\n"
+    assert skillgit("data", "fetch", "searchqa", *quiet).err == ""
 
 
 @pytest.mark.parametrize("kind", ["envs", "backends"])
@@ -145,3 +156,17 @@ def test_a_plugin_may_be_shown_by_a_word_of_its_own(kind, skillgit):
         ExitCode.USAGE,
         f"skillgit: show which one?\nhint: skillgit {kind} --help\n",
     )
+
+
+def test_the_live_display_shows_how_far_a_fetch_is():
+    stream = io.StringIO()
+    console = Console(file=stream, width=80, color_system=None)
+    watcher = LiveFetchWatcher(Diagnostics(stream, Screen(terminal=True, width=80)), lambda: sample.NOW, console)
+    with console.capture() as capture:
+        for total in (284_000_000, 0):
+            watcher.progress(FetchProgress(name="a.parquet", number=2, files=4, done=71_000_000, total=total))
+            console.print(watcher)
+    assert capture.get().splitlines() == [
+        "▶ ━━━━───────────  25%  71.0 of 284.0 MB  2/4 a.parquet",
+        "▶ ━━━━───────────  25%  71.0 MB  2/4 a.parquet",
+    ]

@@ -10,14 +10,24 @@ import cost_sample
 import pytest
 
 from skillgit.app.history.log import Log, LogRequest
+from skillgit.app.setup.environment_profile import (
+    EnvironmentProfile,
+    ItemField,
+    ItemSample,
+    ProfiledEnvironment,
+    Requirement,
+    ScorerChoice,
+)
 from skillgit.app.setup.models import PromptRoom
 from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.domain.cost import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.domain.trajectory import Picture, Turn
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
-from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, PublicSource, SourceKind
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -41,11 +51,49 @@ ENVIRONMENT = EnvironmentEntry(
             place="someone/searchqa",
             revision="c0ffee",
             files=("data/*.parquet",),
-            convert="skillgit_envs.searchqa:convert",
+            convert="skillgit_envs.public_sources:searchqa_rows",
             layout="Place it and name it with env.data_path.",
         ),
     ),
     error="",
+)
+PROFILED = ProfiledEnvironment(
+    name=ENVIRONMENT.name,
+    reference=ENVIRONMENT.reference,
+    info=ENVIRONMENT.info,
+    error="",
+    profile=EnvironmentProfile(
+        counts={Split.TRAIN: 60, Split.SELECTION: 40, Split.TEST: 1200},
+        calls=CallBounds(target=(1200, 2400), judge=(0, 1200)),
+        scorers=(
+            ScorerChoice(name="rules", summary="exact match", default=True, judge=False),
+            ScorerChoice(name="official", summary="as the authors do, score.py", default=False, judge=True),
+        ),
+        needs=(
+            Requirement(name="judge", purpose="a model that scores with env.scorer: official", present=None),
+            Requirement(name="sandbox", purpose="runs tools", present=True, detail="landlock"),
+            Requirement(name="games", purpose="the games", present=False, detail="pip install 'skillgit[games]'"),
+        ),
+        sample=ItemSample(
+            id="q1",
+            split=Split.TRAIN,
+            task_type="jeopardy",
+            fields=(
+                ItemField(name="question", value="Who drew\nthis? " * 20, shown=True),
+                ItemField(name="answers", value=["Ada", "Ada L."], shown=False),
+            ),
+            prompt=(
+                Turn(role="system", content="\x1b[31mAnswer.\n\n# Skill"),
+                Turn(
+                    role="user",
+                    content="x" * 250,
+                    pictures=(Picture(digest="0123456789abcdef", media_type="image/png", size=1500),),
+                ),
+            ),
+            tools=("grep", "read"),
+        ),
+        fault="the test split is empty: bring more",
+    ),
 )
 BROKEN = EnvironmentEntry(name="third", reference="third:Env", info=None, error="environment 'third' cannot be loaded")
 BACKEND = BackendEntry(
@@ -168,7 +216,8 @@ CASES = {
     "envs-json": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--json")),
     "envs-jsonl": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--jsonl")),
     "envs-plain": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--plain")),
-    "envs-one": (("setup.plugins.environment", ENVIRONMENT), ("envs", "searchqa")),
+    "envs-one": (("setup.environment_profile.profiled_environment", PROFILED), ("envs", "searchqa")),
+    "envs-one-json": (("setup.environment_profile.profiled_environment", PROFILED), ("envs", "searchqa", "--json")),
     "doctor": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml")),
     "doctor-json": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml", "--json")),
     "doctor-machine": (("train.doctor.doctor", MACHINE_ONLY), ("doctor",)),

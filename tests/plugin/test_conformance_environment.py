@@ -21,7 +21,7 @@ from skillgit.errors import BackendError
 from skillgit.plugin.backend import Tool, system, user
 from skillgit.plugin.conformance import ConformanceError, check_environment
 from skillgit.plugin.conformance.case import THREAD
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
 from skillgit_envs.searchqa import SearchQA
 
 
@@ -64,7 +64,7 @@ class Good:
         return "- wrong"
 
     def secrets(self, item):
-        return Secrets(answers=(str(item.content["a"]),))
+        return Secrets(answers=(str(2 * item.content["a"]),))
 
     async def rollout(self, item, skill, target):
         reply = await target.chat([system(skill.document), user(str(item.content["a"]))])
@@ -156,7 +156,71 @@ async def fickle(_self, item, trajectory, judge):
     return Scored(1.0, 1.0), f"scored {next(NUMBERS)} times"
 
 
+async def shown_gold(_self, item, skill, target):
+    reply = await target.chat([system(skill.document), user(f"{item.content['a']} (it is {right(item)})")])
+    return Trajectory(item_id=item.id, turns=(Turn(role="user", content="?"),), answer=reply.text)
+
+
+async def scored_empty(self, item, trajectory, judge):
+    scored, feedback = await Good.score(self, item, trajectory, judge)
+    return (scored, feedback) if trajectory.answer else (Scored(0.0, 0.5), feedback)
+
+
+async def impatient(self, item, skill, target):
+    trajectory = await Good.rollout(self, item, skill, target)
+    try:
+        await target.chat([user("sure?")])
+    except BackendError:
+        return trajectory
+    return trajectory
+
+
+async def lenient(_self, item, trajectory, judge):
+    try:
+        reply = await judge.chat([user(trajectory.answer)])
+    except BackendError:
+        return Scored(0.0, 0.0), ""
+    passed = float(reply.text == "yes" or trajectory.answer == right(item))
+    return Scored(passed, passed), ""
+
+
+async def quoting(self, item, trajectory, judge):
+    return (await Good.score(self, item, trajectory, judge))[0], f"failed: {CHECK}"
+
+
+CHECK = "assert answer == 2 * number and not answer.startswith('the number is')"
+NAMED = {"values": {"a": "the first", "b": "the second"}, "type": str, "default": "a"}
+
+
+class Picky(Good):
+    info = EnvironmentInfo(
+        **{name: getattr(INFO, name) for name in ("name", "summary", "fields", "scorer", "source")},
+        options=(Option(name="x", help="X.", **NAMED),),
+    )
+
+    def __init__(self, options, root):
+        super().__init__(options, root)
+        if options.get("x", "a") not in NAMED["values"]:
+            raise KeyError(options["x"])
+
+
 BROKEN = {
+    "is shown an answer that secrets names": broken(rollout=shown_gold),
+    "an empty reply gets a score above 0": broken(score=scored_empty),
+    "an answer that secrets names does not get the full score": broken(
+        secrets=lambda _self, _item: Secrets(answers=("no",))
+    ),
+    "asks the target 1 times, call_bounds says 2 to 3": broken(
+        call_bounds=lambda _self, _item: CallBounds(target=(2, 3))
+    ),
+    "call_bounds has a least number": broken(call_bounds=lambda _self, _item: CallBounds(target=(1, 0))),
+    "call_bounds returns tuple": broken(call_bounds=lambda _self, _item: (1, 1)),
+    "a failed call of the judge becomes a score": broken(score=lenient, asks_judge=True),
+    "feedback quotes the source of a check": broken(
+        score=quoting, secrets=lambda _self, item: Secrets(answers=(right(item),), checks=(CHECK,))
+    ),
+    "option 'x' takes a value that is none of those": option(**NAMED),
+    "a wrong value of option 'x' becomes KeyError": Picky,
     "has no info": broken(info=None),
     "info.scorer is empty": changed(scorer=""),
     "the default of option 'x' is no int": option(default="one"),
@@ -188,6 +252,7 @@ BROKEN = {
     "a trajectory has no turns": rolling(lambda told: Trajectory(item_id=told.item_id, turns=(), answer=told.answer)),
     "does not ask the target": broken(rollout=unasked),
     "becomes a trajectory, which would be scored": rolling(swallowed),
+    "a failed call of the target becomes a trajectory": broken(rollout=impatient),
     "a failed call of the target becomes ValueError": broken(rollout=breaking_down),
     "when it is scored again": broken(score=fickle),
     "the right answer does not pass": scoring((Scored(0.5, 1.0), "")),
@@ -210,7 +275,7 @@ def test_all_that_is_broken_is_told_at_once():
 
 
 def test_without_right_answers_nothing_is_said_of_them():
-    check_environment(scoring((Scored(0.0, 0.0), "")))
+    check_environment(cheat(scoring((Scored(0.0, 0.0), "")), secrets=lambda _self, _item: Secrets()))
 
 
 class Careless(Good):
@@ -365,12 +430,42 @@ def test_a_skill_may_be_read_through_a_tool():
     check_environment(Tooled, answers=right)
 
 
-def test_a_digest_that_depends_on_where_the_file_is_is_refused(tmp_path, monkeypatch):
+ELSEWHERE = {
+    "digest is another one in another process or folder": "digest = __file__",
+    "items are others, or in another order, in another process": """digest = "1"
+
+    def items(self, split):
+        return [Item(id=f"{split}-{hash('a')}", content={"a": 3, "split": split})]""",
+}
+
+
+@pytest.mark.parametrize("sentence", ELSEWHERE)
+def test_what_depends_on_the_process_or_on_where_the_file_is_is_refused(sentence, tmp_path, monkeypatch):
+    name = f"placed_sums_{len(sentence)}"
     source = Path(__file__).read_text(encoding="utf-8")
-    (tmp_path / "placed_sums.py").write_text(source + "\n\nclass Placed(Good):\n    digest = __file__\n")
+    (tmp_path / f"{name}.py").write_text(f"{source}\n\nclass Placed(Good):\n    {ELSEWHERE[sentence]}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    placed = importlib.import_module("placed_sums")
-    monkeypatch.delitem(sys.modules, "placed_sums", raising=False)
-    monkeypatch.setitem(sys.modules, "placed_sums", placed)
-    with pytest.raises(ConformanceError, match="digest is another one in another process or folder"):
+    placed = importlib.import_module(name)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, name, placed)
+    with pytest.raises(ConformanceError, match=sentence):
         check_environment(placed.Placed, answers=right)
+
+
+def test_items_that_change_with_the_folder_of_their_data_are_refused(tmp_path):
+    class Reads(Good):
+        path = ""
+
+        def __init__(self, options, root):
+            super().__init__(options, root)
+            self.file = root / options["data_path"]
+
+        def items(self, split):
+            number = int(self.file.read_text()) + list(Split).index(split)
+            return [Item(id=f"{split}", content={"a": number, "file": str(self.file) if self.path else ""})]
+
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "numbers.txt").write_text("4")
+    check_environment(Reads, {"data_path": "data/numbers.txt"}, tmp_path, answers=right)
+    with pytest.raises(ConformanceError, match="items are others where the data lie in another folder"):
+        check_environment(cheat(Reads, path="yes"), {"data_path": "data/numbers.txt"}, tmp_path, answers=right)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, read_each, read_rows, text_field
+from skillgit.plugin.data_rows import Row, read_each, read_rows, text_field, text_or_blanks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,6 +159,12 @@ def test_a_fault_without_a_place_is_given_that_of_its_row(tmp_path: Path):
 )
 def test_a_field_is_the_first_text_or_number_of_its_names(fields: dict[str, object], text: str):
     assert text_field("the row", fields, "a", "b") == text
+
+
+@given(st.text(" \u00a0\nab", max_size=5))
+def test_only_a_text_without_any_character_is_missing_where_blanks_are_taken(text: str):
+    assert text_or_blanks("the row", {"a": text}, "a") == (text.strip() or text)
+    assert text_or_blanks("the row", {}, "a") == text_or_blanks("the row", {"a": None}, "a") == ""
 
 
 @pytest.mark.parametrize("rows", [[{"id": LONG}], {LONG: {"id": "a b"}}, [{"id": "a", "split": LONG}], [LONG, LONG]])

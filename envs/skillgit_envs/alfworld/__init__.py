@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from importlib.metadata import distributions
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Message, assistant, system, user
-from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
-from skillgit.plugin.splits import OPTIONS, Splits, check, divide
+from skillgit.plugin.data_rows import Row, raise_all, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
+from skillgit.plugin.splits import OPTIONS, SUFFIXES, Splits, check, divide
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.games import GENERATOR, TASK_TYPES, Recipe
 from skillgit_envs.alfworld.simulator import Game, Simulator
+from skillgit_envs.public_sources import ALFWORLD
 from skillgit_envs.shipped_environment import (
     PROMPTS,
     PackagedEnvironment,
@@ -105,12 +107,14 @@ _HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfwo
 
 
 def _holds_games(folder: Path) -> bool:
-    return next(folder.rglob(games.GAME), None) is not None
+    """Say whether there are games in or below ``folder``, and no manifest in it that says which of them count."""
+    has_manifest = folder.is_dir() and any(path.suffix in SUFFIXES for path in folder.iterdir())
+    return not has_manifest and next(folder.rglob(games.GAME), None) is not None
 
 
 def _split_folders(folder: Path) -> Iterator[tuple[Split, Path]]:
     """Yield the folders that are named like splits; ALFWorld's valid_train and the like are passed over."""
-    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for child in sorted(path for path in folder.glob("*") if path.is_dir()):
         try:
             yield Split.parse(child.name), child
         except DataError:
@@ -119,17 +123,17 @@ def _split_folders(folder: Path) -> Iterator[tuple[Split, Path]]:
 
 def _of_folder(folder: Path, base: Path) -> tuple[Item, ...]:
     """Return the games in ``folder`` as items named by their paths below ``base``."""
-    return tuple(
-        _game_item(path.parent.relative_to(base).as_posix(), str(path), path) for path in games.in_folder(folder)
-    )
+    return tuple(_game_item(path.parent.relative_to(base).as_posix(), path, base) for path in games.in_folder(folder))
 
 
-def _game_item(identity: str, gamefile: str, path: Path, kind: str = "") -> Item:
-    content = {"gamefile": gamefile, "sha256": games.fingerprint(path)}
-    return Item(id=identity, content=content, task_type=kind or games.task_type(gamefile))
+def _game_item(identity: str, path: Path, root: Path, kind: str = "") -> Item:
+    name = games.name_below(root, path)
+    content = {"gamefile": name, "sha256": games.fingerprint(path)}
+    return Item(id=identity, content=content, task_type=kind or games.task_type(name))
 
 
-def _item(entry: Row, root: Path) -> Item:
+def _item(entry: Row, root: Path, missing: list[str]) -> Item:
+    """Return the item of a row; a game that is not there is added to ``missing``, for all of them are told together."""
     row, identity = entry.fields, text_field(entry.where, entry.fields, "id")
     if not identity:
         raise DataError(f"{entry.where} has no id", hint=_HINT)
@@ -140,10 +144,13 @@ def _item(entry: Row, root: Path) -> Item:
     if not isinstance(gamefile, str) or not gamefile.strip():
         raise DataError("neither a gamefile nor a recipe is named", hint=_HINT)
     path = games.located(gamefile, root)
+    if not path.exists():
+        missing.append(gamefile)
+        return Item(id=identity, content={"gamefile": gamefile})
     if games.parsed(path).get("solvable") is False:
         raise DataError(f"the game {gamefile} cannot be won", hint="leave it out, as ALFWorld does")
     task_type = str(row.get("task_type", ""))
-    return _game_item(identity, gamefile, path, task_type if task_type in TASK_TYPES else "")
+    return _game_item(identity, path, root, task_type if task_type in TASK_TYPES else "")
 
 
 def opening(item: Item, root: Path) -> dict[str, Any]:
@@ -201,7 +208,7 @@ class ALFWorld(PackagedEnvironment):
         name="alfworld",
         summary="Do household tasks in a text game, one command at a time.",
         fields={
-            "gamefile": "path of a game.tw-pddl, relative to env.data_root or absolute",
+            "gamefile": "path of a game.tw-pddl from the folder of the games; absolute where it is not in it",
             "sha256": "first 16 digits of the game file's digest",
             "recipe": "instead of a file: task, room, thing, target and seed of a game that is made when needed",
         },
@@ -223,11 +230,22 @@ class ALFWorld(PackagedEnvironment):
             ),
         ),
         task_types=TASK_TYPES,
+        needs=(
+            Need(
+                kind=NeedKind.EXTRA,
+                name="alfworld",
+                looked_for=("alfworld", "textworld", "gymnasium"),
+                purpose="the engine of the games",
+            ),
+        ),
+        licence="MIT",
+        public=ALFWORLD,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._simulator = Simulator()
+        self._missing: list[str] = []  # games that the rows name, and that are not there
         for name, least in (("max_steps", 1), ("history_length", 0)):
             if int(self._options[name]) < least:
                 raise ConfigError(f"env.{name} is {self._options[name]}; it must be at least {least}", hint="raise it")
@@ -249,25 +267,47 @@ class ALFWorld(PackagedEnvironment):
         return f"{role}\n\n{{skill}}{request}"
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_each(files, lambda row, _: [_item(row, self._data_root)])
+        return read_each(files, lambda row, _: [_item(row, self._games, self._missing)])
 
     def _load(self) -> Splits:
         """Return the items that the options name; a folder of game files needs no manifest."""
         games.check_installed()
-        mode, limit = self._options["split_mode"], int(self._options["limit"]) or None
-        split_dir, whole = str(self._options["split_dir"]), str(self._options["data_path"])
-        if mode == "split_dir" and split_dir and _holds_games(folder := self._root / split_dir):
-            splits = check({split: _of_folder(part, folder) for split, part in _split_folders(folder)})
-        elif mode == "ratio" and whole and _holds_games(folder := self._root / whole):
+        folder = self._folder_of_games
+        if folder is None:
+            return self._of_rows()
+        if self._options["split_mode"] == "ratio":
             ratio, seed = str(self._options["split_ratio"]), int(self._options["split_seed"])
             splits = check(divide(_of_folder(folder, folder), ratio, seed))
         else:
-            return super()._load()
+            splits = check({split: _of_folder(part, folder) for split, part in _split_folders(folder)})
+        limit = int(self._options["limit"]) or None
         return {split: items[:limit] for split, items in splits.items()}
 
+    def _of_rows(self) -> Splits:
+        """Return the items of data files; one DataError names all games that are missing."""
+        faults, splits = [], Splits()
+        try:
+            splits = super()._load()
+        except DataError as fault:
+            faults.append(fault)
+        if self._missing:
+            faults.insert(0, games.missing_games(tuple(dict.fromkeys(self._missing)), self._games))
+        raise_all(faults)
+        return splits
+
+    @cached_property
+    def _folder_of_games(self) -> Path | None:
+        """The folder that the options name in place of data files, if it holds games."""
+        is_divided = self._options["split_mode"] == "split_dir"
+        name = str(self._options["split_dir" if is_divided else "data_path"])
+        folder = self._root / name
+        parts = [part for _, part in _split_folders(folder)] if is_divided else [folder]
+        return folder if name and any(map(_holds_games, parts)) else None
+
     @property
-    def _data_root(self) -> Path:
-        return games.data_root(str(self._options["data_root"]), self._root)
+    def _games(self) -> Path:
+        """The folder that the names of games begin at."""
+        return self._folder_of_games or games.data_root(str(self._options["data_root"]), self._root)
 
     @property
     def _most_replies(self) -> int:
@@ -275,7 +315,7 @@ class ALFWorld(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         try:
-            start = opening(item, self._data_root)
+            start = opening(item, self._games)
         except DataError as error:
             raise EnvironmentFaultError(error.message, hint=error.hint) from error
         async with self._simulator.game() as game:

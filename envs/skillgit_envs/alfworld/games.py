@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
+from skillgit.plugin.splits import named
+from skillgit_envs.public_sources import alfworld_plays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 GAME = "game.tw-pddl"
 _FIELDS = ("pddl_domain", "grammar", "pddl_problem")
-_UNPLAYABLE = ("movable", "Sliced")
-"""In the names of folders whose games ALFWorld leaves out: TextWorld's domain lacks these actions."""
+_ROOT_HINT = "paths in a manifest are relative to env.data_root, else $ALFWORLD_DATA, else ~/.cache/alfworld"
 _HINT = "a game is a game.tw-pddl of ALFWorld: JSON with pddl_domain, grammar, pddl_problem and solvable"
 
 
@@ -45,6 +46,17 @@ def located(gamefile: str, root: Path) -> Path:
     return root / Path(os.path.expandvars(gamefile)).expanduser()
 
 
+def name_below(root: Path, path: Path) -> str:
+    """Return how an item names the game at ``path``: from ``root``, so that a copy of the folder has the same items."""
+    whole, base = (Path(os.path.normpath(place.absolute())) for place in (path, root))
+    return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else str(path)
+
+
+def missing_games(names: Sequence[str], root: Path) -> DataError:
+    count = f"{len(names)} games" if len(names) > 1 else "a game"
+    return DataError(f"{count} that the data name cannot be found from {root}: {named(names)}", hint=_ROOT_HINT)
+
+
 def task_type(gamefile: str) -> str:
     """Return the task type that the path of a game names; ``default`` if it names none."""
     return next((name for name in TASK_TYPES if name in gamefile), "default")
@@ -53,8 +65,7 @@ def task_type(gamefile: str) -> str:
 def in_folder(folder: Path) -> Iterator[Path]:
     """Yield the games in and below ``folder`` that ALFWorld would play, in the order of their paths."""
     for path in sorted(folder.rglob(GAME)):
-        name = path.relative_to(folder).as_posix()
-        if not any(part in name for part in _UNPLAYABLE) and parsed(path).get("solvable"):
+        if alfworld_plays(path.relative_to(folder).as_posix()) and parsed(path).get("solvable"):
             yield path
 
 
@@ -76,10 +87,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return read_plain(path, most=None, follow=True)
     except OSError as error:
-        raise DataError(
-            f"there is no game at {path}",
-            hint="paths in a manifest are relative to env.data_root, else $ALFWORLD_DATA, else ~/.cache/alfworld",
-        ) from error
+        raise DataError(f"there is no game at {path}", hint=_ROOT_HINT) from error
 
 
 GENERATOR = 1  # raised whenever the same recipe makes another game

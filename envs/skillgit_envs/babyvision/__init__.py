@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import ask_judge, graded, material
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, label_of
+from skillgit_envs.public_sources import BABYVISION
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.short_answers import RightOrWrong, labelled
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
 
 _VERDICTS = {"true": True, "false": False}
-
-
-class Scorer(StrEnum):
-    """Who compares an answer with the right one."""
-
-    RULES = "rules"
-    OFFICIAL = "official"
 
 
 def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
@@ -42,7 +34,7 @@ def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
 def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     fields, where = row.fields, row.where
     identity, image = text_field(where, fields, "taskId", "id"), text_field(where, fields, "image")
-    question = text_field(where, fields, "question")
+    question = text_or_blanks(where, fields, "question")
     require(where, "babyvision", {"taskId": identity, "image": image, "question": question})
     options = fields.get("options") or []
     choices = [str(choice) for choice in options] if isinstance(options, list) else []
@@ -72,7 +64,7 @@ def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> s
     return ascii_uppercase[int(number)]
 
 
-class BabyVision(VisualQuestions):
+class BabyVision(RightOrWrong, VisualQuestions):
     """Questions about pictures that need sight and little else, scored by rules or by a judge."""
 
     info = EnvironmentInfo(
@@ -87,7 +79,18 @@ class BabyVision(VisualQuestions):
         },
         scorer="hard = soft = whether the answer is right: by rules, or by a judge as the authors do (official)",
         source="pictures drawn for skillgit; meta_data.jsonl and its pictures are read from env.data_path",
-        options=(*VISUAL_OPTIONS, option("scorer", "rules", "Who compares: rules, or official (a judge).")),
+        options=(
+            *VISUAL_OPTIONS,
+            option(
+                "scorer",
+                "rules",
+                "Who compares: rules, or official (a judge).",
+                values={
+                    "rules": "a choice by its letter or text, anything else by its value",
+                    "official": "a judge says whether the answers are the same, as in UniPat-AI/BabyVision",
+                },
+            ),
+        ),
         task_types=(
             "Fine-grained Discrimination",
             "Visual Tracking",
@@ -95,31 +98,14 @@ class BabyVision(VisualQuestions):
             "Visual Pattern Recognition",
         ),
         licence="pictures that come with it: MIT, as skillgit; the public data: MIT, as their page says",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://github.com/UniPat-AI/BabyVision",
-            revision="7f92fd4b",
-            layout="unpack data/babyvision_data.zip, and name its meta_data.jsonl with env.data_path",
-        ),
+        public=BABYVISION,
     )
 
-    _choices = DETAILS | {"scorer": tuple(Scorer)}
-
-    @property
-    def asks_judge(self) -> bool:
-        return self._options["scorer"] == Scorer.OFFICIAL
-
-    @property
-    def _scorer(self) -> Sequence[str]:
-        return (
-            ["babyvision-judge/1", self._prompt_file("judge")]
-            if self.asks_judge
-            else ["babyvision-rules/2", LABEL_SCORER, NUMBER_SCORER]
-        )
-
-    def _verdicts(self, item: Item) -> int:
-        del item
-        return int(self.asks_judge)
+    _scorers: ClassVar = {
+        "rules": f"babyvision-rules/2 {LABEL_SCORER} {NUMBER_SCORER}",
+        "official": "babyvision-judge/1",
+    }
+    _judges = ("official",)
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pictures=self._pictures)
@@ -129,30 +115,15 @@ class BabyVision(VisualQuestions):
         answer = str(item.content["answer"])
         return Secrets(answers=() if item.content["choices"] else (answer,))
 
-    def question(self, item: Item) -> str:
-        listing = "\n".join(f"({label}) {text}" for label, text in _labelled(item).items())
-        return f"<question>\n{item.content['question']}\n</question>" + (
-            f"\n\n<choices>\n{listing}\n</choices>" if listing else ""
-        )
-
-    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        answer, gold = trajectory.answer.strip(), str(item.content["answer"])
-        if not answer:
-            is_right = False
-        elif self.asks_judge:
+    async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
+        gold = str(item.content["answer"])
+        if self.asks_judge:
             texts = {"asked": self.question(item), "right-answer": gold, "given-answer": answer}
-            instructions = self._prompt_file("judge")
-            is_right = await ask_judge(judge, instructions, material(texts), _verdict, form="True or False")
-        elif choices := _labelled(item):
-            is_right = label_of(answer, choices) == gold
-        else:
-            given, right = _entries(answer), _entries(gold)
-            is_right = len(given) == len(right) and all(map(same_value, given, right))
-        return graded(gold, answer, right=is_right)
-
-
-def _labelled(item: Item) -> dict[str, str]:
-    return dict(zip(ascii_uppercase, cast("Sequence[str]", item.content["choices"]), strict=False))
+            return await self._ask(judge, texts, _verdict, "True or False")
+        if choices := labelled(item):
+            return label_of(answer, choices) == gold
+        given, right = _entries(answer), _entries(gold)
+        return len(given) == len(right) and all(map(same_value, given, right))
 
 
 def _entries(text: str) -> list[str]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rapidfuzz.distance import Levenshtein
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
+from skillgit.errors import DataError
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
+from skillgit_envs.public_sources import DOCVQA
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
-from skillgit_envs.visual_questions import Pictures, VisualQuestions
+from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ def read_items(files: Sequence[Path], *, pages: Pictures) -> list[Item]:
 def _item(row: Row, pages: Pictures, folder: Path) -> Item:
     fields = row.fields
     identity = text_field(row.where, fields, "questionId", "question_id", "id") or row.name
-    question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
+    question = _TRAILING_PATH.sub("", text_or_blanks(row.where, fields, "question"))
     image = text_field(row.where, fields, "image", "image_path")
     answers = _accepted_answers(row.where, fields)
     require(row.where, "docvqa", {"id": identity, "question": question, "image": image, "answers": answers})
@@ -141,37 +142,25 @@ class DocVQA(VisualQuestions):
             *OPTIONS,
             PROMPTS,
             option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
-            option("image_detail", "auto", "How closely to look: auto, low or high."),
+            option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
             option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
             option(
                 "scorer",
                 "official",
                 "Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
+                values={
+                    "official": "ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
+                    "skillopt": "ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
+                },
             ),
             option("max_turns", 1, "Replies until one holds an answer."),
         ),
         task_types=("form", "table/list", "free_text", "layout"),
         licence="pages and questions that come with it: MIT, as skillgit; the public data: the terms of its authors",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://rrc.cvc.uab.es/?ch=17",
-            layout=(
-                "get the annotations and the pages of task 1 from their authors, and name the annotations (*.json) with"
-                " env.data_path and the folder of pages with env.image_dir"
-            ),
-        ),
+        public=DOCVQA,
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        scorer = str(self._options["scorer"])
-        if scorer not in RULES:
-            raise ConfigError(f"env.scorer is '{scorer}'", hint=f"docvqa knows {' and '.join(RULES)}")
-        self._rule = RULES[scorer]
-
-    @property
-    def _scorer(self) -> Sequence[str]:
-        return [self._rule.name]
+    _scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pages=self._pictures)
@@ -187,7 +176,7 @@ class DocVQA(VisualQuestions):
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
-        scores = score(trajectory.answer, _answers(item), self._rule)
+        scores = score(trajectory.answer, _answers(item), RULES[self._rule])
         return scores, feedback(trajectory.answer, _answers(item), scores.soft)
 
 

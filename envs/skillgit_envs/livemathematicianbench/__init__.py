@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -15,10 +14,11 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.choices import LABEL_SCORER, label_of
+from skillgit_envs.public_sources import LIVEMATHEMATICIANBENCH, MONTH
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 MOST_CHOICES = 26
-_MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
 _HINT = fields_hint("livemathematicianbench")
 
 
@@ -94,7 +93,7 @@ def _identity(row: Row, path: Path) -> str:
     if identity := text_field(row.where, fields, "id"):
         return identity
     number = text_field(row.where, fields, "no")
-    match = _MONTH.search(path.name) or _MONTH.search(path.parent.name)
+    match = MONTH.search(path.name) or MONTH.search(path.parent.name)
     month = text_field(row.where, fields, "month") or (match.group() if match else "")
     if not number or not month:
         raise DataError(f"{row.where} has neither an id nor a month and a number", hint="give every row an 'id'")
@@ -182,7 +181,15 @@ class LiveMathematicianBench(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option("scorer", "official", "How a label is read: official (any usual form) or skillopt."),
+            option(
+                "scorer",
+                "official",
+                "How a label is read: official (any usual form) or skillopt.",
+                values={
+                    "official": "the label in any usual form; plain accuracy, as on the benchmark's site",
+                    "skillopt": "the label in one of the six forms that SkillOpt reads",
+                },
+            ),
             option("max_turns", 1, "Replies until one holds an answer."),
             option("shuffle_choices", default=True, text="Whether choices are shuffled."),
             option("shuffle_seed", 42, "Seed of the order of choices."),
@@ -192,17 +199,8 @@ class LiveMathematicianBench(Questions):
         ),
         task_types=("equivalence", "implication", "condition", "existence", "bound"),
         licence="items that come with it: MIT, as skillgit; the public files state no licence",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://github.com/LiveMathematicianBench/LiveMathematicianBench.github.io",
-            layout=(
-                "place its folder data, which holds <month>/qa_<month>_final.json for each month, and name it with"
-                " env.data_path"
-            ),
-        ),
+        public=LIVEMATHEMATICIANBENCH,
     )
-
-    _choices: ClassVar = {"scorer": tuple(SCORERS)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -16,21 +16,21 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never, cast
 
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import ask_judge, graded, material
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.public_sources import MATHVERSE
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.short_answers import RightOrWrong
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
 
 VERSIONS = ("Text Dominant", "Text Lite", "Text Only", "Vision Intensive", "Vision Dominant", "Vision Only")
 _KINDS = ("multi-choice", "free-form")
@@ -107,7 +107,7 @@ def choices(question: str) -> dict[str, str]:
     return dict(_CHOICE.findall(question[heads[-1].end() :])) if heads else {}
 
 
-class MathVerse(VisualQuestions):
+class MathVerse(RightOrWrong, VisualQuestions):
     """Mathematical problems about diagrams, scored by rules or by a judge."""
 
     info = EnvironmentInfo(
@@ -127,8 +127,22 @@ class MathVerse(VisualQuestions):
         source="problems written for skillgit; testmini.json and its pictures are read from env.data_path",
         options=(
             *VISUAL_OPTIONS,
-            option("problem_version", "", f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold."),
-            option("scorer", "rules", "Who compares: rules, official (a judge), or skillopt."),
+            option(
+                "problem_version",
+                "",
+                f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold.",
+                values={"": "the one that the data hold", **dict.fromkeys(VERSIONS, "problems of this version")},
+            ),
+            option(
+                "scorer",
+                "rules",
+                "Who compares: rules, official (a judge), or skillopt.",
+                values={
+                    "rules": "a choice by its letter in any usual form, a value as number and unit",
+                    "official": "a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
+                    "skillopt": "a choice by the letter alone, a value without LaTeX, else a judge",
+                },
+            ),
         ),
         task_types=(
             *(f"Plane Geometry/{field}" for field in ("Length", "Area", "Angle", "Analytic", "Applied")),
@@ -136,35 +150,23 @@ class MathVerse(VisualQuestions):
             *(f"Functions/{field}" for field in ("Coordinate", "Property", "Expression", "Applied")),
         ),
         licence="problems that come with it and the public data: MIT",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/AI4Math/MathVerse",
-            revision="96641f2457cd16c28be227a47371e41366d9607e",
-            layout=(
-                "get testmini.json and images.zip, unpack the pictures beside the file, name it with env.data_path and"
-                " one of its five versions with env.problem_version; testmini_text_only.json needs no pictures"
-            ),
-        ),
+        public=MATHVERSE,
     )
 
-    _choices = DETAILS | {"scorer": tuple(AnswerRule), "problem_version": ("", *VERSIONS)}
+    _scorers = SCORERS
+    _judges = (AnswerRule.OFFICIAL, AnswerRule.SKILLOPT)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._rule = AnswerRule(str(self._options["scorer"]))
         self._version = str(self._options["problem_version"]) if self._brings_data else ""
 
     @property
     def _scorer(self) -> Sequence[str]:
-        return [SCORERS[self._rule], _UNSEEN, *([self._prompt_file("judge")] if self.asks_judge else [])]
-
-    @property
-    def asks_judge(self) -> bool:
-        """Whether a model compares: always by the official procedure, for free answers by the reference's."""
-        return self._rule is not AnswerRule.RULES
+        scorer, *judge = super()._scorer
+        return [scorer, _UNSEEN, *judge]
 
     def _verdicts(self, item: Item) -> int:
-        return int(self.asks_judge and (self._rule is AnswerRule.OFFICIAL or item.content["kind"] == "free-form"))
+        return int(self.asks_judge and (self._rule == AnswerRule.OFFICIAL or item.content["kind"] == "free-form"))
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, version=self._version, pictures=self._pictures)
@@ -177,13 +179,9 @@ class MathVerse(VisualQuestions):
     def question(self, item: Item) -> str:
         return f"<problem>\n{str(item.content['question']).strip() or _UNSEEN}\n</problem>"
 
-    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        is_right = bool(trajectory.answer.strip()) and await self._is_right(item, trajectory.answer, judge)
-        return graded(str(item.content["answer"]).strip(), trajectory.answer, right=is_right)
-
     async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
         gold, is_choice = str(item.content["answer"]), item.content["kind"] == "multi-choice"
-        match self._rule:
+        match rule := AnswerRule(self._rule):
             case AnswerRule.RULES if is_choice:
                 return chosen(answer, gold, choices(str(item.content["for_eval"])))
             case AnswerRule.RULES:
@@ -195,11 +193,11 @@ class MathVerse(VisualQuestions):
             case AnswerRule.SKILLOPT:
                 return _bare(answer) == _bare(gold) or await self._judged(item, answer, judge)
             case _:
-                assert_never(self._rule)
+                assert_never(rule)
 
     async def _judged(self, item: Item, answer: str, judge: Judge) -> bool:
         texts = {"problem": item.content["for_eval"], "right-answer": item.content["answer"], "given-answer": answer}
-        return await ask_judge(judge, self._prompt_file("judge"), material(texts), _verdict, form="0 or 1")
+        return await self._ask(judge, texts, _verdict, "0 or 1")
 
 
 def _verdict(reply: str) -> bool:

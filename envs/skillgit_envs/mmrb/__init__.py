@@ -6,22 +6,23 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never, cast
 
-from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import folded, graded
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.environment import EnvironmentInfo, Judge
+from skillgit_envs.answers import folded
 from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.public_sources import MMRB as SOURCE
+from skillgit_envs.public_sources import mmrb_identity
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.short_answers import RightOrWrong
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
@@ -72,7 +73,7 @@ def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
 def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     fields, where = row.fields, row.where
     source, subtask, index = (text_field(where, fields, key) for key in ("source", "subtask", "index"))
-    question, answer = text_field(where, fields, "question"), text_field(where, fields, "answer")
+    question, answer = text_or_blanks(where, fields, "question"), text_field(where, fields, "answer")
     require(where, "mmrb", {"subtask": subtask, "index": index, "question": question, "answer": answer})
     images = _texts(fields.get("image_paths"))
     missing = [number for number in map(int, _TOKEN.findall(question)) if not 1 <= number <= len(images)]
@@ -86,15 +87,14 @@ def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
         "pictures": [pictures.find(where, name, folder) for name in images],
         "answer": answer,
     }
-    identity = ":".join(filter(None, (source, subtask, index)))
-    return Item(id=re.sub(r"[\s,]+", "-", identity), content=content, task_type=subtask)
+    return Item(id=mmrb_identity(source, subtask, index), content=content, task_type=subtask)
 
 
 def _texts(value: object) -> list[str]:
     return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
-class MMRB(VisualQuestions):
+class MMRB(RightOrWrong, VisualQuestions):
     """Questions about several pictures, scored by the right choice or value."""
 
     info = EnvironmentInfo(
@@ -111,42 +111,32 @@ class MMRB(VisualQuestions):
         source="pictures drawn for skillgit; MMRB_data.json and the files of subtasks are read from env.data_path",
         options=(
             *VISUAL_OPTIONS,
-            option("scorer", "strict", "How answers are compared: strict, official or skillopt."),
+            option(
+                "scorer",
+                "strict",
+                "How answers are compared: strict, official or skillopt.",
+                values={
+                    "strict": "a choice by its letters or text, anything else by its value",
+                    "official": "equal or one in the other, whatever the case, after the extractor of LesterGong/MMRB",
+                    "skillopt": "the letter alone or the option's text; of free answers one in the other",
+                },
+            ),
         ),
         task_types=("Counting Across Pictures", "What Has Changed", "Visual Ordering"),
         licence="pictures that come with it: MIT, as skillgit; the public data state no licence",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/HarrytheOrange/MMRB",
-            layout="unpack it, and name MMRB_data.json or the folder of a subtask with env.data_path",
-        ),
+        public=SOURCE,
     )
 
-    _choices = DETAILS | {"scorer": tuple(Matching)}
-
-    @property
-    def _scorer(self) -> Sequence[str]:
-        return [SCORERS[Matching(str(self._options["scorer"]))]]
+    _scorers = SCORERS
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pictures=self._pictures)
 
-    def secrets(self, item: Item) -> Secrets:
-        """Return the right words and the question; a letter is no secret."""
-        answer, question = str(item.content["answer"]), str(item.content["question"])
-        return Secrets(answers=() if item.content["options"] else (answer,), inputs=(question,))
-
-    def question(self, item: Item) -> str:
-        """Return the question as it stands: the options are part of it, and the pictures follow in their order."""
-        return f"<question>\n{item.content['question']}\n</question>"
-
-    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+    async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
         del judge
-        answer, gold = trajectory.answer.strip(), str(item.content["answer"]).strip()
         listing = map(_OPTION.fullmatch, cast("Sequence[str]", item.content["options"]))
         options = {match[1]: match[2] for match in listing if match}
-        is_right = bool(answer) and _is_right(answer, gold, options, Matching(str(self._options["scorer"])))
-        return graded(gold, answer, right=is_right)
+        return _is_right(answer, str(item.content["answer"]).strip(), options, Matching(self._rule))
 
 
 def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matching) -> bool:

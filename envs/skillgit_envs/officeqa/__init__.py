@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -16,10 +16,11 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
+from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import (
     ALL_CHARACTERS,
@@ -29,6 +30,7 @@ from skillgit_envs.officeqa.corpus import (
     pages_of,
 )
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
+from skillgit_envs.public_sources import OFFICEQA
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, Search, search_of
 from skillgit_envs.shipped_environment import (
     PROMPTS,
@@ -130,14 +132,27 @@ OFFICE_OPTIONS = (
     *OPTIONS,
     PROMPTS,
     option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
-    option("scope", "all", "Documents that the tools show: all, or those of the item."),
+    option(
+        "scope",
+        "all",
+        "Documents that the tools show: all, or those of the item.",
+        values={"all": "all documents", "item": "those on which the item rests"},
+    ),
     option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
     option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
     option("max_turns", 24, "Replies at most; the last one has to answer."),
-    option("scorer", "official", "official (the reward) or skillopt (exact match and F1)."),
+    option(
+        "scorer",
+        "official",
+        "official (the reward) or skillopt (exact match and F1).",
+        values={
+            "official": "the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
+            "skillopt": "exact match, and token F1, of the words without punctuation and units",
+        },
+    ),
     option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
     *SEARCH_OPTIONS,
-    option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
+    option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values),
 )
 
 
@@ -184,17 +199,8 @@ class OfficeQA(Questions):
         options=OFFICE_OPTIONS,
         task_types=("easy", "hard"),
         licence="bulletins and questions that come with it: MIT, as skillgit; the questions of OfficeQA: CC BY-SA 4.0",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/databricks/officeqa",
-            layout=(
-                "ask its authors for access; name the CSV file of the questions with env.data_path and the folder of"
-                " the documents as text, best the one with page marks, with env.docs_dir; keep the one out of the other"
-            ),
-        ),
+        public=OFFICEQA,
     )
-
-    _choices: ClassVar = {"scope": ("all", "item"), "scorer": SCORERS, "sandbox": tuple(Mode)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

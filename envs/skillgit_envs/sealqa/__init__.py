@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -19,13 +19,14 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
-from skillgit.sandbox import Mode as Isolation
 from skillgit.sandbox.conversation import Toolbox, converse
 from skillgit.sandbox.launcher.folder import place
+from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
 from skillgit_envs.answers import ask_judge, extract, material, quoted, until_answered
+from skillgit_envs.public_sources import SEALQA
 from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
 from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
@@ -95,6 +96,13 @@ class QuestionMode(StrEnum):
     SEARCH = "search"
 
 
+MODES = {
+    QuestionMode.CLOSED.value: "nothing but the question",
+    QuestionMode.DOCUMENTS.value: "documents that the item names, most of them of no use",
+    QuestionMode.SEARCH.value: "a search, and the pages that it finds",
+}
+
+
 class JudgeProcedure(StrEnum):
     """How the judge is asked, and how its reply is read."""
 
@@ -145,41 +153,47 @@ class SealQA(Questions):
         source="questions and documents invented for skillgit; the public rows are read from env.data_path",
         options=(
             *OPTIONS,
-            option("mode", "closed", "What the target has: closed (nothing), documents, or search."),
-            option("subset", "", "Which data files: seal_0, seal_hard or longseal, by their names; empty: all."),
+            option("mode", "closed", "What the target has: closed (nothing), documents, or search.", values=MODES),
+            option(
+                "subset",
+                "",
+                "Which data files: seal_0, seal_hard or longseal, by their names; empty: all.",
+                values={"": "all files", **{name: f"files called {name}" for name in SUBSETS}},
+            ),
             option("revision", "", "Revision of the data, whose answers are updated; part of what identifies scores."),
             option("documents", 12, "Documents of a question: 12, 20 or 30; for mode documents."),
-            option("documents_in", "prompt", "Where they are: prompt, or folder, with the tools glob, grep and read."),
             option(
-                "search", "folder", "Who answers searches: service, recorded (results in a file) or folder (documents)."
+                "documents_in",
+                "prompt",
+                "Where they are: prompt, or folder, with the tools glob, grep and read.",
+                values={"prompt": "before the question", "folder": "in a folder, with tools to look into it"},
+            ),
+            option(
+                "search",
+                "folder",
+                "Who answers searches: service, recorded (results in a file) or folder (documents).",
+                values={"service": "a search service", "recorded": "a file of results", "folder": "documents"},
             ),
             option("search_path", "", "File of recorded results, or folder of *.txt and *.md documents.", path=True),
             *SEARCH_OPTIONS,
             option("max_turns", 12, "Replies at most where there are tools; the last one has to answer."),
-            option("scorer", "official", "How the judge is asked: official or skillopt."),
-            option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
+            option(
+                "scorer",
+                "official",
+                "How the judge is asked: official or skillopt.",
+                values={
+                    "official": "a judge grades by the rules of SimpleQA: correct, incorrect or not attempted",
+                    "skillopt": "a judge is asked as the reference asks: what begins with an A is right",
+                },
+            ),
+            option(
+                "sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values
+            ),
         ),
         task_types=("Sports", "Entertainment", "Science & Technology", "Politics", "History & Geography", "Others"),
         licence="questions that come with it: MIT, as skillgit; the public data: Apache-2.0, as others say",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/vtllms/sealqa",
-            revision="99f54adaf38bbc23e65fb218b0192cff3625fa76",
-            layout=(
-                "write a subset with its columns as JSON lines into seal_0.jsonl, seal_hard.jsonl or longseal.jsonl,"
-                " name it with env.data_path, and write its revision into env.revision"
-            ),
-        ),
+        public=SEALQA,
     )
-
-    _choices: ClassVar = {
-        "mode": tuple(QuestionMode),
-        "subset": ("", *SUBSETS),
-        "documents_in": ("prompt", "folder"),
-        "search": ("service", "recorded", "folder"),
-        "scorer": tuple(JudgeProcedure),
-        "sandbox": tuple(Isolation),
-    }
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -15,9 +15,10 @@ from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import WORDS_SCORER, exact_match, extract, f1, in_tag, normalise, quoted
+from skillgit_envs.public_sources import SEARCHQA
 from skillgit_envs.shipped_environment import (
     PROMPTS,
     PromptWording,
@@ -30,7 +31,7 @@ from skillgit_envs.shipped_environment import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from skillgit.domain.skill import Skill
@@ -142,32 +143,6 @@ def _documents(results: list[Row]) -> Iterator[str]:
 
 LICENCE = "items that come with it: MIT, as skillgit; the public data states no licence"
 
-SOURCE = PublicSource(
-    kind=SourceKind.HUGGINGFACE,
-    place="lucadiliello/searchqa",
-    revision="c1a979068ba118d85467179b704031d113d689cc",
-    files=("data/*.parquet",),
-    convert=f"{__name__}:convert",
-    layout=(
-        "place one *.jsonl or *.json file with id (or key), question, context and answers in each row, and name it with"
-        " env.data_path; a manifest of ids beside it is named with env.split_dir and env.split_mode=split_dir"
-    ),
-)
-
-
-def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]:
-    """Return rows of a data file from those of the dataset; a missing context is an empty one."""
-    for number, row in enumerate(rows, start=1):
-        lacking = [name for name in ("key", "question", "answers") if not row.get(name)]
-        if lacking:
-            raise DataError(
-                f"row {number} of the public data has no {lacking[0]}; it has {', '.join(row) or 'nothing'}",
-                hint="the dataset has changed its form: take the revision that skillgit envs searchqa names",
-            )
-        context = row.get("context") or ""
-        yield {"id": row["key"], "question": row["question"], "context": context, "answers": row["answers"]}
-
-
 CONTEXT_CHARACTERS = 6000
 _DOCUMENT = "[DOC]"
 
@@ -260,15 +235,21 @@ class SearchQA(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option("scorer", "official", "What is right where normalisation leaves nothing: official or skillopt."),
+            option(
+                "scorer",
+                "official",
+                "What is right where normalisation leaves nothing: official or skillopt.",
+                values={
+                    "official": "exact match and token F1 as in MRQA 2019, whose script is SQuAD's of v1.1",
+                    "skillopt": "the same, as SkillOpt computes it where normalisation leaves nothing of an answer",
+                },
+            ),
             option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
         licence=LICENCE,
-        public=SOURCE,
+        public=SEARCHQA,
     )
-
-    _choices: ClassVar = {"scorer": tuple(SCORERS)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -7,7 +7,7 @@ import importlib.util
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -15,14 +15,15 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
-from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
 from skillgit.plugin.splits import OPTIONS, Splits
-from skillgit.sandbox import Mode
-from skillgit.sandbox.libreoffice import office_program
+from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
+from skillgit.sandbox.option import OPTION as SANDBOX
+from skillgit_envs.public_sources import SPREADSHEETBENCH
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
-from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
-from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
+from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
+from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
 if TYPE_CHECKING:
@@ -121,8 +122,9 @@ class WorkbookTasks:
 
     def _item(self, row: Row, folder: Path) -> Item:
         identity = text_field(row.where, row.fields, "id") or row.name
-        names = ("instruction", "answer_position", "instruction_type", "answer_sheet")
-        instruction, position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
+        instruction = text_or_blanks(row.where, row.fields, "instruction")
+        names = ("answer_position", "instruction_type", "answer_sheet")
+        position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
         values = {"id": identity, "instruction": instruction, "answer_position": position}
         require(row.where, "spreadsheetbench", values)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
@@ -173,20 +175,42 @@ class SpreadsheetBench(PackagedEnvironment):
                 "mode",
                 "multi",
                 "One reply (single), replies until the program is right (multi), or a Python tool (react).",
+                values={"single": "one reply", "multi": "replies until the program is right", "react": "a Python tool"},
             ),
             option("max_turns", 30, "Replies at most, in the modes multi and react."),
             option(
                 "scorer",
                 "official",
                 "official, skillopt, or lenient: official, but it reads what an answer position means.",
+                values={
+                    "official": "RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
+                    "skillopt": "the same cells and values without recalculation, and the cases that there are",
+                    "lenient": "as official, but answer positions are read as they are meant",
+                },
             ),
             option("program_timeout", 120.0, "Seconds that a program may run."),
-            option("sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none."),
+            option(
+                "sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values
+            ),
         ),
         task_types=TASK_TYPES,
+        needs=(
+            Need(
+                kind=NeedKind.PROGRAM,
+                name="libreoffice",
+                looked_for=OFFICE_PROGRAMS,
+                purpose="calculates the formulas of workbooks for the scorers official and lenient",
+            ),
+            Need(
+                kind=NeedKind.EXTRA,
+                name="pandas",
+                looked_for=("pandas",),
+                purpose="programs may import it; with env.prompts: reference it has to be there",
+            ),
+        ),
+        licence="workbooks that come with it: MIT, as skillgit; the public data: CC BY-SA 4.0",
+        public=SPREADSHEETBENCH,
     )
-
-    _choices: ClassVar = {"mode": MODES, "scorer": RULES, "sandbox": tuple(Mode)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
@@ -266,5 +290,5 @@ class SpreadsheetBench(PackagedEnvironment):
             case_count=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}
-        case_faults = await faults(task, workbooks, self._rule, self._sandbox)
-        return score(case_faults, task.case_count, self._rule), feedback(case_faults, task.case_count, self._rule)
+        results = await case_results(task, workbooks, self._rule, self._sandbox)
+        return score(results, task.case_count, self._rule), feedback(results, task.case_count, self._rule)

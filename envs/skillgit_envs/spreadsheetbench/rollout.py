@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from skillgit.sandbox import Result, Sandbox
 
 
-MODES = ("single", "multi", "react")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What the target works on.

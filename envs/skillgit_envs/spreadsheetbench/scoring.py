@@ -1,10 +1,10 @@
 """How the workbooks that a program made are scored: cell by cell in the answer cells, each case for itself.
 
 *official* is the benchmark's pipeline (SpreadsheetBench v0.1, ``evaluation/evaluation.py`` behind
-``open_spreadsheet.py``): formulas are calculated first, and a task has three cases, of which missing ones fail.
-*skillopt* is what the reference does: formulas that have not been calculated hold nothing, and the cases are those that
-are there. *lenient* is official, but reads what an answer position means, and goes by the cases that are there. Where a
-position covers no cell, nothing passes under any rule.
+``open_spreadsheet.py``): the formulas of both workbooks are calculated first, and a task has three cases, of which
+missing ones fail. *skillopt* is what the reference does: formulas that have not been calculated hold nothing, and the
+cases are those that are there. *lenient* is official, but reads what an answer position means, and goes by the cases
+that are there. Where a position covers no cell, nothing passes under any rule.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class ScoringRule:
 
     name: str  # changes whenever a score can change
     reading: str
-    recalculates: bool  # whether formulas are calculated before cells are compared
+    recalculates: bool  # whether the formulas of both workbooks are calculated before cells are compared
     expects_all: bool  # whether cases that a task should have, and has not, fail
 
 
 RULES: Mapping[str, ScoringRule] = {
-    "official": ScoringRule(name="official/1", reading="official", recalculates=True, expects_all=True),
+    "official": ScoringRule(name="official/2", reading="official", recalculates=True, expects_all=True),
     "skillopt": ScoringRule(name="skillopt/1", reading="skillopt", recalculates=False, expects_all=False),
-    "lenient": ScoringRule(name="lenient/1", reading="lenient", recalculates=True, expects_all=False),
+    "lenient": ScoringRule(name="lenient/2", reading="lenient", recalculates=True, expects_all=False),
 }
 
 
@@ -64,21 +64,75 @@ class WorkbookTask:
     case_count: int
 
 
-async def faults(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """How a case went."""
+
+    fault: str  # what is wrong; empty if it passes
+    doubt: str = ""  # which answer cells have no value that can be relied on; empty if all do
+
+
+async def case_results(
     task: WorkbookTask, workbooks: Mapping[int, bytes], rule: ScoringRule, sandbox: Sandbox
-) -> dict[int, str]:
-    """Return for each case what is wrong, empty if it passes; ``workbooks`` are those that the program made."""
+) -> dict[int, CaseResult]:
+    """Compare the ``workbooks`` that were made with the right ones; an EnvironmentFaultError if one of those is bad."""
     try:
         areas = READINGS[rule.reading](task.position, task.answer_sheet)
     except UnreadablePositionError as error:
-        return dict.fromkeys(task.answers, f"no workbook can pass: {error}")
-    books = {str(number): book for number, book in workbooks.items()}
-    ready = dict(await recalculate(books, sandbox)) if rule.recalculates else books
-    pairs = await _pairs(task.answers, {int(number): book for number, book in ready.items()}, areas, sandbox)
-    failures = dict.fromkeys(
-        workbooks.keys() - {int(number) for number in ready}, "LibreOffice cannot read the workbook"
-    )
-    return {number: failures.get(number) or _fault(*pairs[number]) for number in task.answers}
+        return dict.fromkeys(task.answers, CaseResult(fault=f"no workbook can pass: {error}"))
+    answers, made = task.answers, workbooks
+    if rule.recalculates:
+        answers = await _recalculated(task.answers, sandbox, reference=True)
+        made = await _recalculated(workbooks, sandbox, reference=False)
+        for number in task.answers.keys() - answers.keys():
+            raise EnvironmentFaultError(
+                f"LibreOffice cannot read the answer of case {number}", hint="is it a whole xlsx file?"
+            )
+    pairs = await _pairs(answers, made, areas, sandbox)
+    results = {}
+    for number, (right, output) in pairs.items():
+        lost = number in workbooks and number not in made
+        fault = "LibreOffice cannot read the workbook" if lost else _fault(right, output)
+        # A pass by equal errors is told too; formulas without a value would have to be looked for in every answer.
+        asks = fault or rule.recalculates
+        doubt = await _doubt(task.answers[number], right, areas, rule, sandbox) if asks else ""
+        results[number] = CaseResult(fault=fault, doubt=doubt)
+    return results
+
+
+async def _recalculated(books: Mapping[int, bytes], sandbox: Sandbox, *, reference: bool) -> dict[int, bytes]:
+    by_name = {str(number): book for number, book in books.items()}
+    return {int(name): book for name, book in (await recalculate(by_name, sandbox, reference=reference)).items()}
+
+
+async def _doubt(answer: bytes, right: Contents, areas: Sequence[Area], rule: ScoringRule, sandbox: Sandbox) -> str:
+    """Return which right values are unknown: errors that the answer was not saved with, or formulas without a value.
+
+    LibreOffice lacks newer functions, and errors that it makes of them are compared as any value.
+    """
+    if rule.recalculates and not any(_is_error(cell) for part in right.parts for cell in (part.cells or {}).values()):
+        return ""
+    saved = (await contents({"saved": answer}, areas, sandbox, formulas=not rule.recalculates))["saved"]
+    unknown = []
+    for part, before in zip(right.parts, saved.parts, strict=not saved.error):
+        cells, earlier = part.cells or {}, before.cells or {}
+        if rule.recalculates:
+            for name, cell in cells.items():
+                if _is_error(cell) and earlier.get(name) != cell:
+                    value = f"as {_told(earlier[name])}" if name in earlier else "without a value"
+                    unknown.append(f"{part.sheet}!{name} is {cell[1]}, and was saved {value}")
+        else:
+            unknown += [f"{part.sheet}!{name}" for name in earlier if name not in cells]
+    if not unknown:
+        return ""
+    reason = "LibreOffice cannot calculate" if rule.recalculates else "nothing has calculated"
+    more = f", and {len(unknown) - _SHOWN_CELLS} more" if len(unknown) > _SHOWN_CELLS else ""
+    return f"{reason} these cells of the answer: {', '.join(unknown[:_SHOWN_CELLS])}{more}"
+
+
+def _is_error(cell: tuple[str, str]) -> bool:
+    kind, text = cell
+    return kind == "text" and text.startswith(("#", "Err:"))
 
 
 async def _pairs(
@@ -144,20 +198,21 @@ def _told(cell: tuple[str, str] | None) -> str:
     return json.dumps(excerpt, ensure_ascii=False) if kind == "text" else excerpt
 
 
-def score(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> Scored:
+def score(results: Mapping[int, CaseResult], count: int, rule: ScoringRule) -> Scored:
     """Return the share of the cases that pass as the soft score; the hard one is whether all do."""
-    passes, whole = sum(not fault for fault in case_faults.values()), len(case_faults)
+    passes, whole = sum(not result.fault for result in results.values()), len(results)
     if rule.expects_all:
         whole = max(whole, count)
     return Scored(hard=float(passes == whole), soft=passes / whole)
 
 
-def feedback(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> str:
-    passes = sum(not fault for fault in case_faults.values())
-    lines = [f"{passes} of {len(case_faults)} cases pass"]
-    lines += [f"case {number}: {fault}" for number, fault in case_faults.items() if fault]
-    if rule.expects_all and count > len(case_faults):
-        lines.append(f"{count - len(case_faults)} of the {count} cases of this task are missing, and count as failed")
+def feedback(results: Mapping[int, CaseResult], count: int, rule: ScoringRule) -> str:
+    passes = sum(not result.fault for result in results.values())
+    lines = [f"{passes} of {len(results)} cases pass"]
+    for number, result in results.items():
+        lines += [f"case {number}: {text}" for text in (result.fault, result.doubt) if text]
+    if rule.expects_all and count > len(results):
+        lines.append(f"{count - len(results)} of the {count} cases of this task are missing, and count as failed")
     return "\n".join(lines)
 
 

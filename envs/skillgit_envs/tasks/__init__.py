@@ -7,7 +7,7 @@ import json
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
@@ -20,6 +20,7 @@ from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.splits import OPTIONS, Splits, check, data_files
 from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
+from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.shipped_environment import PackagedEnvironment, option, prompt_file, with_skill
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
@@ -159,22 +160,30 @@ class Tasks(PackagedEnvironment):
         options=(
             *OPTIONS,
             option("prompt_field", "", "Field with the task; empty looks for the usual names."),
-            option("scorer", "normalized", "Check of tasks that have an answer and no check."),
+            option(
+                "scorer",
+                "normalized",
+                "Check of tasks that have an answer and no check.",
+                values={name: kind.help.rstrip(".") for name, kind in KINDS.items()},
+            ),
             option(
                 "extract",
                 "",
                 f"How a result is taken out of a reply: {', '.join(EXTRACTORS)}; empty is as the checks need it.",
             ),
-            option("tools", "none", "Tools of the target: none, read, or python."),
+            option(
+                "tools",
+                "none",
+                "Tools of the target: none, read, or python.",
+                values={"none": "no tools", "read": "tools to look into files", "python": "these, and Python"},
+            ),
             option("max_turns", 12, "Replies of a rollout with tools at most."),
             option("check_timeout", 60.0, "Seconds that a program may take that checks."),
             option("tool_timeout", 60.0, "Seconds that one call of Python may take."),
-            option("sandbox", "auto", f"Isolation of programs: {', '.join(Mode)}."),
+            option("sandbox", "auto", f"Isolation of programs: {', '.join(Mode)}.", values=SANDBOX.values),
         ),
         task_types=("default",),
     )
-
-    _choices: ClassVar = {"tools": TOOLS, "scorer": KINDS, "sandbox": Mode}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

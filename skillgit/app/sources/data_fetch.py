@@ -1,152 +1,42 @@
-"""``skillgit data fetch``: public data from the Hugging Face hub, written as files that an environment reads."""
+"""``skillgit data fetch``: public data of an environment, written as files that it reads."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import resource
 import shutil
-from contextlib import ExitStack, contextmanager
+import tempfile
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatch
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
+from skillgit.app.sources.public_data.contents import is_archive, published_rows, unpack
+from skillgit.app.sources.public_data.downloads import Downloads, FetchProgress, cache_folder, in_megabytes
+from skillgit.app.sources.public_data.listing import MOST_BYTES, PublishedFiles, listed, matches, too_large
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest
-from skillgit.domain.untrusted.file_names import shown
-from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
-from skillgit.plugin.data_rows import raise_all, read_rows
-from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.domain.untrusted.file_names import TreePath, name_key, shown
+from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
+from skillgit.files import shortage
+from skillgit.plugin.data_rows import raise_all
+from skillgit.plugin.environment import Assets, Attachment, EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import missing_ids, read_folders, read_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import IO
-
-    from huggingface_hub.hf_api import RepoSibling
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
 
 
-PARQUET = ".parquet"
-_PATIENCE_S = 30.0
-_MOST_BYTES = 16 << 30
-"""Bytes that a hub may declare in all, and that one file may unpack to or be written with; texts take far less."""
-_LEAST_BYTES = 1 << 20  # a file that the library keeps beside those of the source may be larger than they are
-
-
-def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
-    """Fetch the files of ``source`` as they are at ``revision``, and return the commit and their paths.
-
-    ``HF_ENDPOINT`` in ``environ`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
-    """
-    if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
-        raise UsageError(
-            f"fetching {source.place} needs the extra 'data'", hint=f"pip install 'skillgit[data]'; or {source.layout}"
-        )
-    folder = _snapshot(source, revision, environ)
-    files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
-    if not files:
-        raise NotFoundError(
-            f"{source.place} at {revision} has no file like {' or '.join(source.files)}", hint=source.layout
-        )
-    return folder.name, files
-
-
-def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Path:
-    from huggingface_hub import HfApi, errors  # noqa: PLC0415 - an extra
-    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415 - an extra
-
-    disable_progress_bars()
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    hub = HfApi(endpoint=environ.get("HF_ENDPOINT") or None)
-    try:
-        # Asked first: it fails at once where the download would try for half a minute, and it knows a tag's commit.
-        info = hub.dataset_info(source.place, revision=revision, timeout=_PATIENCE_S, files_metadata=True)
-        with _files_within(_largest(source, info.siblings or ())):
-            folder = hub.snapshot_download(
-                source.place,
-                repo_type="dataset",
-                revision=info.sha,
-                allow_patterns=list(source.files),
-                cache_dir=environ.get("HF_HUB_CACHE") or None,
-            )
-    except DataError:
-        raise
-    except (errors.GatedRepoError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
-        raise NotFoundError(
-            f"the hub does not give out {source.place} at {revision}",
-            hint=f"check --revision, and HF_TOKEN if access has to be asked for; or {source.layout}",
-        ) from error
-    except Exception as error:  # the library raises errors of several others besides its own
-        raise ServiceError(
-            f"{source.place} cannot be fetched: {_first_line(error)}", hint=f"check the network; or {source.layout}"
-        ) from error
-    return Path(str(folder))
-
-
-def _largest(source: PublicSource, files: Sequence[RepoSibling]) -> int:
-    """Return the bytes of the largest file with rows as the hub declares it; the limit where it declares none."""
-    sizes = [file.size for file in files if any(fnmatch(file.rfilename, pattern) for pattern in source.files)]
-    if sum(size or 0 for size in sizes) > _MOST_BYTES:
-        raise _too_large(source.place)
-    return max((_MOST_BYTES if size is None else size for size in sizes), default=0)
-
-
-@contextmanager
-def _files_within(most: int) -> Iterator[None]:
-    """Let no file that this process writes grow beyond ``most`` bytes: a hub may send more than it has declared."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (min([max(most, _LEAST_BYTES), *limits]), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def _too_large(size: object) -> DataError:
-    return DataError(
-        f"{size} is larger than {_MOST_BYTES >> 30} GiB", hint="name another --revision, or place the data by hand"
-    )
-
-
-def rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
-    for path in files:
-        if path.suffix == PARQUET:
-            yield from _parquet(path)
-        else:
-            yield from (row.fields for row in read_rows(path))
-
-
-def _parquet(path: Path) -> Iterator[Mapping[str, object]]:
-    from pyarrow import ArrowException  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
-    from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
-
-    try:
-        with ParquetFile(path) as file:
-            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-            if sum(group.total_byte_size for group in groups) > _MOST_BYTES:
-                raise _too_large(f"{path}, unpacked,")
-            for batch in file.iter_batches(batch_size=1000):
-                yield from batch.to_pylist()
-    except ArrowException as error:
-        raise DataError(
-            f"{path} is not Parquet: {_first_line(error)}", hint="remove it, so that it is fetched anew"
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
 ITEMS = "items.jsonl"
 FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
+_HINT = "try another --revision"
+SplitIds = Mapping[Split, "Sequence[str]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,53 +48,132 @@ class Written:
     sha256: str  # the digest of its bytes
 
 
-class _File:
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._sha = stream, hashlib.sha256()
-        self._items = self._bytes = 0
+class AssetFolder:
+    """The folder of the files that items name; equal files of one name are one file, other ones are refused."""
 
-    def add(self, row: Mapping[str, object]) -> None:
-        line = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
-        self._bytes += len(line)
-        if self._bytes > _MOST_BYTES:
-            raise _too_large("a file of items")
-        self._stream.write(line)
-        self._sha.update(line)
-        self._items += 1
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digests: dict[str, str] = {}
 
-    def written(self, path: str) -> Written:
-        return Written(path=path, items=self._items, sha256=self._sha.hexdigest())
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    @property
+    def sha256(self) -> str:
+        """The digest of all names and contents."""
+        return digest(sorted(self._digests.items()))
+
+    def add(self, name: str, content: IO[bytes]) -> Path:
+        """Write a file and return its path; an UnsafeNameError if its name is none, a DataError if it is taken."""
+        path = self._folder / TreePath(name)
+        beside = path.with_name(f"{path.name}.part")
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as stream:
+            shutil.copyfileobj(content, stream)
+        with beside.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        if self._digests.setdefault(name_key(name), sha256) != sha256:
+            raise DataError(f"two different files have the name {shown(name)}", hint=_HINT)
+        return beside.replace(path)
 
 
-def write_items(
-    folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None
-) -> tuple[tuple[Written, ...], Collection[str], int]:
-    """Write ``rows``, read once as they come, below the new ``folder``; return files, ids and how many were repeated.
+class ItemFiles:
+    """Files of items below a new folder: one of all items, or one for each split in the order of its ids."""
 
-    ``splits`` says which split an id belongs to; rows with other ids are left out. None writes all rows to one file.
-    """
-    names = {None: ITEMS} if splits is None else {split: f"{FOLDERS[split]}/{ITEMS}" for split in Split}
-    contents: dict[str, str] = {}
-    repetitions = 0
-    with ExitStack() as stack:
-        files = {}
-        for key, name in names.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            files[key] = _File(stack.enter_context((folder / name).open("wb")))
+    def __init__(self, folder: Path, split_ids: SplitIds | None) -> None:
+        self._folder, self._split_ids = folder, split_ids
+        self._splits = {name: split for split, ids in (split_ids or {}).items() for name in ids}
+        self._contents: dict[str, str] = {}
+        self.repetitions = 0
+
+    def write(self, rows: Iterable[Mapping[str, object]], assets: AssetFolder, source: str) -> tuple[Written, ...]:
+        """Write ``rows``, read once as they come; a DataError if ids of a split are not in ``source``, or repeated."""
+        if self._split_ids is None:
+            lines = (self._line(row, assets) for row in self._new(rows))
+            return (_written(self._folder, ITEMS, lines),)
+        by_id = {str(row["id"]): self._line(row, assets) for row in self._new(rows)}
+        self._refuse_missing(self._split_ids, by_id, source)
+        return tuple(
+            _written(self._folder, f"{FOLDERS[split]}/{ITEMS}", (by_id[name] for name in dict.fromkeys(ids)))
+            for split, ids in self._split_ids.items()
+        )
+
+    def _new(self, rows: Iterable[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
+        """Yield the rows that are wanted, each once."""
         for row in rows:
             identity = str(row["id"])
-            split = splits.get(identity) if splits is not None else None
-            if splits is not None and split is None:
+            if self._split_ids is not None and identity not in self._splits:
                 continue
-            if identity not in contents:
-                contents[identity] = digest(row)
-                files[split].add(row)
-                continue
-            if contents[identity] != digest(row):
-                raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
-            repetitions += 1
-    item_files = tuple(files[key].written(name) for key, name in names.items())
-    return item_files, contents, repetitions
+            content = self._digest(row, identity)
+            if identity not in self._contents:
+                self._contents[identity] = content
+                yield row
+            elif self._contents[identity] == content:
+                self.repetitions += 1
+            else:
+                raise DataError(f"two different rows have the id {shown(identity)}", hint=_HINT)
+
+    @staticmethod
+    def _digest(row: Mapping[str, object], identity: str) -> str:
+        try:
+            return digest(_replaced(row, lambda file: [file.name, hashlib.sha256(file.content).hexdigest()]))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the row {shown(identity)} cannot be written as JSON: {error}", hint=_HINT) from error
+
+    @staticmethod
+    def _line(row: Mapping[str, object], assets: AssetFolder) -> bytes:
+        def name(file: Attachment) -> str:
+            assets.add(file.name, BytesIO(file.content))
+            return file.name
+
+        return f"{json.dumps(_replaced(row, name), ensure_ascii=False)}\n".encode()
+
+    @staticmethod
+    def _refuse_missing(split_ids: SplitIds, present: Collection[str], source: str) -> None:
+        missing = {split: [name for name in ids if name not in present] for split, ids in split_ids.items()}
+        raise_all(
+            [missing_ids(split, names, len(split_ids[split]), source) for split, names in missing.items() if names]
+        )
+
+
+def _replaced(row: Mapping[str, object], value_of: Callable[[Attachment], object]) -> dict[str, object]:
+    """Return ``row`` with something in the place of each attachment, alone or in a list."""
+
+    def replaced(value: object) -> object:
+        if isinstance(value, Attachment):
+            return value_of(value)
+        return [replaced(entry) for entry in value] if isinstance(value, list) else value
+
+    return {key: replaced(value) for key, value in row.items()}
+
+
+def _written(folder: Path, name: str, lines: Iterable[bytes]) -> Written:
+    path, sha, items, size = folder / name, hashlib.sha256(), 0, 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        for line in lines:
+            size += len(line)
+            if size > MOST_BYTES:
+                raise too_large("a file of items")
+            stream.write(line)
+            sha.update(line)
+            items += 1
+    return Written(path=name, items=items, sha256=sha.hexdigest())
+
+
+_NEWEST = "main"  # the revision that is asked for where none is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSelection:
+    """Which of the public data of an environment are fetched; by default all, of the pinned commit."""
+
+    subset: str = ""  # the name of other data of the same environment
+    revision: str = ""  # in place of the commit that the environment names
+    ids: str = ""  # the folder of a manifest, or the name of one that comes with the data; it divides its items
+
+
+ALL = DataSelection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +184,9 @@ class FetchedData:
     place: Path
     source: str
     revision: str
+    licence: str  # empty: unknown
     files: tuple[Written, ...]
+    assets: int  # pictures, workbooks and other files that items name
     repeated: int  # rows left out because they were there already
     options: tuple[str, ...]  # what names the data in a configuration, as ``section.key=value``
 
@@ -223,84 +194,148 @@ class FetchedData:
 def fetch(
     context: Context,
     name: str,
+    selection: DataSelection = ALL,
     *,
     to: Path | None = None,
-    revision: str | None = None,
-    ids: Path | None = None,
     remark: Callable[[str], None] = lambda _: None,
+    watch: Callable[[FetchProgress], None] = lambda _: None,
 ) -> FetchedData:
     """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default.
 
-    ``revision`` replaces the commit that the environment names; ``ids`` is a manifest: only its items are written,
-    divided as it says.
+    What is large is announced by ``remark`` before it is fetched. An interrupted fetch goes on where it stopped.
     """
     info = load_environment(name, context.directory).info
-    source = _fetchable(info)
+    source = _source(info, selection)
     target = str(to or f"data/{info.name}")
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists():
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
-    split_ids = read_folders(context.directory / ids, read_ids) if ids is not None else None
-    remark(f"fetching {source.place} at {revision or source.revision}")
-    commit, files = download(source, revision or source.revision, context.environ)
-    item_files, repetitions = _write(info, files, commit, split_ids, folder)
+    split_ids = _split_ids(context, source, selection.ids)
+    listing = listed(source, selection.revision or source.revision or _NEWEST, context.environ)
+    remark(_announcement(listing))
+    downloads = Downloads(cache_folder(context.environ), listing, watch).fetch()
+    with _new_folder(folder) as part:
+        items, assets = ItemFiles(part, split_ids), _asset_folder(source, part)
+        with tempfile.TemporaryDirectory(dir=part.parent, prefix=f".{folder.name}.", suffix=".rows") as staging:
+            files = _sorted_out(source, downloads, assets, Path(staging))
+            rows = load_conversion(source.convert)(published_rows(files))
+            item_files = items.write(rows, assets, f"{listing.place} at {listing.revision}")
+        (part / "SOURCE.md").write_text(_note(info, listing, item_files, source.assets, assets), encoding="utf-8")
     return FetchedData(
         environment=info.name,
         place=folder,
-        source=source.place,
-        revision=commit,
+        source=listing.place,
+        revision=listing.revision,
+        licence=listing.licence,
         files=item_files,
-        repeated=repetitions,
-        options=(f"env.data_path={target}",)
-        if ids is None
-        else ("env.split_mode=split_dir", f"env.split_dir={target}"),
+        assets=len(assets),
+        repeated=items.repetitions,
+        options=tuple(_options(source, listing, target, is_split=split_ids is not None)),
     )
 
 
-def _fetchable(info: EnvironmentInfo) -> PublicSource:
+def _source(info: EnvironmentInfo, selection: DataSelection) -> PublicSource:
     source = info.public
     if source is None:
         raise NotFoundError(f"{info.name} names no public data", hint=f"skillgit envs {info.name}")
-    if source.kind is not SourceKind.HUGGINGFACE:
-        raise NotFoundError(f"the data of {info.name} cannot be fetched from a hub", hint=source.layout)
+    if selection.subset:
+        subset = source.subsets.get(selection.subset)
+        if subset is None:
+            names = ", ".join(source.subsets) or "none"
+            raise UsageError(f"the data of {info.name} have no subset '{selection.subset}'", hint=f"there is {names}")
+        source = subset
+    if source.kind is SourceKind.MANUAL:
+        raise NotFoundError(f"the data of {info.name} cannot be fetched", hint=source.layout)
     return source
 
 
-def _write(
-    info: EnvironmentInfo,
-    files: Sequence[Path],
-    revision: str,
-    split_ids: Mapping[Split, Sequence[str]] | None,
-    folder: Path,
-) -> tuple[tuple[Written, ...], int]:
-    """Write everything beside ``folder`` and put it there when it is complete."""
-    source = _fetchable(info)
-    convert = load_conversion(source.convert)
-    splits = None if split_ids is None else {name: split for split, names in split_ids.items() for name in names}
+def _split_ids(context: Context, source: PublicSource, manifest: str) -> SplitIds | None:
+    if not manifest:
+        return None
+    folder = source.splits.get(manifest, context.directory / manifest)
+    if not folder.is_dir():
+        names = " and ".join(source.splits)
+        hint = f"name a folder, or {names}, which comes with the data" if names else "name a folder with ids"
+        raise DataError(f"there is no manifest {folder}", hint=hint)
+    return read_folders(folder, read_ids)
+
+
+def _announcement(listing: PublishedFiles) -> str:
+    count = len(listing.files)
+    size = in_megabytes(listing.size) if all(file.size is not None for file in listing.files) else "of unknown size"
+    licence = listing.licence or "unknown"
+    files = f"{count} file{'s' * (count > 1)}"
+    return f"fetching {listing.place} at {listing.revision}: {files}, {size}; licence: {licence}"
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder beside ``folder``, which takes its name when it is complete; else nothing of it is left."""
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        item_files, ids, repetitions = write_items(part, convert(rows(files)), splits)
-        _refuse_missing(split_ids or {}, ids, f"{source.place} at {revision}")
-        (part / "SOURCE.md").write_text(_note(info, source.place, revision, item_files), encoding="utf-8")
+        part.mkdir(parents=True)
+        yield part
         part.rename(folder)
     except OSError as error:
-        raise UsageError(
+        raise shortage(error) or UsageError(
             f"{folder} cannot be written: {error.strerror}", hint="check the disk and its rights"
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return item_files, repetitions
 
 
-def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:
-    missing = {split: [name for name in names if name not in present] for split, names in split_ids.items()}
-    raise_all([missing_ids(split, names, len(split_ids[split]), source) for split, names in missing.items() if names])
+def _asset_folder(source: PublicSource, part: Path) -> AssetFolder:
+    return AssetFolder(part / source.assets.folder if source.assets else part)
 
 
-def _note(info: EnvironmentInfo, origin: str, revision: str, files: Sequence[Written]) -> str:
+def _sorted_out(
+    source: PublicSource, downloads: Mapping[str, Path], assets: AssetFolder, staging: Path
+) -> Mapping[str, Path]:
+    """Put assets into their folder, out of archives too; return the files with rows by their published names."""
+    patterns = source.rows or source.files
+    rows: dict[str, Path] = {}
+    row_files = AssetFolder(staging)
+
+    def place(name: str, content: IO[bytes], path: Path | None = None) -> None:
+        if source.assets and matches(name, source.assets.files):
+            path = assets.add(_below(name, source.assets), content)
+        if matches(name, patterns):
+            rows[name] = path or row_files.add(name, content)
+
+    for name, path in downloads.items():
+        if is_archive(name):
+            unpack(path, place)
+        else:
+            with path.open("rb") as content:
+                place(name, content, path)
+    if not rows:
+        raise NotFoundError(f"{source.place} has no file like {' or '.join(patterns)}", hint=source.layout)
+    return {name: rows[name] for name in sorted(rows)}
+
+
+def _below(name: str, assets: Assets) -> str:
+    parts = PurePosixPath(name).parts
+    return "/".join(parts[parts.index(assets.root) :]) if assets.root in parts else name
+
+
+def _options(source: PublicSource, listing: PublishedFiles, target: str, *, is_split: bool) -> Iterator[str]:
+    yield from ("env.split_mode=split_dir", f"env.split_dir={target}") if is_split else (f"env.data_path={target}",)
+    if source.assets:
+        yield f"env.{source.assets.option}={target}/{source.assets.folder}"
+    for name, value in source.settings.items():
+        yield f"env.{name}={value.replace('{revision}', listing.revision)}"
+
+
+def _note(
+    info: EnvironmentInfo, listing: PublishedFiles, files: Sequence[Written], assets: Assets | None, folder: AssetFolder
+) -> str:
     """Return what a folder of fetched data says of itself; it is the same for the same data."""
     rows = [f"| `{file.path}` | {file.items} | `{file.sha256}` |" for file in files]
-    head = f"# Data of {info.name}\n\nFrom {origin} at {revision}, written by `skillgit data fetch`.\n"
-    licence = f"Licence: {info.licence or 'not stated'}\n"
-    return "\n".join([f"{head}{licence}", "| file | items | sha256 |", "|---|--:|---|", *rows, ""])
+    if assets:
+        rows.append(f"| `{assets.folder}` | {len(folder)} files | `{folder.sha256}` |")
+    head = f"# Data of {info.name}\n\nFrom {listing.place} at {listing.revision}, written by `skillgit data fetch`.\n"
+    licence = f"Licence: {listing.licence or 'unknown'}\n"
+    digests = [f"- `{file.name}` {file.digest}" for file in listing.files if file.digest]
+    origin = ["", "Fetched, with their digests:", "", *digests] if digests else []
+    return "\n".join([f"{head}{licence}", "| file | items | sha256 |", "|---|--:|---|", *rows, *origin, ""])

@@ -29,7 +29,8 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.view import setup as render
+from skillgit.view import plugins as render
+from skillgit.view import setup as machine
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import plain_value
 from skillgit.view.surface import Screen, Style
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillgit.app.setup.config.resolved import ConfigEntry
+    from skillgit.app.setup.environment_profile import ProfiledEnvironment
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
     from skillgit.app.workspace.context import Context
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
 
-Plugin = TypeVar("Plugin", bound="EnvironmentEntry | BackendEntry")
+Plugin = TypeVar("Plugin", bound="ProfiledEnvironment | BackendEntry")
 
 
 class Listing(Verb):
@@ -66,7 +68,8 @@ def plugin_command(
     verb: str,
     text: str,
     *,
-    find: Callable[[Context, str | None], tuple[Plugin, ...]],
+    find_all: Callable[[Context], Sequence[EnvironmentEntry | BackendEntry]],
+    find: Callable[[Context, str], Plugin],
     describe: Callable[[Plugin, Screen], Iterable[str]],
     complete: Callable[[click.Context, click.Parameter, str], list[CompletionItem]],
 ) -> Listing:
@@ -74,7 +77,6 @@ def plugin_command(
 
     Args:
         verb: Its name, and that of its list.
-        find: Returns all plug-ins, or the one of a name.
     """
 
     @click.command(verb, cls=Listing, help=text)
@@ -82,10 +84,12 @@ def plugin_command(
     @list_forms
     @click.pass_obj
     def command(session: CommandSession, name: str | None) -> None:
-        entries = find(session.context, name)
-        screen = session.screen
-        lines = render.listed(entries, screen) if name is None else describe(entries[0], screen)
-        session.listing(verb, entries, lines, head={})
+        if name is None:
+            entries = find_all(session.context)
+            session.listing(verb, entries, render.listed(entries, session.screen), head={})
+        else:
+            entry = find(session.context, name)
+            session.listing(verb, [entry], describe(entry, session.screen), head={})
 
     return command
 
@@ -160,26 +164,38 @@ def doctor_command(
     if isinstance(checkup, Plan):
         return show_plan(session, checkup)
     session.diagnostics.note(*checkup.notes)
-    session.show("doctor/1", checkup, render.lines(checkup, session.screen))
+    session.show("doctor/1", checkup, machine.lines(checkup, session.screen))
     return int(checkup.exit_code)
 
 
 _ENVIRONMENT_HELP = """\
 List the environments, or describe one.
 
-NAME is an environment of the list, or path/to/file.py:Class. It is described by the fields of its items, its options,
-its scorer, and where its data come from.
+NAME is an environment of the list, or path/to/file.py:Class. It is described by its scorers, what it needs and whether
+this machine has it, where its data come from, its options, an item, and the prompt that the target is sent for that
+item. No model is called.
 """
 
 
-def _environment(context: Context, name: str | None) -> tuple[EnvironmentEntry, ...]:
-    from skillgit.app.setup.plugins import environment, environments  # noqa: PLC0415 - see the package
+def _environments(context: Context) -> Sequence[EnvironmentEntry]:
+    from skillgit.app.setup.plugins import environments  # noqa: PLC0415 - see the package
 
-    return environments(context) if name is None else (environment(context, name),)
+    return environments(context)
+
+
+def _environment(context: Context, name: str) -> ProfiledEnvironment:
+    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - see the package
+
+    return profiled_environment(context, name)
 
 
 envs_command = plugin_command(
-    "envs", _ENVIRONMENT_HELP, find=_environment, describe=render.environment_lines, complete=complete_environments
+    "envs",
+    _ENVIRONMENT_HELP,
+    find_all=_environments,
+    find=_environment,
+    describe=render.environment_lines,
+    complete=complete_environments,
 )
 
 
@@ -190,14 +206,25 @@ NAME is a backend of the list, or path/to/file.py:Class.
 """
 
 
-def _backend(context: Context, name: str | None) -> tuple[BackendEntry, ...]:
-    from skillgit.app.setup.plugins import backend, backends  # noqa: PLC0415 - see the package
+def _backends(context: Context) -> Sequence[BackendEntry]:
+    from skillgit.app.setup.plugins import backends  # noqa: PLC0415 - see the package
 
-    return backends(context) if name is None else (backend(context, name),)
+    return backends(context)
+
+
+def _backend(context: Context, name: str) -> BackendEntry:
+    from skillgit.app.setup.plugins import backend  # noqa: PLC0415 - see the package
+
+    return backend(context, name)
 
 
 backends_command = plugin_command(
-    "backends", _BACKEND_HELP, find=_backend, describe=render.backend_lines, complete=complete_backends
+    "backends",
+    _BACKEND_HELP,
+    find_all=_backends,
+    find=_backend,
+    describe=render.backend_lines,
+    complete=complete_backends,
 )
 
 

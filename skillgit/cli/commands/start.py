@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from skillgit.cli.options import (
     flag,
     option,
     override_option,
+    quiet_option,
     verb,
     verbs,
 )
@@ -228,22 +230,41 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
 @data_command.command(cls=Verb, name="fetch", short_help="Write the public data of environment NAME to a folder")
 @click.argument("name", shell_complete=complete_environments)
 @option("--to", "The new folder; data/NAME if not given", metavar="DIR", type=click.Path(path_type=Path))
-@option("--revision", "Take another commit of the public data than the pinned one", metavar="REV")
 @option(
-    "--ids", "Take only the items of this manifest, divided as it says", metavar="DIR", type=click.Path(path_type=Path)
+    "--subset", "Fetch other data of NAME than its main ones; docs/data.md lists them", metavar="SUBSET", default=""
 )
+@option("--revision", "Take another commit of the public data than the pinned one", metavar="REV", default="")
+@option(
+    "--ids",
+    "Take only the items of this manifest, divided as it says: a folder, or reference for the reference's own split",
+    metavar="MANIFEST",
+    default="",
+)
+@quiet_option
 @document_form
 @click.pass_obj
 def fetch_command(
-    session: CommandSession, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None
+    session: CommandSession,
+    /,
+    *,
+    name: str,
+    to: Path | None,
+    **selection: Any,  # noqa: ANN401 - options as click gives them
 ) -> None:
     """Write the public data of environment NAME to a folder.
 
-    The rows are those of a pinned commit, so that everybody gets the same ones; SOURCE.md in the folder names it. It
-    needs a network and the extra 'data' of skillgit. Where data cannot be fetched, it says what to place where. Exits
-    with 2 without the extra, with 3 if the data are not on a hub, and with 5 if the hub cannot be reached.
+    They are those of a pinned commit where one is known, so that everybody gets the same ones; SOURCE.md in the folder
+    names it. Revision, size and licence are said before anything is fetched, and an interrupted fetch goes on where it
+    stopped when you type the same command again. It needs a network and, for data on the Hugging Face hub, the extra
+    'data' of skillgit. Where data cannot be fetched, it says what to place where. Exits with 2 without the extra, with
+    3 if there is no such data or no access to them, and with 5 if the host cannot be reached.
     """
-    from skillgit.app.sources.data_fetch import fetch  # noqa: PLC0415 - see the package
+    from skillgit.app.sources.data_fetch import DataSelection, fetch  # noqa: PLC0415 - see the package
+    from skillgit.cli.watchers import LiveFetchWatcher, watching  # noqa: PLC0415 - see the package
 
-    dataset = fetch(session.context, name, to=to, revision=revision, ids=ids, remark=session.diagnostics.note)
+    listener = replace(session, quiet=session.quiet or session.form is Form.JSON)
+    with watching(listener, LiveFetchWatcher) as watcher:
+        dataset = fetch(
+            session.context, name, DataSelection(**selection), to=to, remark=watcher.remark, watch=watcher.progress
+        )
     session.show("data-fetch/1", dataset, render.fetched(dataset, session.screen))

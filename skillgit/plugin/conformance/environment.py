@@ -15,9 +15,17 @@ from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.conformance import rehearsal
+from skillgit.plugin.conformance.answers import (
+    ShownPrompts,
+    check_bounds,
+    check_calls,
+    check_feedback,
+    check_golds,
+    check_nothing,
+)
 from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described
 from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted, Value, watched, with_sentence
-from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets, ShowsPictures
+from skillgit.plugin.environment import Environment, EnvironmentInfo, ShowsPictures, asks_judge, secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +47,7 @@ def check_environment(
     scoring_options: Mapping[str, Value] | None = None,
     verdict: str = "",
     rollouts: int = 5,
+    partial_answers: bool = False,
 ) -> None:
     """Examine an environment without a model, a script plays the target; call it where no event loop runs.
 
@@ -53,6 +62,7 @@ def check_environment(
             and numbers among the options are tried without being named here.
         verdict: What the judge says, where the scorer asks one.
         rollouts: Items of each split that are rolled out.
+        partial_answers: Whether the answers among an item's secrets are parts of what is right, like fields of JSON.
     """
     promises = Promises(cls.__name__)
     case = Rehearsal(
@@ -63,6 +73,7 @@ def check_environment(
         wrong=wrong,
         verdict=verdict,
         rollouts=rollouts,
+        partial_answers=partial_answers,
     )
     _check_info(case, promises)
     try:
@@ -73,6 +84,8 @@ def check_environment(
         promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
         rehearsal.check_digest(case, environment, twin, scoring_options or {}, promises)
         rehearsal.check_source(case, environment, promises)
+        rehearsal.check_moved(case, environment, promises)
+        rehearsal.check_values(case, promises)
         skill = _check_skill(environment, promises)
         items = _check_items(environment, twin, promises)
         if skill is not None:
@@ -145,6 +158,7 @@ class _Examination:
     environment: Environment
     skill: Skill
     promises: Promises
+    prompts: ShownPrompts = field(default_factory=ShownPrompts)
     full_scores: list[bool] = field(default_factory=list)  # for each wrong answer, whether it got the full score
     blocks: bool = False  # whether it was found to block the event loop
 
@@ -159,6 +173,7 @@ class _Examination:
                 f"rollout or score blocks the event loop for {BLOCKED_S:g} s or longer at {again.blocker}: await what "
                 "takes time, or hand it to asyncio.to_thread",
             )
+        check_calls(self.environment, item, attempt, self.promises)
         return attempt
 
 
@@ -168,12 +183,15 @@ async def check_rollouts(
     """Let a scripted target work on items of each split, with right and wrong answers and with skills that differ."""
     examination = _Examination(case=case, environment=environment, skill=skill, promises=promises)
     for split in items.values():
+        for item in split:
+            with promises.during("secrets"):
+                secrets = secrets_of(environment, item)
+                promises.hold(isinstance(secrets, Secrets), f"secrets returns {type(secrets).__name__}, not Secrets")
+            with promises.during("call_bounds"):
+                check_bounds(environment, item, promises)
         for item in split[: case.rollouts]:
             with promises.during("a rollout"):
                 await _check_item(examination, item)
-            with promises.during("secrets"):
-                secrets = environment.secrets(item) if isinstance(environment, KeepsSecrets) else Secrets()
-                promises.hold(isinstance(secrets, Secrets), f"secrets returns {type(secrets).__name__}, not Secrets")
         for item in split[:1]:
             with promises.during("a rollout with another skill"):
                 await _attempt_with_sentence(examination, item, *reversed(_SENTENCES))
@@ -183,8 +201,9 @@ async def check_rollouts(
         "a wrong answer passes: score has to compare trajectory.answer with the item, and give less than 1.0 to what "
         "does not solve it (wrong= says what that is)",
     )
+    examination.prompts.check(promises)
     for item in next(iter(items.values()), ())[:1]:
-        await _check_outage(environment, item, skill, promises)
+        await _check_outages(case, environment, item, skill, promises)
     await rehearsal.check_options(case, environment, skill, items, promises)
 
 
@@ -193,6 +212,13 @@ async def _check_item(examination: _Examination, item: Item) -> None:
     wrong = await _attempt_with_sentence(examination, item, *_SENTENCES)
     if not _is_whole(wrong, item, promises):
         return
+    secrets = secrets_of(examination.environment, item)
+    examination.prompts.add(item, wrong, secrets, examination.skill)
+    check_feedback(wrong, secrets, promises)
+    if not wrong.passed:
+        check_nothing(await examination.attempt(item, examination.skill, ""), promises)
+    if not case.partial_answers:
+        await check_golds(case, examination.environment, item, wrong.trajectory, promises)
     _check_pictures(examination.environment, item, wrong.trajectory, promises)
     right = None
     if case.answers:
@@ -267,18 +293,34 @@ def _is_golden(environment: Environment, item: Item, wrong: RehearsalOutcome, ri
     answer = wrong.trajectory.answer.strip()
     if right is not None and answer and answer == right.trajectory.answer.strip():
         return True
-    secrets = environment.secrets(item) if isinstance(environment, KeepsSecrets) else None
-    golds = {gold.strip() for gold in secrets.answers} if isinstance(secrets, Secrets) else set()
+    golds = {gold.strip() for gold in secrets_of(environment, item).answers}
     return bool(answer) and answer in golds and answer not in "\n".join(wrong.target.says)
 
 
-async def _check_outage(environment: Environment, item: Item, skill: Skill, promises: Promises) -> None:
-    """Let the target fail for good: that is no answer, and no score."""
+async def _check_outages(
+    case: Rehearsal, environment: Environment, item: Item, skill: Skill, promises: Promises
+) -> None:
+    """Let the target fail for good, at once and after a reply, and the judge: that is no answer, and no score."""
+    trajectory: Trajectory | None = None
+    for first in (1, 2):
+        target = Scripted((case.wrong_answer(item),), fails_from=first)
+        try:
+            trajectory = await environment.rollout(item, skill, target)
+        except (BackendError, EnvironmentFaultError):
+            continue
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
+            promises.note(f"a failed call of the target becomes {described(error)}")
+        else:
+            failed = len(target.requests) >= first
+            promises.hold(not failed, "a failed call of the target becomes a trajectory, which would be scored")
+    if trajectory is None or not asks_judge(environment):
+        return
+    judge = Scripted(fails_from=1)
     try:
-        await environment.rollout(item, skill, Scripted(fails=True))
+        await environment.score(item, trajectory, judge)
     except (BackendError, EnvironmentFaultError):
         pass
-    except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.note(f"a failed call of the target becomes {described(error)}")
+    except Exception as error:  # noqa: BLE001 - as above
+        promises.note(f"a failed call of the judge becomes {described(error)}")
     else:
-        promises.note("a failed call of the target becomes a trajectory, which would be scored")
+        promises.hold(not judge.requests, "a failed call of the judge becomes a score")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -18,14 +19,14 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import RetryableBackendError
+from skillgit.errors import RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Message, Reply, Tool, Usage
-from skillgit.plugin.conformance.case import LoopWatch, Promises
+from skillgit.plugin.conformance.case import LoopWatch, Promises, described
 from skillgit.plugin.environment import Environment, EnvironmentInfo, Option
 from skillgit.plugin.plugin_identity import read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 Value = str | int | float | bool
@@ -37,14 +38,14 @@ class Scripted:
     """A model that says what it is told to, or fails."""
 
     says: Sequence[str] = ("",)  # one after the other; the last one for ever
-    fails: bool = False
+    fails_from: int = 0  # the call from which on it fails; 0 never
     requests: list[tuple[str, ...]] = field(default_factory=list)  # the texts of the messages of each call
     tools: bool = False  # whether it was ever offered a tool
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         self.requests.append(tuple(message.text for message in messages))
         self.tools = self.tools or bool(tools)
-        if self.fails:
+        if 0 < self.fails_from <= len(self.requests):
             raise RetryableBackendError("the provider is down", hint="this is a test")
         text = self.says[min(len(self.requests), len(self.says)) - 1]
         return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
@@ -75,6 +76,7 @@ class Rehearsal:
     wrong: Callable[[Item], str] | None
     verdict: str
     rollouts: int
+    partial_answers: bool = False
 
     def made(self, options: Mapping[str, Value] | None = None) -> Environment:
         """Make the environment, with ``options`` in place of its own."""
@@ -120,10 +122,16 @@ def watched(skill: Skill, reads: list[str]) -> Skill:
 _ELSEWHERE = """
 import json, sys
 from pathlib import Path
+from skillgit.domain.evaluation import Split
 from skillgit.plugin.registry import find_environment
 name, options, root, *folders = sys.argv[1:]
 copy, changed = (find_environment(name, Path(folder)) for folder in folders)
-print(json.dumps([copy.cls(json.loads(options), Path(root)).digest, copy.source != changed.source]))
+made = copy.cls(json.loads(options), Path(root))
+try:
+    items = [[item.id, item.digest] for split in Split for item in made.items(split)]
+except Exception:  # its data may lie beside the file that was copied
+    items = None
+print(json.dumps([made.digest, copy.source != changed.source, items]))
 """
 
 
@@ -152,16 +160,22 @@ def check_source(case: Rehearsal, environment: Environment, promises: Promises) 
     result = _elsewhere(case, Path(path).resolve())
     if result is None:
         return
-    digest, changes = result
+    digest, changes, items = result
     promises.hold(
         digest == environment.digest,
         "digest is another one in another process or folder: leave out paths, times, ids and the order of sets",
     )
+    with promises.during("items"):
+        here = [[item.id, item.digest] for split in Split for item in environment.items(split)]
+        promises.hold(
+            items in (None, here),
+            "items are others, or in another order, in another process: the order of sets is not that of the data",
+        )
     promises.hold(changes, "the setup does not change with the bytes of its source")
 
 
-def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object] | None:
-    """Return the digest of a copy, and whether the source of another copy, which has one comment more, is another."""
+def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object, object] | None:
+    """Return the digest of a copy, whether a copy with one comment more has another source, and the copy's items."""
     with TemporaryDirectory(prefix="skillgit-conformance-") as root:
         folders = [Path(root, name) for name in ("copy", "changed")]
         for folder, more in zip(folders, (b"", b"\n# another byte\n"), strict=True):
@@ -171,24 +185,71 @@ def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object] | None:
                 copy.write_bytes(code + more if path == file else code)
         target = f"{file.name}:{case.cls.__qualname__}"
         words = [target, json.dumps(case.options), str(case.root.resolve()), *map(str, folders)]
+        paths = [str(Path(path).resolve()) for path in sys.path if path]
+        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
         process = subprocess.run(  # noqa: S603 - this Python, with the code that is examined
             [sys.executable, "-c", _ELSEWHERE, *words],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": seed},
+            cwd=root,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
     try:
-        digest, changes = json.loads(process.stdout)
+        digest, changes, items = json.loads(process.stdout)
     except ValueError:
         return None
-    return digest, changes
+    return digest, changes, items
+
+
+def check_moved(case: Rehearsal, environment: Environment, promises: Promises) -> None:
+    """Copy the data that options name below the root to another folder: items and digest have to stay the same."""
+    names = {value for value in case.options.values() if isinstance(value, str) and value and _is_inside(value, case)}
+    if not names:
+        return
+    with TemporaryDirectory(prefix="skillgit-conformance-") as folder, promises.during("a move of its data"):
+        for name in names:
+            source, copy = case.root / name, Path(folder, name)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            # Data files may name what lies beside them.
+            shutil.copytree(
+                source if source.is_dir() else source.parent,
+                copy if source.is_dir() else copy.parent,
+                dirs_exist_ok=True,
+            )
+        moved = case.cls(dict(case.options), Path(folder))
+        promises.hold(moved.digest == environment.digest, "digest is another one where its data lie in another folder")
+        for split in Split:
+            here, there = ([(item.id, item.digest) for item in made.items(split)] for made in (environment, moved))
+            promises.hold(here == there, "items are others where the data lie in another folder: leave out paths")
+
+
+def _is_inside(name: str, case: Rehearsal) -> bool:
+    return not Path(name).is_absolute() and ".." not in Path(name).parts and (case.root / name).exists()
+
+
+def check_values(case: Rehearsal, promises: Promises) -> None:
+    """Give each option values of another type, and one that it does not name: a refusal is a sentence, not a crash."""
+    info = case.cls.info
+    for option in info.options if isinstance(info, EnvironmentInfo) else ():
+        values: list[object] = [[], None, *(["no such value"] if option.values else [])]
+        for value in values:
+            try:
+                case.made({option.name: value})  # type: ignore[dict-item]
+            except SkillgitError as error:
+                has_sentence = error.message.strip() and "\n" not in error.message
+                promises.hold(has_sentence, f"a wrong value of option '{option.name}' is not refused in one sentence")
+            except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
+                promises.note(f"a wrong value of option '{option.name}' becomes {described(error)}")
+            else:
+                is_free = not option.values
+                promises.hold(is_free, f"option '{option.name}' takes a value that is none of those it names")
 
 
 async def check_options(
     case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
-    """Change every switch and number among the options in turn: what is asked or scored otherwise has another digest.
+    """Change every switch, number and named value among the options in turn: another outcome has another digest.
 
     What other texts an option may have, nobody knows but its author.
     """
@@ -197,10 +258,7 @@ async def check_options(
     if first is None or not isinstance(info, EnvironmentInfo):
         return
     usual = None
-    for option in info.options:
-        variant = _made_otherwise(case, option, environment.digest, first[0])
-        if variant is None:
-            continue
+    for option, variant in _variants(case, environment.digest, first[0]):
         try:
             if usual is None:
                 usual = await _work(case, environment, skill, first[1])
@@ -215,17 +273,30 @@ async def check_options(
         )
 
 
-def _made_otherwise(case: Rehearsal, option: Option, digest: str, split: Split) -> Environment | None:
-    """Return the environment with another value of ``option``; None where it cannot be, or has another digest."""
-    value = case.options.get(option.name, option.default)
+def _variants(case: Rehearsal, digest: str, split: Split) -> Iterator[tuple[Option, Environment]]:
+    """Yield the environment with other values of its options, where it can be made and has the same ``digest``."""
+    for option in case.cls.info.options:
+        value = case.options.get(option.name, option.default)
+        for other in _others(option, value):
+            try:
+                variant = case.made({option.name: other})
+                variant.items(split)
+                is_alike = variant.digest == digest
+            except Exception:  # noqa: BLE001, S112 - a value that an option cannot have may do anything
+                continue
+            if is_alike:
+                yield option, variant
+
+
+_MOST_VALUES = 1  # of a text that are tried, for each takes a rollout
+
+
+def _others(option: Option, value: Value) -> Sequence[Value]:
+    if option.name == "sandbox":
+        return ()  # how programs are isolated is no part of what they do
     if option.path or isinstance(value, str):
-        return None
-    try:
-        variant = case.made({option.name: not value if option.type is bool else option.type(value + 1)})
-        variant.items(split)
-    except Exception:  # noqa: BLE001 - a value that an option cannot have may do anything
-        return None
-    return variant if variant.digest == digest else None
+        return [name for name in option.values if name != value][:_MOST_VALUES]
+    return [not value if option.type is bool else option.type(value + 1)]
 
 
 async def _work(case: Rehearsal, environment: Environment, skill: Skill, item: Item) -> list[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 COMMIT = "c0ffee" + 34 * "0"
 REPOSITORY = "someone/riddles"
+REVISION = re.compile(r"v1|v2|main|[0-9a-f]{40}")
 ENVIRONMENT = """
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 
@@ -34,60 +36,101 @@ class Riddles:
 CONVERSION = """
 def convert(rows):
     for row in rows:
-        yield {"id": str(row["key"]), "question": row["question"], "answers": list(row["answers"])}
+        fields = row.fields
+        yield {"id": str(fields["key"]), "question": fields["question"], "answers": list(fields["answers"])}
 """
 
 
 @dataclass
 class Hub:
-    """What the hub holds, and what it was asked for; ``sizes`` and ``sent`` are what it declares and sends instead."""
+    """What the hub holds, how it behaves, and what it was asked for.
+
+    Attributes:
+        repository: The name of its only dataset; ``former`` is one that it is moved from.
+        sizes: What it declares instead.
+        sent: What it sends instead.
+        closed: Error code and status of all requests for this dataset; of its files alone if ``lists``.
+        cut: Bytes after which a connection breaks off.
+        plain: Files that are not kept in LFS.
+        web: Files at addresses of their own.
+    """
 
     url: str = ""
+    repository: str = REPOSITORY
+    former: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    gated: bool = False
+    plain: set[str] = field(default_factory=set)
+    web: dict[str, bytes] = field(default_factory=dict)
+    closed: tuple[int, str] | None = None
+    lists: bool = False
+    licence: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
     sent: dict[str, bytes] = field(default_factory=dict)
+    cut: int | None = None
     asked: list[str] = field(default_factory=list)
+    ranges: list[str] = field(default_factory=list)
 
 
 Answer = tuple[int, dict[str, str], bytes]
 
 
+def sibling(hub: Hub, name: str) -> dict[str, object]:
+    content = hub.files[name]
+    size = hub.sizes.get(name, len(content))
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    if name in hub.plain:
+        return {"rfilename": name, "size": size, "blobId": blob}
+    lfs = {"size": size, "sha256": hashlib.sha256(content).hexdigest(), "pointerSize": 130}
+    return {"rfilename": name, "size": size, "blobId": "0" * 40, "lfs": lfs}
+
+
 def answer(hub: Hub, path: str) -> Answer:
     """Return status, headers and body of what is at ``path``."""
-    if hub.gated:
-        return 403, {"X-Error-Code": "GatedRepo"}, b"{}"
-    if path in {f"/api/datasets/{REPOSITORY}/revision/{name}" for name in ("v1", "v2", COMMIT)}:
-        listed = [{"rfilename": name, "size": hub.sizes.get(name, len(hub.files[name]))} for name in hub.files]
-        return 200, {}, json.dumps({"id": REPOSITORY, "sha": COMMIT, "siblings": listed}).encode()
-    if path == f"/api/datasets/{REPOSITORY}/tree/{COMMIT}":
-        tree = [{"type": "file", "path": name, "size": len(hub.files[name]), "oid": "0" * 40} for name in hub.files]
-        return 200, {}, json.dumps(tree).encode()
-    name = path.removeprefix(f"/datasets/{REPOSITORY}/resolve/{COMMIT}/")
+    if path.lstrip("/") in hub.web:
+        return 200, {}, hub.web[path.lstrip("/")]
+    if hub.closed and not (hub.lists and path.startswith("/api/")):
+        status, code = hub.closed
+        return status, {"X-Error-Code": code} if code else {}, b"{}"
+    if hub.former and f"/{hub.former}/" in path:
+        return 307, {"Location": path.replace(hub.former, hub.repository)}, b""
+    head = f"/api/datasets/{hub.repository}/revision/"
+    if path.startswith(head) and REVISION.fullmatch(path.removeprefix(head)):
+        card = {"license": hub.licence} if hub.licence else {}
+        listed = [sibling(hub, name) for name in hub.files]
+        return 200, {}, json.dumps({"id": hub.repository, "sha": COMMIT, "siblings": listed, "cardData": card}).encode()
+    name = path.removeprefix(f"/datasets/{hub.repository}/resolve/{COMMIT}/")
     if name in hub.files:
-        etag = f'"{hashlib.sha256(hub.files[name]).hexdigest()}"'
-        return 200, {"ETag": etag, "X-Repo-Commit": COMMIT}, hub.sent.get(name, hub.files[name])
-    return 404, {"X-Error-Code": "RevisionNotFound" if "/revision/" in path else "EntryNotFound"}, b"{}"
+        return 200, {}, hub.sent.get(name, hub.files[name])
+    code = "EntryNotFound"
+    if path.startswith("/api/"):
+        code = "RevisionNotFound" if path.startswith(head) else "RepoNotFound"
+    return 404, {"X-Error-Code": code}, b"{}"
 
 
 def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.tell(body=True)
-
         def do_HEAD(self) -> None:
             self.tell(body=False)
 
+        def do_GET(self) -> None:
+            self.tell(body=True)
+
         def tell(self, *, body: bool) -> None:
             path = unquote(urlsplit(self.path).path)
-            hub.asked.append(f"{self.command} {path}")
+            hub.asked.append(path if body else f"HEAD {path}")
             status, headers, content = answer(hub, path)
+            begin = self.headers.get("Range", "").removeprefix("bytes=").rstrip("-")
+            if begin and status == 200:
+                hub.ranges.append(begin)
+                status, headers = 206, {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"}
+                content = content[int(begin) :]
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            if body:
-                self.wfile.write(content)
+            cut = None if path.startswith("/api/") or not body else hub.cut
+            self.wfile.write(content[:cut] if body else b"")
+            self.close_connection = cut is not None
 
         def log_message(self, *_: object) -> None:
             pass
@@ -95,9 +138,14 @@ def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Stay silent: a client may leave in the middle of an answer."""
+
+
 @contextmanager
 def serving(hub: Hub) -> Iterator[Hub]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(hub))
+    server = _Server(("127.0.0.1", 0), handler_of(hub))
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -125,7 +173,7 @@ def user(empty, hub, tmp_path, monkeypatch):
     (modules / "riddle_rows.py").write_text(CONVERSION)
     monkeypatch.syspath_prepend(str(modules))
     monkeypatch.delitem(sys.modules, "riddle_rows", raising=False)
-    return replace(empty, environ={"HF_ENDPOINT": hub.url, "HF_HUB_CACHE": str(tmp_path / "cache")})
+    return replace(empty, environ={"HF_ENDPOINT": hub.url, "XDG_CACHE_HOME": str(tmp_path / "cache")})
 
 
 @pytest.fixture

@@ -12,12 +12,18 @@ from pathlib import Path
 import pytest
 from wire.rough import Rough, rough_server
 
-from skillgit.app.sources import data_fetch as hub_module
-from skillgit.app.sources.data_fetch import fetch
-from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
+from skillgit.app.sources import data_fetch
+from skillgit.app.sources.data_fetch import DataSelection
+from skillgit.app.sources.data_fetch import fetch as fetch_selection
+from skillgit.app.sources.public_data import contents, listing
+from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UnsafeNameError, UsageError
 
 COMMIT = "c0ffee" + 34 * "0"
 RIDDLES = "riddles.py:Riddles"
+
+
+def fetch(context, name, *, to=None, remark=lambda _: None, watch=lambda _: None, **selection):
+    return fetch_selection(context, name, DataSelection(**selection), to=to, remark=remark, watch=watch)
 
 
 def row(key: str, question: str = "What has keys and opens nothing?") -> dict[str, object]:
@@ -54,16 +60,18 @@ def test_rows_of_all_files_are_converted_and_written_with_their_source(user, hub
     assert file.sha256 == hashlib.sha256((place / "items.jsonl").read_bytes()).hexdigest()
     assert file.sha256 in (place / "SOURCE.md").read_text()
     assert COMMIT in (place / "SOURCE.md").read_text()
-    assert remarks == ["fetching someone/riddles at v1"]
+    assert remarks == [f"fetching someone/riddles at {COMMIT}: 2 files, 0.0 MB; licence: unknown"]
     assert not any("README" in path for path in hub.asked), "only the files with rows are fetched"
 
 
 def test_a_manifest_picks_its_items_and_divides_them(user, hub):
     hub.files = {"all.jsonl": lines([row(name) for name in "abcdef"])}
     manifest(user.directory / "split", train=[{"id": "f"}, {"id": "a"}], val=["c"], test=[{"id": "e", "topic": "x"}])
-    found = fetch(user, RIDDLES, ids=Path("split"), to=Path("mine"))
+    found = fetch(user, RIDDLES, ids="split", to=Path("mine"))
     folder = user.directory / "mine"
-    assert [ids(folder / name / "items.jsonl") for name in ("train", "val", "test")] == [["a", "f"], ["c"], ["e"]]
+    assert [ids(folder / name / "items.jsonl") for name in ("train", "val", "test")] == [["f", "a"], ["c"], ["e"]], (
+        "in the order of the manifest"
+    )
     assert [file.items for file in found.files] == [2, 1, 1]
     assert found.options == ("env.split_mode=split_dir", "env.split_dir=mine")
 
@@ -74,7 +82,7 @@ def test_ids_that_are_not_there_are_counted_and_named_and_nothing_is_left_behind
     with pytest.raises(
         DataError, match=r"1 of 2 ids of the train split are not in someone/riddles at c0ffee\w+: x; and 2"
     ):
-        fetch(user, RIDDLES, ids=Path("split"))
+        fetch(user, RIDDLES, ids="split")
     assert list((user.directory / "data").iterdir()) == []
 
 
@@ -92,35 +100,34 @@ def test_more_than_anyone_needs_is_not_fetched(user, hub):
 def test_no_file_grows_beyond_what_the_hub_declares(user, hub):
     hub.files = {"all.jsonl": lines([row("a")])}
     hub.sent = {"all.jsonl": b" " * (2 << 20)}
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with pytest.raises(ServiceError, match=r"cannot be fetched: .*File too large"):
+    with pytest.raises(DataError, match=r"all\.jsonl of someone/riddles is larger than the 0\.0 MB that are declared"):
         fetch(user, RIDDLES)
-    assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
+    assert sum(path.stat().st_size for path in (user.directory.parent / "cache").rglob("*") if path.is_file()) == 0
 
 
 def test_what_inflates_is_not_unpacked_and_not_written(user, hub, parquet, monkeypatch):
-    monkeypatch.setattr(hub_module, "_MOST_BYTES", 10_000)
+    for module in (data_fetch, contents):
+        monkeypatch.setattr(module, "MOST_BYTES", 10_000)
     hub.files = {"data/a.parquet": parquet([row("a", "?" * 100_000)])}
     with pytest.raises(DataError, match=r"a\.parquet, unpacked, is larger than"):
         fetch(user, RIDDLES)
     hub.files = {"all.jsonl": lines([row(str(number)) for number in range(120)])}
-    hub.sizes = {"all.jsonl": 1}
     with pytest.raises(DataError, match="a file of items is larger than"):
-        fetch(replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")}), RIDDLES)
+        fetch(user, RIDDLES)
     assert list((user.directory / "data").iterdir()) == []
 
 
 def test_another_revision_may_be_named(user, hub):
     hub.files = {"all.jsonl": lines([row("a")])}
     fetch(user, RIDDLES, revision="v2")
-    assert "GET /api/datasets/someone/riddles/revision/v2" in hub.asked
+    assert "/api/datasets/someone/riddles/revision/v2" in hub.asked
 
 
 def test_a_row_that_stands_there_already_is_left_out_and_another_one_of_its_id_is_refused(user, hub):
     hub.files = {"all.jsonl": lines([row("a"), row("b"), row("a")])}
     found = fetch(user, RIDDLES)
     assert (found.repeated, found.files[0].items) == (1, 2)
-    other = replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")})
+    other = replace(user, environ={**user.environ, "XDG_CACHE_HOME": str(user.directory / "cache-2")})
     hub.files = {"all.jsonl": lines([row("a"), row("a", "Which room has no door?")])}
     with pytest.raises(DataError, match="two different rows have the id 'a'"):
         fetch(other, RIDDLES, to=Path("again"))
@@ -135,15 +142,14 @@ def test_a_folder_that_is_there_is_not_written_over(user, hub):
 
 
 def test_a_hub_that_gives_nothing_out_is_told_from_one_that_cannot_be_reached(user, hub):
-    with pytest.raises(NotFoundError, match="the hub does not give out someone/riddles at no-such-tag") as unknown:
+    with pytest.raises(NotFoundError, match="someone/riddles has no revision no-such-tag") as unknown:
         fetch(user, RIDDLES, revision="no-such-tag")
     assert "place riddles.jsonl" in unknown.value.hint
     with pytest.raises(NotFoundError, match=r"has no file like data/\*\.parquet or \*\.jsonl"):
         fetch(user, RIDDLES)
-    hub.gated = True
-    with pytest.raises(NotFoundError, match="does not give out") as gated:
+    hub.repository = "someone/else"
+    with pytest.raises(NotFoundError, match="the hub does not give out someone/riddles at v1"):
         fetch(user, RIDDLES)
-    assert "HF_TOKEN" in gated.value.hint
     nobody = replace(user, environ={**user.environ, "HF_ENDPOINT": "http://127.0.0.1:1"})
     with pytest.raises(ServiceError, match="someone/riddles cannot be fetched: ") as unreachable:
         fetch(nobody, RIDDLES)
@@ -176,21 +182,89 @@ def test_a_redirect_of_the_hub_to_another_host_carries_no_token(user, hub, monke
 
 
 def test_without_the_extra_it_says_what_to_install_or_to_place(user, monkeypatch):
-    monkeypatch.setattr(hub_module, "find_spec", lambda _: None)
+    monkeypatch.setattr(listing, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="needs the extra 'data'") as missing:
         fetch(user, RIDDLES)
     assert missing.value.hint == "pip install 'skillgit[data]'; or place riddles.jsonl and name it with env.data_path"
 
 
-def test_data_that_are_not_on_a_hub_are_placed_by_hand(empty):
-    with pytest.raises(NotFoundError, match="the data of docvqa cannot be fetched from a hub") as by_hand:
-        fetch(empty, "docvqa")
-    assert "env.image_dir" in by_hand.value.hint
-    (empty.directory / "own.py").write_text(
+def rewrite(user, old: str, new: str) -> None:
+    path = user.directory / "riddles.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_data_that_nobody_may_pass_on_are_placed_by_hand(user, hub):
+    rewrite(user, "HUGGINGFACE", "MANUAL")
+    with pytest.raises(NotFoundError, match="the data of riddles cannot be fetched") as by_hand:
+        fetch(user, RIDDLES)
+    assert hub.asked == []
+    assert by_hand.value.hint == "place riddles.jsonl and name it with env.data_path"
+    (user.directory / "own.py").write_text(
         "from types import SimpleNamespace\nclass Own:\n    info = SimpleNamespace(name='own', public=None)\n"
     )
     with pytest.raises(NotFoundError, match="own names no public data"):
-        fetch(empty, "own.py:Own")
+        fetch(user, "own.py:Own")
+
+
+@pytest.mark.parametrize(("closed", "lists"), [((401, "GatedRepo"), False), ((403, ""), True), ((401, ""), True)])
+def test_who_gives_access_is_named_where_it_has_to_be_asked_for(user, hub, closed, lists):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    hub.closed, hub.lists = closed, lists
+    with pytest.raises(NotFoundError, match=r"does not give out someone/riddles at .* without permission") as gated:
+        fetch(user, RIDDLES)
+    assert f"ask for access at {hub.url}/datasets/someone/riddles, and set HF_TOKEN" in gated.value.hint
+
+
+def test_a_repository_that_has_moved_is_followed_or_found_by_its_second_name(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    hub.repository, hub.former = "elsewhere/riddles", "someone/riddles"
+    found = fetch(user, RIDDLES, to=Path("followed"))
+    assert (found.source, found.revision) == ("elsewhere/riddles", COMMIT)
+    hub.former = ""
+    rewrite(user, 'revision="v1"', 'revision="v1", other_place="elsewhere/riddles"')
+    assert fetch(user, RIDDLES, to=Path("second")).source == "elsewhere/riddles"
+
+
+def test_size_and_licence_are_said_before_anything_is_fetched(user, hub):
+    hub.files, hub.licence = {"all.jsonl": lines([row("a")])}, "cc-by-4.0"
+
+    def remark(text):
+        assert text.endswith("1 file, 0.0 MB; licence: cc-by-4.0")
+        assert not any("/resolve/" in path for path in hub.asked)
+
+    assert fetch(user, RIDDLES, remark=remark).licence == "cc-by-4.0"
+    assert "Licence: cc-by-4.0" in (user.directory / "data" / "riddles" / "SOURCE.md").read_text()
+
+
+def test_what_a_hub_says_of_itself_forges_no_line_of_the_note(user, hub):
+    hub.files, hub.licence = {"all.jsonl": lines([row("a")])}, "mit\n\n# Checked by skillgit\x1b[31m"
+    licence = fetch(user, RIDDLES).licence
+    assert licence == "mit # Checked by skillgit\\x1b[31m"
+    hub.files = {"../outside.jsonl": b""}
+    with pytest.raises(UnsafeNameError, match="it leads out of its folder"):
+        fetch(
+            replace(user, environ={**user.environ, "XDG_CACHE_HOME": str(user.directory / "other")}),
+            RIDDLES,
+            to=Path("b"),
+        )
+
+
+def test_what_is_fetched_once_is_not_fetched_again(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    fetch(user, RIDDLES, to=Path("first"))
+    downloads = [path for path in hub.asked if "/resolve/" in path]
+    fetch(user, RIDDLES, to=Path("second"))
+    assert [path for path in hub.asked if "/resolve/" in path] == downloads
+
+
+def test_subsets_and_splits_that_are_not_there_are_said(user):
+    with pytest.raises(UsageError, match="the data of riddles have no subset 'hard'") as subset:
+        fetch(user, RIDDLES, subset="hard")
+    assert subset.value.hint == "there is none"
+    with pytest.raises(DataError, match=r"there is no manifest .*/reference") as manifest:
+        fetch(user, RIDDLES, ids="reference")
+    assert manifest.value.hint == "name a folder with ids"
 
 
 def test_a_conversion_that_is_not_there_is_said(user, hub):
@@ -199,6 +273,20 @@ def test_a_conversion_that_is_not_there_is_said(user, hub):
     (user.directory / "riddles.py").write_text(text.replace("riddle_rows:convert", "riddle_rows:missing"))
     with pytest.raises(UsageError, match="conversion 'riddle_rows:missing' has no function 'missing'"):
         fetch(user, RIDDLES)
+
+
+def test_a_disk_that_is_full_when_items_are_written_leaves_nothing_and_keeps_what_was_fetched(user, hub):
+    hub.files = {"all.jsonl": lines([row("a", "?" * 50_000)])}
+    fetch(user, RIDDLES, to=Path("before"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(ConflictError, match="a file would be larger than this process may write"):
+            fetch(user, RIDDLES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list((user.directory / "data").iterdir()) == []
+    assert len([path for path in hub.asked if "/resolve/" in path]) == 1
 
 
 def test_a_folder_that_cannot_be_made_and_a_broken_file_are_said(user, hub):

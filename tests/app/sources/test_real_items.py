@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import tarfile
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skillgit.app.sources.data_check import check_data
+from skillgit.app.sources.data_fetch import DataSelection, fetch
+from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
+from skillgit.plugin.registry import load_environment
+from skillgit.plugin.splits import read_folders, read_ids
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", ROOT.parent / "shared" / "data"))
@@ -45,3 +53,100 @@ def test_two_splits_of_a_real_release_that_hold_the_same_items_are_a_fault(empty
     found = check_data(empty, "searchqa/default", ("env.split_mode=split_dir", f"env.split_dir={folder}"))
     assert found.exit_code == ExitCode.NO
     assert found.findings[0].sentence.startswith("ids occur in both the selection and the test split: ")
+
+
+def published(hub, name: str, files: dict[str, bytes]) -> None:
+    hub.repository, hub.files = load_environment(name, Path()).info.public.place, files
+
+
+def loaded(user, name: str, *options: str, **selection) -> int:
+    """Fetch a benchmark and return how many items its environment reads of it."""
+    found = fetch(user, name, DataSelection(**selection))
+    check = check_data(user, f"{name}/default", (*found.options, *options))
+    assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
+    return sum(split.items for split in check.splits)
+
+
+def test_real_months_of_livemathematicianbench_are_fetched_with_the_references_ids(user, hub):
+    months = sorted(MONTHS.rglob("qa_*.json"))
+    published(
+        hub,
+        "livemathematicianbench",
+        {f"data/{path.parent.name}/qa_{path.parent.name}_final.json": path.read_bytes() for path in months},
+    )
+    assert loaded(user, "livemathematicianbench") == 39
+    written = (user.directory / "data" / "livemathematicianbench" / "items.jsonl").read_text()
+    folder = load_environment("livemathematicianbench", Path()).info.public.splits["reference"]
+    every = {one for ids in read_folders(folder, read_ids).values() for one in ids}
+    assert {json.loads(line)["id"] for line in written.splitlines()} <= every
+
+
+def test_real_tasks_of_spreadsheetbench_are_unpacked(user, hub):
+    folder = DATA / "spreadsheetbench"
+    tasks = [
+        row for row in json.loads((folder / "dataset.json").read_text()) if (folder / row["spreadsheet_path"]).is_dir()
+    ]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
+        listing = json.dumps(tasks[:12]).encode()
+        info = tarfile.TarInfo("./spreadsheetbench_verified_400/dataset.json")
+        info.size = len(listing)
+        tar.addfile(info, io.BytesIO(listing))
+        for row in tasks[:12]:
+            tar.add(folder / row["spreadsheet_path"], f"./spreadsheetbench_verified_400/{row['spreadsheet_path']}")
+    published(hub, "spreadsheetbench", {"spreadsheetbench_verified_400.tar.gz": buffer.getvalue()})
+    assert loaded(user, "spreadsheetbench", "env.scorer=skillopt") == 12
+
+
+def test_real_pages_of_docvqa_are_written_beside_their_questions(user, hub, parquet):
+    folder = DATA / "docvqa"
+    pages = folder / "images"
+    rows = [
+        row | {"questionId": str(row["questionId"]), "docId": str(row["docId"])}
+        | {"image": {"bytes": path.read_bytes(), "path": path.name}}
+        for row in json.loads((folder / "val_v1.0_withQT.sample.json").read_text())["data"]
+        if (path := pages / f"{row['ucsf_document_id']}_p{int(row['ucsf_document_page_no']) - 1}.jpg").is_file()
+    ][:12]  # fmt: skip
+    assert rows
+    published(hub, "docvqa", {"DocVQA/validation-00000-of-00006.parquet": parquet(rows)})
+    assert fetch(user, "docvqa").assets == len(rows)
+    found = check_data(user, "docvqa/default", ("env.data_path=data/docvqa", "env.image_dir=data/docvqa/pages"))
+    assert [finding.sentence for finding in found.findings if "picture" in finding.sentence] == []
+
+
+def test_real_games_of_alfworld_are_unpacked(user, hub, monkeypatch):
+    pytest.importorskip("textworld", reason="the engine of alfworld is not installed")
+    folder, buffer = DATA / "alfworld", io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
+        for path in sorted((folder / "json_2.1.1").rglob("game.tw-pddl")):
+            file.write(path, path.relative_to(folder).as_posix())
+    hub.web = {"0.4.2/json_2.1.3_tw-pddl.zip": buffer.getvalue()}
+    environment = load_environment("alfworld", Path())
+    source = replace(environment.info.public, place=f"{hub.url}/{{revision}}", digests={})
+    monkeypatch.setattr(environment, "info", replace(environment.info, public=source))
+    assert loaded(user, "alfworld") == 17
+
+
+def test_real_rows_of_mathverse_are_read(user, hub):
+    rows = (DATA / "mathverse" / "testmini_text_only.sample20.json").read_bytes()
+    published(hub, "mathverse", {"testmini_text_only.json": rows})
+    assert loaded(user, "mathverse", subset="text_only") == 20
+
+
+MANIFESTS = {
+    "searchqa": "searchqa_id_split", "docvqa": "docvqa_id_split", "officeqa": "officeqa_id_split",
+    "spreadsheetbench": "spreadsheetbench_id_split", "livemathematicianbench": "livemathematicianbench_id_split",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_the_references_split_that_comes_with_skillgit_is_the_released_one(name):
+    ours = load_environment(name, Path()).info.public.splits["reference"]
+    assert read_folders(ours, read_ids) == read_folders(DATA / "skillopt_manifests" / MANIFESTS[name], read_ids)
+
+
+def test_the_references_games_are_those_of_its_split():
+    ours = read_folders(load_environment("alfworld", Path()).info.public.splits["reference"], read_ids)
+    for split, name in {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}.items():
+        rows = json.loads((DATA / "skillopt_manifests" / "alfworld_path_split" / name / "items.json").read_text())
+        assert [f"{game}/game.tw-pddl" for game in ours[split]] == [row["gamefile"] for row in rows]

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
 from skillgit_envs import alfworld
 from skillgit_envs.alfworld import ALFWorld, games
 from skillgit_envs.alfworld.games import TASK_TYPES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GAME = {"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", "solvable": True}
 NAMES = ("pick_and_place_simple-Mug-None-Desk-1", "look_at_obj_in_light-Book-None-DeskLamp-2")
@@ -52,8 +52,11 @@ def test_folders_are_named_as_the_published_data_names_them(tmp_path):
     assert found[Split.SELECTION] == [f"valid_seen/{name}/trial_1" for name in sorted(NAMES)]
     assert found[Split.TEST][0].startswith("valid_unseen/")
     assert len(found[Split.TRAIN]) == 2
-    (item, _) = ALFWorld({"split_mode": "split_dir", "split_dir": "json_2.1.1"}, tmp_path).items(Split.TRAIN)
+    environment = ALFWorld({"split_mode": "split_dir", "split_dir": "json_2.1.1"}, tmp_path)
+    (item, _) = environment.items(Split.TRAIN)
     assert item.task_type == "look_at_obj_in_light"
+    assert item.content["gamefile"] == f"train/{NAMES[1]}/trial_1/game.tw-pddl"
+    assert alfworld.opening(item, environment._games)["game"]["pddl_problem"] == NAMES[1]
 
 
 def test_games_that_alfworld_leaves_out_are_left_out(tmp_path):
@@ -102,7 +105,6 @@ def test_a_changed_game_is_another_item_and_is_not_played(tmp_path):
     [
         ({"gamefile": "g"}, "has no id"),
         ({"id": "a", "task": "dust"}, "neither a gamefile nor a recipe"),
-        ({"id": "a", "gamefile": "nowhere.tw-pddl"}, "there is no game at"),
         ({"id": "a", "gamefile": "lost.tw-pddl"}, "cannot be won"),
         ({"id": "a", "gamefile": "text.tw-pddl"}, "is not JSON"),
         ({"id": "a", "gamefile": "else.tw-pddl"}, "is no game of ALFWorld"),
@@ -123,6 +125,29 @@ def test_rows_that_cannot_be_used_are_named(tmp_path, row, told):
         load(tmp_path, split_mode="split_dir", split_dir="split", data_root=".")
     assert told in raised.value.message
     assert raised.value.hint
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_all_games_that_are_missing_are_told_in_one_message(tmp_path, count):
+    there = put(tmp_path / "data", NAMES[0])
+    for split in ("train", "val", "test"):
+        rows = [{"id": f"{split}:{n}", "gamefile": f"{split}/{n}.tw-pddl"} for n in range(count)]
+        rows += [{"id": "there", "gamefile": there.relative_to(tmp_path / "data").as_posix()}] * (split == "test")
+        manifest(tmp_path / "split", split, rows)
+    with pytest.raises(DataError) as raised:
+        load(tmp_path, split_mode="split_dir", split_dir="split", data_root="data")
+    assert raised.value.message.startswith(f"{3 * count} games that the data name cannot be found from ")
+    assert "test/0.tw-pddl" in raised.value.message
+    assert len(raised.value.message) < 500
+    assert "env.data_root" in raised.value.hint
+
+
+@given(st.lists(st.sampled_from(["link", "a b", "ä", "trial_1"]), max_size=3), st.booleans())
+def test_a_game_is_named_from_its_folder_whatever_leads_there(parts, absolute):
+    root = Path("/data") if absolute else Path("data")
+    assert games.name_below(root, root.joinpath(*parts, games.GAME)) == "/".join([*parts, games.GAME])
+    assert games.name_below(root / "x" / "..", root.joinpath(*parts, games.GAME)) == "/".join([*parts, games.GAME])
+    assert games.name_below(Path("/elsewhere"), Path("/data", *parts)) == str(Path("/data", *parts))
 
 
 def test_without_the_engine_it_says_what_to_install(tmp_path, monkeypatch):

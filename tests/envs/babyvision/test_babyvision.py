@@ -81,6 +81,10 @@ def test_a_picture_is_found_beside_the_data_and_in_their_folder(name, tmp_path):
     assert read(tmp_path, row(image=name))[0].content["pictures"]
 
 
+def test_a_blank_question_about_a_picture_is_one(tmp_path):
+    assert read(tmp_path, row(question="\u00a0"))[0].content["question"] == "\u00a0"
+
+
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

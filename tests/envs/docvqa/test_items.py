@@ -46,6 +46,11 @@ def test_a_page_is_found_under_each_of_its_names(tmp_path: Path, pages: Path, na
     assert item.content["answers"] == ["12.50", "$12.50"]
 
 
+def test_a_blank_question_about_a_page_is_one(tmp_path: Path):
+    (tmp_path / "abc_2.png").write_bytes(PNG)
+    assert read(tmp_path, [ROW | {"question": "\u00a0"}])[0].content["question"] == "\u00a0"
+
+
 def test_the_bytes_of_the_page_are_part_of_the_item(tmp_path: Path):
     (tmp_path / "abc_2.png").write_bytes(PNG)
     before = read(tmp_path, [ROW])[0]

@@ -84,6 +84,10 @@ def test_an_item_is_known_by_source_subtask_and_number(tmp_path):
     assert len(set(item.content["pictures"])) == 2
 
 
+def test_a_blank_question_about_pictures_is_one(tmp_path):
+    assert read(tmp_path, row(question="\u00a0"))[0].content["question"] == "\u00a0"
+
+
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import DataError
-from skillgit_envs.searchqa import SOURCE, SearchQA, convert, read_file
+from skillgit.plugin.environment import PublishedRow
+from skillgit_envs.public_sources import SEARCHQA, searchqa_rows
+from skillgit_envs.searchqa import SearchQA, read_file
 
 ROW = {"key": "k1", "question": "Which moon?", "context": "[DOC] Titan", "answers": ["Titan"], "labels": [{"end": [1]}]}
+
+
+def convert(rows):
+    return searchqa_rows(PublishedRow(file="a.parquet", number=n, fields=row) for n, row in enumerate(rows, start=1))
 
 
 def test_rows_get_the_fields_of_items_and_lose_the_others():
@@ -34,12 +40,12 @@ def test_what_is_written_is_read_back(tmp_path_factory, question, answers):
 def test_a_row_without_a_field_is_named(name):
     rows = convert([ROW, {key: value for key, value in ROW.items() if key != name}])
     next(rows)
-    with pytest.raises(DataError, match=f"row 2 of the public data has no {name}; it has "):
+    with pytest.raises(DataError, match=rf"row 2 of a\.parquet has no {name}; it has "):
         next(rows)
 
 
 def test_the_source_is_pinned_to_a_commit_and_names_the_conversion():
-    assert SearchQA.info.public is SOURCE
-    assert len(SOURCE.revision) == 40
-    module, _, function = SOURCE.convert.partition(":")
-    assert (module, function) == (convert.__module__, convert.__name__)
+    assert SearchQA.info.public is SEARCHQA
+    assert len(SEARCHQA.revision) == 40
+    module, _, function = SEARCHQA.convert.partition(":")
+    assert (module, function) == (searchqa_rows.__module__, searchqa_rows.__name__)

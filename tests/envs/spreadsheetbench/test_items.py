@@ -4,6 +4,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spreadsheet_solutions import SOLUTIONS
 
 from skillgit.domain.evaluation import Split
@@ -50,10 +52,17 @@ def test_the_bytes_of_the_workbooks_are_part_of_the_item(tmp_path: Path):
     assert WorkbookTasks(None).read([tmp_path / "dataset.json"])[0].digest != before.digest
 
 
-@pytest.mark.parametrize("field", ["id", "instruction", "answer_position"])
-def test_a_row_that_lacks_a_field_is_named(tmp_path: Path, field: str):
+@pytest.mark.parametrize(("field", "empty"), [("id", " "), ("answer_position", "\u00a0"), ("instruction", "")])
+def test_a_row_that_lacks_a_field_is_named(tmp_path: Path, field: str, empty: str):
     with pytest.raises(DataError, match=f"item 1 has no {field}"):
-        read(tmp_path, ROW | {field: " "}, *RELEASE)
+        read(tmp_path, ROW | {field: empty}, *RELEASE)
+
+
+@given(st.text(" \t\n\u00a0\u2003a", min_size=1, max_size=6))
+def test_an_instruction_of_any_character_is_one_blank_ones_as_they_are(tmp_path_factory, instruction: str):
+    """Three tasks of the first release have a no-break space."""
+    _, (item,) = read(tmp_path_factory.mktemp("blank"), ROW | {"instruction": instruction}, *RELEASE)
+    assert item.content["instruction"] == (instruction.strip() or instruction)
 
 
 def test_a_task_without_a_pair_or_with_a_workbook_twice_is_refused(tmp_path: Path):

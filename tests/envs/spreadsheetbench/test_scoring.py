@@ -11,7 +11,7 @@ from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.spreadsheetbench import find_cases
-from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
+from skillgit_envs.spreadsheetbench.scoring import RULES, CaseResult, WorkbookTask, case_results, feedback, score
 
 OFFICIAL, SKILLOPT, LENIENT = RULES["official"], RULES["skillopt"], RULES["lenient"]
 RIGHT = workbook({"A1": 2, "A2": 3, "B1": 5, "B2": "five"})
@@ -35,7 +35,7 @@ def office() -> None:
 
 def judged(box: Sandbox, rule, made: dict[int, bytes], position="B1:B2", answers=None, *, sheet="") -> dict[int, str]:
     task = WorkbookTask(position=position, answer_sheet=sheet, answers=answers or {1: RIGHT}, case_count=3)
-    return asyncio.run(faults(task, made, rule, box))
+    return {number: result.fault for number, result in asyncio.run(case_results(task, made, rule, box)).items()}
 
 
 def test_values_count_and_everything_outside_the_answer_cells_does_not(box: Sandbox):
@@ -55,6 +55,24 @@ def test_a_formula_counts_only_where_it_is_calculated(box: Sandbox):
     made = workbook({"A1": 2, "A2": 3, "B1": "=A1+A2", "B2": '=IF(B1=5,"five","no")'})
     assert judged(box, SKILLOPT, {1: made})[1].startswith("Sheet!B1 is empty, expected 5.0")
     assert judged(box, OFFICIAL, {1: made}) == {1: ""}
+
+
+@pytest.mark.usefixtures("office")
+def test_an_answer_is_calculated_too_and_what_is_unknown_of_it_is_told(box: Sandbox):
+    """The answer's formulas have no values, and one has a function that LibreOffice does not know."""
+    answer = workbook({"A1": 2, "B1": "=A1+3", "B2": '=IF(A1=2,"five","no")', "C1": "=NOSUCH(1)"})
+    made = {1: workbook({"B1": 5, "B2": "five", "C1": 7}), 2: answer, 3: workbook({"A1": 2})}
+    answers = dict.fromkeys(made, answer)
+    task = WorkbookTask(position="B1:C2", answer_sheet="", answers=answers, case_count=3)
+    official, skillopt = (asyncio.run(case_results(task, made, rule, box)) for rule in (OFFICIAL, SKILLOPT))
+    assert official[1].fault == 'Sheet!C1 is 7.0, expected "#NAME?"'
+    assert official[1].doubt == (
+        "LibreOffice cannot calculate these cells of the answer: Sheet!C1 is #NAME?, and was saved without a value"
+    )
+    assert official[2] == CaseResult(fault="", doubt=official[1].doubt), "equal errors pass, and are told"
+    assert official[3].fault.startswith("Sheet!B1 is empty, expected 5.0"), "what is empty is not right"
+    assert not skillopt[3].fault, "the reference calculates nothing"
+    assert skillopt[1].doubt == "nothing has calculated these cells of the answer: Sheet!B1, Sheet!C1, Sheet!B2"
 
 
 def test_nothing_passes_without_a_workbook_a_sheet_or_cells_to_compare(box: Sandbox):
@@ -90,12 +108,19 @@ def test_an_answer_that_cannot_be_read_is_a_fault_and_no_score(box: Sandbox):
         judged(box, SKILLOPT, {1: RIGHT, 2: RIGHT}, answers={1: RIGHT, 2: b""})
 
 
+@pytest.mark.usefixtures("office")
+def test_an_answer_that_cannot_be_calculated_is_a_fault_and_no_score(box: Sandbox):
+    with pytest.raises(EnvironmentFaultError, match="LibreOffice cannot read the answer of case 2"):
+        judged(box, OFFICIAL, {1: RIGHT, 2: RIGHT}, answers={1: RIGHT, 2: b"PK\x03\x04 no zip"})
+
+
 def test_missing_cases_fail_by_the_official_rule_only():
-    found = {1: "", 2: ""}
+    found = {1: CaseResult(fault=""), 2: CaseResult(fault="")}
     assert (score(found, 3, OFFICIAL).hard, score(found, 3, OFFICIAL).soft) == (0.0, pytest.approx(2 / 3))
     assert (score(found, 3, SKILLOPT).hard, score(found, 3, LENIENT).soft) == (1.0, 1.0)
     assert feedback(found, 3, OFFICIAL).endswith("1 of the 3 cases of this task are missing, and count as failed")
-    assert feedback({1: "", 2: "bad"}, 3, SKILLOPT) == "1 of 2 cases pass\ncase 2: bad"
+    bad = {1: CaseResult(fault=""), 2: CaseResult(fault="bad", doubt="who knows")}
+    assert feedback(bad, 3, SKILLOPT) == "1 of 2 cases pass\ncase 2: bad\ncase 2: who knows"
 
 
 @pytest.mark.slow

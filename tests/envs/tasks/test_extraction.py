@@ -29,7 +29,13 @@ So it is 7.
         ("last_line", "thinking\n 7 \n\n", "7"),
         ("json", REPLY, '{"a": 1}\n'),
         ("json", 'It is {"a": [1]} and then {"b": 2}.', '{"b": 2}'),
-        ("json", "use {braces} and then [1, 2]", "[1, 2]"),
+        ("json", "use {braces} and then [1, 2]", "use {braces} and then [1, 2]"),
+        ("json", "as said in [1]", "as said in [1]"),
+        ("json", 'it is {"a": 1}, see [1]', '{"a": 1}'),
+        ("json", 'all of these: [{"a": 1}]', 'all of these: [{"a": 1}]'),
+        ("json", "as [1] says\n```json\n[1, 2]\n```", "[1, 2]\n"),
+        ("json", " [1, 2]\n", "[1, 2]"),
+        ("json", '"```"', '"```"'),
         ("json", "none at all", "none at all"),
         ("code", REPLY, 'print("x")'),
         ("code", "````\n```\ninner\n```\n````", "```\ninner\n```"),
@@ -53,6 +59,17 @@ VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lam
 def test_an_object_is_found_among_words(value: object, before: str):
     text = f"{before}{json.dumps(value)} so far"
     assert json.loads(EXTRACTORS["json"](text)) == value
+
+
+@given(VALUES, st.sampled_from(["{}", "\n{}\n", "See [1]:\n```json\n{}\n```\n", "{{}} and\n````\n{}\n````"]))
+def test_any_value_alone_or_in_a_block_is_found(value: object, form: str):
+    assert json.loads(EXTRACTORS["json"](form.format(json.dumps(value)))) == value
+
+
+@given(st.lists(VALUES, max_size=3), st.sampled_from(["see ", "[", "x: {y} "]))
+def test_no_array_is_found_among_words(value: object, before: str):
+    text = f"{before}{json.dumps(value)}. Done"
+    assert EXTRACTORS["json"](text) == text
 
 
 def test_deeply_nested_brackets_do_no_harm():

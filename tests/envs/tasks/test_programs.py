@@ -50,6 +50,10 @@ def slow(answer):
     time.sleep(60)
 
 
+def floods(answer):
+    print("x" * 10_000_000)
+
+
 def peeks(answer):
     assert not Path("/etc/shadow").exists() or not os.access("/etc/shadow", os.R_OK)
     assert "SKILLGIT_TEST_KEY" not in os.environ
@@ -99,8 +103,19 @@ def test_a_check_that_fails_is_a_fault_and_no_score(graded, name: str, said: str
 
 
 @pytest.mark.usefixtures("checks")
-def test_a_check_that_never_ends_is_stopped(graded):
-    assert graded(function("slow"), "x", check_timeout=0.5) == (0.0, 0.0, "the check was stopped (timeout)")
+@pytest.mark.parametrize(
+    ("check", "ended"),
+    [
+        (function("slow")["check"], "timeout"),
+        (function("floods")["check"], "output"),
+        ({"type": "command", "command": "sleep 60"}, "timeout"),
+        ({"type": "command", "command": ["sh", "-c", "yes"]}, "output"),
+    ],
+)
+def test_a_check_that_a_limit_stops_has_no_score(graded, check: dict, ended: str):
+    with pytest.raises(EnvironmentFaultError, match=rf"was stopped \({ended}\)") as caught:
+        graded({"check": check}, "x", check_timeout=1)
+    assert "env.check_timeout" in caught.value.hint
 
 
 @pytest.mark.usefixtures("checks")
@@ -115,7 +130,9 @@ def test_a_check_cannot_look_at_this_machine(graded, monkeypatch: pytest.MonkeyP
         ("import sys; sys.exit(sys.stdin.read() != 'x')", (1.0, 1.0), "correct"),
         ("print('so'); print(0.25)", (0.0, 0.25), "so"),
         ("print(1); raise SystemExit(3)", (0.0, 0.0), "the check failed"),
-        ("print(0.5); raise SystemExit(3)", (0.0, 0.5), "the check failed"),
+        ("print('so'); print(0.9); raise SystemExit(3)", (0.0, 0.0), "so"),
+        ("print(7); raise SystemExit(3)", (0.0, 0.0), "the check failed"),
+        ("import os; print(0.9, flush=True); os.kill(os.getpid(), 11)", (0.0, 0.0), "the check failed"),
         ("print('no'); raise SystemExit(1)", (0.0, 0.0), "no"),
         ("open('answer.txt').read() == 'x' or exit(1); open('made/a.txt')", (1.0, 1.0), "correct"),
     ],
@@ -188,4 +205,5 @@ def test_the_environment_keeps_every_promise_with_functions_commands_and_a_judge
         tmp_path,
         answers=lambda item: "right" if "rubric" not in str(item.content) else "Hello.",
         verdict='{"scores": [1], "reason": "it is"}',
+        rollouts=2,
     )

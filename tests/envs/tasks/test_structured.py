@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from skillgit.errors import DataError
+from skillgit_envs.tasks.checks.comparisons import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +60,44 @@ def test_true_is_not_one(graded):
     assert graded(check(fields={"a": [1, {"b": 2}]}), '{"a": [1.0, {"b": 2}]}')[0] == 1.0
 
 
+FITTING = {
+    "date": st.dates().map(str),
+    "date-time": st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.isoformat()),
+    "time": st.times().map(lambda moment: f"{moment}Z"),
+    "email": st.just("a@b.example"),
+    "idn-email": st.just("ä@b.example"),
+    "ipv4": st.ip_addresses(v=4).map(str),
+    "ipv6": st.ip_addresses(v=6).map(str),
+    "regex": st.sampled_from(["a+", "[x]"]),
+    "uuid": st.uuids().map(str),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=6)
+def test_every_format_that_may_be_asked_for_is_enforced(graded, name: str, data: st.DataObject):
+    row = check(schema={"properties": {"a": {"format": name}}})
+    assert graded(row, json.dumps({"a": data.draw(FITTING[name])}))[0] == 1.0
+    assert graded(row, json.dumps({"a": "("}))[0] == 0.0
+    assert graded(row, json.dumps({"a": 7}))[0] == 1.0, "a format is about texts"
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-02-30T10:00:00Z", "2026-02-03 10:00:00Z", "2026-02-03T10:00:00", "2026-02-03T24:00:00Z"]
+)
+def test_a_moment_is_written_as_rfc_3339_has_it(graded, text: str):
+    assert graded(check(schema={"format": "date-time"}), json.dumps(text))[0] == 0.0
+
+
+def test_a_value_or_a_name_is_no_keyword(graded):
+    schema = {
+        "properties": {"format": {"const": {"format": "uri"}}, "$ref": True},
+        "examples": [{"$ref": "https://example.org"}],
+    }
+    assert graded(check(schema=schema), '{"format": {"format": "uri"}}')[0] == 1.0
+
+
 def test_a_schema_may_be_a_file(graded, tmp_path: Path):
     (tmp_path / "form.json").write_text(json.dumps(SCHEMA))
     assert graded(check(schema="form.json"), json.dumps(GOOD))[0] == 1.0
@@ -68,6 +110,9 @@ def test_a_schema_may_be_a_file(graded, tmp_path: Path):
         ({"schema": {"type": "objekt"}}, "has a schema that is none"),
         ({"schema": {"$ref": "https://example.org/form.json"}}, "refers to https://example.org/form.json"),
         ({"schema": "gone.json"}, "there is no file gone.json"),
+        ({"schema": {"format": "uri"}}, "has a schema with the format 'uri', which is not checked"),
+        ({"schema": {"$defs": {"a": {"prefixItems": [True, {"format": "x"}]}}}}, "the format 'x'"),
+        ({"schema": {"anyOf": [{"properties": {"format": {"format": "hostname"}}}]}}, "the format 'hostname'"),
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused(graded, fields: dict, said: str):

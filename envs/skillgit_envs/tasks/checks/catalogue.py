@@ -105,18 +105,24 @@ _OPENING = re.compile(r"[{\[]")
 
 
 def json_text(reply: str) -> str:
-    """Return the last value of JSON: a block of code that is one, else an object or array; else the whole reply."""
-    blocks = [block for block in _blocks(reply) if _is_json(block)]
-    if blocks:
+    """Return the JSON in a reply: all of it, else its last block of code that is JSON, else its last object.
+
+    An array among words is none, for ``[1]`` is how a source is cited; neither is an object in it. Without JSON, the
+    result is the reply.
+    """
+    if _is_json(reply):
+        return reply.strip()
+    if blocks := [block for block in _blocks(reply) if _is_json(block)]:
         return blocks[-1]
-    value, position, decoder = "", 0, json.JSONDecoder()
+    result, position, decoder = "", 0, json.JSONDecoder()
     while (match := _OPENING.search(reply, position)) is not None:
         try:
-            _, position = decoder.raw_decode(reply, match.start())
-            value = reply[match.start() : position]
+            value, position = decoder.raw_decode(reply, match.start())
         except (ValueError, RecursionError):
             position = match.end()
-    return value or reply.strip()
+        else:
+            result = reply[match.start() : position] if isinstance(value, dict) else result
+    return result or reply.strip()
 
 
 def code_block(reply: str) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -22,6 +24,8 @@ from skillgit_envs.quantities import NUMBER_SCORER, number_in
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from jsonschema import FormatChecker
 
     from skillgit.plugin.environment import Judge
     from skillgit.sandbox import Limits, Sandbox
@@ -83,7 +87,7 @@ class CheckKind:
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 
-SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", NUMBER_SCORER, "tasks-json/1")
+SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", NUMBER_SCORER, "tasks-json/2")
 _REGEX_SECONDS = 2.0
 _SHOWN = 300
 
@@ -225,21 +229,59 @@ def _with_schema(fields: Fields, source: CheckSource) -> Fields:
             raise ValueError(f"has a schema that is no JSON: {error}") from error
         fields = fields | {"schema": schema}
     if schema is not None:
-        outside = next((link for link in _links(schema) if not link.startswith("#")), "")
-        if outside:
-            raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
             raise ValueError(f"has a schema that is none: {error.message}") from error
+        for part in _schemas(schema):
+            _check_keywords(part)
     return fields
 
 
-def _links(value: object) -> Iterator[str]:
+def _check_keywords(schema: Mapping[str, Any]) -> None:
+    links = (str(schema.get(name, "#")) for name in ("$ref", "$dynamicRef"))
+    if outside := next((link for link in links if not link.startswith("#")), ""):
+        raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
+    if (name := schema.get("format", FORMATS[0])) not in FORMATS:
+        raise ValueError(f"has a schema with the format '{name}', which is not checked; {', '.join(FORMATS)} are")
+
+
+_NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
+_VALUES = frozenset(("const", "enum", "default", "examples"))
+
+
+def _schemas(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and those in it; what stands under a name, or is a value, is not taken for keywords."""
     if isinstance(value, dict):
-        yield from (str(link) for name, link in value.items() if name in {"$ref", "$dynamicRef"})
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _links(part)
+        yield value
+    for name, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if name not in _VALUES:
+            yield from _schemas(list(part.values()) if name in _NAMED and isinstance(part, dict) else part)
+
+
+FORMATS = ("date", "date-time", "time", "email", "idn-email", "ipv4", "ipv6", "regex", "uuid")
+"""The formats of JSON Schema that are checked, on every machine alike: those that need no further package."""
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+
+
+@cache
+def _format_checker() -> FormatChecker:
+    """Return what checks FORMATS, dates with a time as RFC 3339 writes them."""
+    from jsonschema import FormatChecker  # noqa: PLC0415 - slow to import
+
+    checker = FormatChecker([name for name in FORMATS if "time" not in name])
+
+    @checker.checks("time")
+    def is_time(value: object) -> bool:
+        return not isinstance(value, str) or re.fullmatch(_TIME, value, re.ASCII) is not None
+
+    @checker.checks("date-time")
+    def is_date_time(value: object) -> bool:
+        return not isinstance(value, str) or (
+            checker.conforms(value[:10], "date") and value[10:11] in {"T", "t"} and is_time(value[11:])
+        )
+
+    return checker
 
 
 async def _json(fields: Fields, sheet: Sheet) -> Grade:
@@ -263,7 +305,7 @@ def _faults(schema: dict[str, Any] | None, value: object) -> Iterator[str]:
         return
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
 
-    for error in Draft202012Validator(schema).iter_errors(value):
+    for error in Draft202012Validator(schema, format_checker=_format_checker()).iter_errors(value):
         yield f"{error.json_path}: {error.message[:200]}"
 
 

@@ -27,6 +27,8 @@ from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from skillgit.sandbox import Result
+
 
 _CALL = "call.json"
 _PYTHON = ("python", "python3")
@@ -74,8 +76,7 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
         _harness(), files={**_files(sheet), **checks, _CALL: call}, limits=sheet.limits, collect=(RESULT,)
     )
     result = await sandbox.run(job)
-    if result.ended != "exit":
-        return Grade(score=0.0, reason=f"the check was stopped ({result.ended})")
+    _refuse_stopped(result, fields["function"])
     try:
         outcome: Any = read_document(result.files.get(RESULT, b"{}"))
     except DocumentError as error:
@@ -90,6 +91,15 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
     score = _share(outcome["score"], fields["function"])
     reason = str(outcome.get("said") or "")[:_TOLD]
     return Grade(score=score, reason=reason or ("correct" if score >= 1 else "the check is not content"))
+
+
+def _refuse_stopped(result: Result, check: str) -> None:
+    """Refuse to take a check that a limit stopped for a verdict: the machine may be slow, or the check at fault."""
+    if result.ended not in {"exit", "killed"}:
+        raise EnvironmentFaultError(
+            f"the check {check} was stopped ({result.ended}), and has no result",
+            hint="raise env.check_timeout, or let the check itself limit what it runs of an answer",
+        )
 
 
 def _share(score: float, check: str) -> float:
@@ -117,22 +127,21 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
         stdin=storable(sheet.answer).encode(),
     )
     result, command = await sandbox.run(job), " ".join(fields["command"])
-    if result.ended != "exit":
-        return Grade(score=0.0, reason=f"the check was stopped ({result.ended})")
+    _refuse_stopped(result, command)
     if result.exit_code in _CANNOT_RUN:
         raise EnvironmentFaultError(
             f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}", hint="check the command"
         )
     *lines, last = result.stdout.strip().splitlines() or [""]
-    ok, partial = result.exit_code == 0, None
+    ok, partial = result.exit_code == 0, 1.0
     try:
         partial = float(last)
     except ValueError:
         lines.append(last)
-    score = float(ok) if partial is None else _share(partial, command)
+    # A command that ends with a failure gives nothing, whatever it prints.
+    score = _share(partial, command) if ok else 0.0
     output = "\n".join(lines).strip()[-_TOLD:]
-    # A command that ends with a failure has not passed, whatever it prints.
-    return Grade(score=score if ok or score < 1 else 0.0, reason=output or ("correct" if ok else "the check failed"))
+    return Grade(score=score, reason=output or ("correct" if ok else "the check failed"))
 
 
 T = TypeVar("T")
@@ -144,7 +153,7 @@ _AS_EXPECTED = "The result is as described here: {}"
 
 
 def scorers() -> list[str]:
-    return ["tasks-programs/1", "tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
+    return ["tasks-programs/2", "tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
 
 
 def _prepared(fields: Fields, source: CheckSource) -> Fields:

@@ -94,7 +94,7 @@ def _untrusted(name: str, settings: RecordedSettings, keys: Collection[str], roo
     environment, fetching = str(settings.settings.get("env.name")), ""
     if environment in {plugin.name for plugin in installed(ENVIRONMENTS)}:
         public = load_environment(environment, root).info.public
-        if public is not None and public.kind is SourceKind.HUGGINGFACE:
+        if public is not None and public.kind is not SourceKind.MANUAL:
             fetching = f"; skillgit data fetch {environment} brings the public ones"
     return DataError(sentence, hint=f"say where its data are: {options}{fetching}")
 

@@ -191,7 +191,9 @@ def env_settings(info: EnvironmentInfo) -> type[EnvSettings]:
     fields: dict[str, object] = {}
     for option in info.options:
         common = EnvSettings.model_fields.get(option.name)
-        kind = common.annotation if common is not None else option.type
+        kind = (
+            common.annotation if common is not None else Literal[tuple(option.values)] if option.values else option.type
+        )
         metadata = list(common.metadata) if common is not None else []
         annotation = Annotated[kind, *metadata] if metadata else kind
         fields[option.name] = (annotation, Field(option.default, description=option.help))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,11 +11,10 @@ from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import EnvSettings
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
-from skillgit.plugin.registry import BACKENDS, installed
+from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.workspace.context import Context
@@ -127,6 +127,18 @@ def test_a_wrong_value_is_one_sentence_with_what_is_allowed(load: Load, override
     with pytest.raises(ConfigError) as caught:
         load("", override)
     assert caught.value.message == f"-o {override}: {message}"
+
+
+@pytest.mark.parametrize("name", [plugin.name for plugin in installed(ENVIRONMENTS)])
+def test_a_wrong_value_of_any_option_of_any_environment_is_refused_in_one_sentence(load: Load, name: str):
+    wrong = {int: "many", float: "much", bool: "maybe", str: "nosuchvalue"}
+    for option in load_environment(name, Path()).info.options:
+        if option.type is str and not option.values:
+            continue
+        with pytest.raises(ConfigError, match=rf"env\.{option.name}\b") as caught:
+            load(f"env: {{name: {name}}}", f"env.{option.name}={wrong[option.type]}")
+        assert "\n" not in caught.value.message
+        assert all(value in f"{caught.value.message} {caught.value.hint}" for value in option.values)
 
 
 def test_all_wrong_values_are_named_with_their_lines(load: Load):

@@ -1,0 +1,296 @@
+"""What an environment shows of itself at work: an item, what the target is sent for it, what that takes.
+
+It is found out by a rollout with a stand-in that keeps the first question and answers none, so that it holds for every
+plug-in. No model is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from skillgit.app.setup import plugins
+from skillgit.app.setup.plugins import EnvironmentEntry
+from skillgit.domain.evaluation import Split
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.errors import BackendError, DataError, EnvironmentFaultError, SandboxError, SkillgitError
+from skillgit.plugin.environment import CallBounds, Environment, NeedKind, ShowsPictures, asks_judge, call_bounds
+from skillgit.plugin.registry import load_environment
+from skillgit.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Turn
+    from skillgit.plugin.backend import Message, Reply, Tool
+    from skillgit.plugin.environment import EnvironmentInfo
+
+SCORER = "scorer"
+"""The option by which an environment lets its user choose a scorer."""
+_SANDBOX = "sandbox"
+_LIMIT_S = 30.0
+_MOST_FIELDS = 12
+_SKILL_LINES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemField:
+    name: str
+    value: object
+    shown: bool  # whether what the target is first sent depends on it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSample:
+    """One item, and the first question that the target is asked about it."""
+
+    id: str
+    split: Split
+    task_type: str
+    fields: tuple[ItemField, ...]
+    prompt: tuple[Turn, ...]  # the seed skill in it is cut to its first lines
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScorerChoice:
+    """A scorer that the user can choose."""
+
+    name: str  # as the value of env.scorer; empty where there is one scorer only
+    summary: str
+    default: bool
+    judge: bool  # whether it asks a model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Something without which the environment, or a part of it, does not work."""
+
+    name: str
+    purpose: str
+    present: bool | None  # on this machine; None where the models of a configuration decide
+    detail: str = ""  # what there is, or how to get it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentProfile:
+    counts: Mapping[Split, int] = field(default_factory=dict)  # items that come with it
+    sample: ItemSample | None = None
+    calls: CallBounds | None = None  # of an evaluation of the test items that come with it
+    scorers: tuple[ScorerChoice, ...] = ()
+    needs: tuple[Requirement, ...] = ()
+    fault: str = ""  # why something of it is not known here
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfiledEnvironment(EnvironmentEntry):
+    profile: EnvironmentProfile
+
+
+def profiled_environment(context: Context, name: str) -> ProfiledEnvironment:
+    """Return one environment, installed or at ``path/to/file.py:Class``, and what can be seen of it without a model."""
+    entry = plugins.environment(context, name)
+    profile = profile_of(load_environment(name, context.directory), context.directory)
+    return ProfiledEnvironment(
+        name=entry.name, reference=entry.reference, info=entry.info, error=entry.error, profile=profile
+    )
+
+
+def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
+    """Return what can be seen of an environment with its defaults; what cannot is named in ``fault``."""
+    # What a plug-in raises may be anything, and the rest of it is worth to be seen.
+    machine = tuple(_machine_needs(cls.info))
+    try:
+        environment = _made(cls, root)
+        profile = EnvironmentProfile(scorers=_scorers(cls, root), needs=machine)
+    except Exception as error:  # noqa: BLE001 - as above
+        return EnvironmentProfile(needs=machine, fault=_described(error))
+    try:
+        items = {split: tuple(environment.items(split)) for split in Split}
+        profile = replace(
+            profile,
+            counts={split: len(part) for split, part in items.items()},
+            calls=_calls(environment, items[Split.TEST]),
+        )
+        sample = asyncio.run(_sample(environment, items))
+    except Exception as error:  # noqa: BLE001 - as above
+        return replace(profile, fault=_described(error))
+    return replace(profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, environment), *machine))
+
+
+def _made(cls: type[Environment], root: Path, **options: str) -> Environment:
+    return cls({option.name: option.default for option in cls.info.options} | options, root)
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"its rollouts do not ask the target within {_LIMIT_S:g} s, or never end"
+    if isinstance(error, SkillgitError):
+        return f"{error.message}: {error.hint}" if error.hint else error.message
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _scorers(cls: type[Environment], root: Path) -> tuple[ScorerChoice, ...]:
+    choice = next((option for option in cls.info.options if option.name == SCORER and option.values), None)
+    if choice is None:
+        judge = _judges(_made(cls, root))
+        return (ScorerChoice(name="", summary=cls.info.scorer, default=True, judge=judge),)
+    return tuple(
+        ScorerChoice(
+            name=name, summary=summary, default=name == choice.default, judge=_judges(_made(cls, root, scorer=name))
+        )
+        for name, summary in choice.values.items()
+    )
+
+
+def _judges(environment: Environment) -> bool:
+    try:
+        return asks_judge(environment)
+    except SkillgitError:  # it looks at items, which cannot be loaded; that is told where they are asked for
+        return False
+
+
+def _calls(environment: Environment, items: Sequence[Item]) -> CallBounds | None:
+    bounds = [bound for item in items if (bound := call_bounds(environment, item)) is not None]
+    if len(bounds) < len(items):
+        return None
+    target, judge = (
+        (sum(low for low, _ in pairs), sum(high for _, high in pairs))
+        for pairs in ([bound.target for bound in bounds], [bound.judge for bound in bounds])
+    )
+    return CallBounds(target=target, judge=judge, repairs=sum(bound.repairs for bound in bounds))
+
+
+class _AskedError(BackendError):
+    """The stand-in was asked, which is all that was wanted."""
+
+
+@dataclass(slots=True)
+class _StandIn:
+    """A target that keeps the first question that it is asked, and answers none."""
+
+    question: tuple[Turn, ...] = ()
+    tools: tuple[str, ...] = ()
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+        if not self.question:
+            self.question = tuple(message.turn() for message in messages)
+            self.tools = tuple(tool.name for tool in tools)
+        await asyncio.sleep(0)  # so that a rollout that asks for ever can be stopped
+        raise _AskedError("a stand-in answers no question")
+
+
+async def _asked(environment: Environment, item: Item, skill: Skill) -> _StandIn:
+    """Return the stand-in that a rollout of ``item`` has asked; the rollout's own error if it has not."""
+    target = _StandIn()
+    try:
+        await environment.rollout(item, skill, target)
+    except Exception:  # once it has asked, its end is of no interest
+        if not target.question:
+            raise
+    if not target.question:
+        raise EnvironmentFaultError("a rollout asks the target nothing", hint="mend the environment")
+    return target
+
+
+async def _sample(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> ItemSample:
+    split, item = next(((split, part[0]) for split, part in items.items() if part), (None, None))
+    if split is None or item is None:
+        raise DataError("it has no items", hint="name data with env.data_path")
+    skill = environment.seed_skill()
+    async with asyncio.timeout(_LIMIT_S):
+        stand_in = await _asked(environment, item, skill)
+        names = list(item.content)[:_MOST_FIELDS]
+        shown = await asyncio.gather(*(_is_shown(environment, item, skill, name, stand_in) for name in names))
+    return ItemSample(
+        id=item.id,
+        split=split,
+        task_type=item.task_type,
+        fields=tuple(
+            ItemField(name=name, value=item.content[name], shown=is_shown)
+            for name, is_shown in zip(names, shown, strict=True)
+        ),
+        prompt=tuple(replace(turn, content=_abbreviated(turn.content, skill)) for turn in stand_in.question),
+        tools=stand_in.tools,
+    )
+
+
+async def _is_shown(environment: Environment, item: Item, skill: Skill, name: str, usual: _StandIn) -> bool:
+    """Say whether the target is asked something else where the field ``name`` of the item holds something else."""
+    other = replace(item, content={**item.content, name: _altered(item.content[name])})
+    try:
+        stand_in = await _asked(environment, other, skill)
+    except TimeoutError:
+        raise
+    except Exception:  # noqa: BLE001 - the rollout cannot do without what the field held
+        return True
+    return stand_in.question != usual.question
+
+
+def _altered(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return f"{value} altered" if isinstance(value, str) else type(value)() if value else ["altered"]
+
+
+def _abbreviated(text: str, skill: Skill) -> str:
+    """Return ``text`` with the first lines of the skill in place of all of it."""
+    document = skill.document.strip()
+    for whole in (document, document[len(frontmatter(skill.document)) :].strip()):
+        lines = whole.splitlines()
+        if whole and whole in text and len(lines) > _SKILL_LINES + 1:
+            more = f"[… {len(lines) - _SKILL_LINES} more lines of the skill {skill.name}]"
+            return text.replace(whole, "\n".join((*lines[:_SKILL_LINES], more)))
+    return text
+
+
+def _model_needs(
+    sample: ItemSample, scorers: Sequence[ScorerChoice], environment: Environment
+) -> Iterator[Requirement]:
+    has_pictures = any(turn.pictures for turn in sample.prompt)
+    if has_pictures or isinstance(environment, ShowsPictures):
+        some = "" if has_pictures else ", for items that have some"
+        yield Requirement(name="pictures", purpose=f"a target that sees pictures{some}", present=None)
+    if sample.tools:
+        yield Requirement(name="tools", purpose=f"a target that calls tools: {', '.join(sample.tools)}", present=None)
+    judges = [scorer for scorer in scorers if scorer.judge]
+    if judges:
+        names = " or ".join(scorer.name for scorer in judges)
+        when = f" with env.{SCORER}: {names}" if len(judges) < len(scorers) else ""
+        yield Requirement(name="judge", purpose=f"a model that scores{when}", present=None)
+
+
+def _machine_needs(info: EnvironmentInfo) -> Iterator[Requirement]:
+    if any(option.name == _SANDBOX for option in info.options):
+        purpose = "runs the programs and tools of models apart from this machine"
+        try:
+            yield Requirement(name="sandbox", purpose=purpose, present=True, detail=Sandbox().kind)
+        except SandboxError as error:
+            yield Requirement(name="sandbox", purpose=purpose, present=False, detail=_described(error))
+    for need in info.needs:
+        paths = [path for word in need.looked_for if (path := _FINDERS[need.kind](word))]
+        if need.kind is NeedKind.EXTRA:
+            present, detail = len(paths) == len(need.looked_for), f"pip install 'skillgit[{need.name}]'"
+        else:
+            present, detail = bool(paths), f"install {' or '.join(need.looked_for)}"
+        yield Requirement(
+            name=need.name, purpose=need.purpose, present=present, detail=detail if not present else paths[0]
+        )
+
+
+def _module(name: str) -> str:
+    try:
+        return name if find_spec(name) is not None else ""
+    except (ImportError, ValueError):
+        return ""
+
+
+_FINDERS: Mapping[NeedKind, Callable[[str], str | None]] = {NeedKind.EXTRA: _module, NeedKind.PROGRAM: shutil.which}
