@@ -296,16 +296,18 @@ def write_run(repo: Repo, run: str = RUN, path: str = PATH, *, start: str = "", 
     What was written into an equal repository before is copied: tests by the hundred begin like this.
     """
     tips = tuple(sorted((name, str(repo.raw.references[name].target)) for name in repo.raw.references))
-    key = (run, path, start, events, tips, os.environ.get("XDG_STATE_HOME"))
+    settings = (Path(repo.raw.path) / "config").read_text()  # say who signs
+    key = (run, path, start, events, tips, settings, os.environ.get("XDG_STATE_HOME"))
     copied = partial(shutil.copytree, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
     if key in _WRITTEN:
         folder, records = _WRITTEN[key]
         copied(folder.name, repo.raw.path)
         return list(records)
-    records = _append(repo, run, path, start, events)
+    records = append_run(repo, run, path, start, events)
     _WRITTEN[key] = folder, _ = TemporaryDirectory(prefix="skillgit-sample-"), tuple(records)
     for name in ("objects", "refs", "logs", "skillgit"):
-        copied(Path(repo.raw.path) / name, Path(folder.name) / name)
+        if (written := Path(repo.raw.path) / name).exists():
+            copied(written, Path(folder.name) / name)
     return records
 
 
@@ -313,7 +315,8 @@ _WRITTEN: dict[tuple[object, ...], tuple[TemporaryDirectory[str], tuple[Recorded
 """What a run is written into, to the folders with the result and its events."""
 
 
-def _append(repo: Repo, run: str, path: str, start: str, events: int) -> list[Recorded]:
+def append_run(repo: Repo, run: str, path: str = PATH, start: str = "", events: int = 99) -> list[Recorded]:
+    """Write the run event by event, as ``write_run`` does for the first repository of a kind."""
     writer = RunWriter(repo, run, clock_from(count()))
     return [
         writer.append(sample.event, sample.skill, sample.evidence, start=start)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_run import (
+from sample_run import (, append_run
     MEMORY,
     PATH,
     RUN,
@@ -436,7 +436,7 @@ def test_two_writers_at_once_lose_nothing(repo) -> None:
 
 
 def run_alone(path: str, run: str) -> list[str]:
-    return [record.commit for record in write_run(Repo.discover(Path(path)), run)]
+    return [record.commit for record in append_run(Repo.discover(Path(path)), run)]
 
 
 def test_runs_beside_each_other_do_not_meet(repo) -> None:
