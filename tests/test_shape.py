@@ -137,7 +137,11 @@ ARCHIVES = {"zipfile", "tarfile", "shutil"}
 ENTRIES_CHECKED = {"skillgit/store/tree.py", "skillgit/app/upkeep/commit_checks.py", "skillgit/store/work_tree.py"}
 WORK_TREES = {"skillgit/store/promotion.py"}
 """Their paths are those of work trees, which git itself lists."""
-STARTERS_OF_GIT = {"skillgit/store/git_binary.py", "skillgit/cli/output.py"}
+STARTERS_OF_GIT = {
+    "skillgit/store/git_binary.py",
+    "skillgit/cli/output.py",
+    "envs/skillgit_envs/swebench/repositories.py",  # clones of other projects, which the store knows nothing of
+}
 WRITERS = {"write_bytes", "write_text", "symlink_to", "mkdir", "touch"}
 
 

@@ -9,7 +9,7 @@ is a folder like one of divided data, but its rows are ids, or objects with an `
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Splits = dict[Split, tuple["Item", ...]]
 Thing = TypeVar("Thing")
 
+STRATIFIED = "stratified"
 SUFFIXES = (".json", ".jsonl", ".csv")
 
 OPTIONS = (
@@ -36,7 +37,7 @@ OPTIONS = (
         name="split_mode",
         type=str,
         default="ratio",
-        help="How items are divided: 'ratio' divides data_path, 'split_dir' reads a folder for each split.",
+        help="'ratio' divides data_path, 'stratified' each task type of it, 'split_dir' reads a folder for each split.",
     ),
     Option(name="split_ratio", type=str, default="2:1:7", help="Shares of train, selection and test."),
     Option(name="split_seed", type=int, default=42, help="Seed of the division by ratio."),
@@ -80,18 +81,21 @@ def load_splits(
         splits = _of_divided(root / split_dir, read)
     else:
         items = read(data_files(root / whole))
-        splits = divide(items, str(options["split_ratio"]), int(options["split_seed"]))
+        division = divide_each_type if mode == STRATIFIED else divide
+        splits = division(items, str(options["split_ratio"]), int(options["split_seed"]))
     result = check(splits)
     return {split: items[: limit or None] for split, items in result.items()}
 
 
 def _check_options(mode: str, split_dir: str, whole: str, limit: int) -> None:
-    if mode not in {"ratio", "split_dir"}:
-        raise ConfigError(f"env.split_mode is '{mode}'; it must be ratio or split_dir", hint="split_dir reads folders")
+    if mode not in {"ratio", STRATIFIED, "split_dir"}:
+        raise ConfigError(
+            f"env.split_mode is '{mode}'; it must be ratio, stratified or split_dir", hint="split_dir reads folders"
+        )
     if limit < 0:
         raise ConfigError(f"env.limit is {limit}; it must be at least 0", hint="0 uses all items")
-    if mode == "ratio" and split_dir and not whole:
-        raise ConfigError("env.split_dir is set though env.split_mode is ratio", hint="set env.split_mode to split_dir")
+    if mode != "split_dir" and split_dir and not whole:
+        raise ConfigError(f"env.split_dir is set though env.split_mode is {mode}", hint="set env.split_mode: split_dir")
     if mode == "split_dir" and whole and not split_dir:
         raise ConfigError("env.data_path is set though env.split_mode is split_dir", hint="set env.split_mode to ratio")
 
@@ -175,14 +179,39 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
         if count == 0:
             message = f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty"
             raise DataError(message, hint="bring more items, or choose another env.split_ratio")
-    # A sort by digest, for the standard library does not promise that its shuffle stays the same.
-    order = sorted(items, key=lambda item: (hashlib.sha256(f"{seed}:{item.id}".encode()).digest(), item.id))
-    first, second = counts[0], counts[0] + counts[1]
-    return {
-        Split.TRAIN: tuple(order[:first]),
-        Split.SELECTION: tuple(order[first:second]),
-        Split.TEST: tuple(order[second:]),
-    }
+    return _cut(_mixed(items, seed), counts[0], counts[1])
+
+
+def divide_each_type(items: Sequence[Item], ratio: str, seed: int) -> Splits:
+    """Divide the items of each task type, so that every split has its share of each, by the reference's counts.
+
+    Train and selection get their shares, rounded half to even, and at least one item of three or more; of two, one is
+    for train and one for the test; a single one is for the test.
+    """
+    weights = parse_ratio(ratio)
+    by_type: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        by_type[item.task_type].append(item)
+    parts: dict[Split, list[Item]] = {split: [] for split in Split}
+    for group in by_type.values():
+        size = len(group)
+        train, selection = (max(1, round(size * weight / sum(weights))) for weight in weights[:2])
+        if size < len(Split):
+            train, selection = size - 1, 0
+        for split, share in _cut(_mixed(group, seed), train, selection).items():
+            parts[split] += share
+    return {split: tuple(_mixed(part, seed)) for split, part in parts.items()}
+
+
+def _mixed(items: Sequence[Item], seed: int) -> list[Item]:
+    """Return ``items`` in an order by digest, for the standard library does not promise that its shuffle stays."""
+    return sorted(items, key=lambda item: (hashlib.sha256(f"{seed}:{item.id}".encode()).digest(), item.id))
+
+
+def _cut(items: Sequence[Item], train: int, selection: int) -> Splits:
+    test = train + selection
+    parts = (items[:train], items[train:test], items[test:])
+    return {split: tuple(part) for split, part in zip(Split, parts, strict=True)}
 
 
 def parse_ratio(ratio: str) -> tuple[int, int, int]:

@@ -55,6 +55,7 @@ class Says:
         ("sealqa", {"mode": "documents", "subset": "longseal", "max_turns": 5}, 1),
         ("spreadsheetbench", {"mode": "single", "scorer": "skillopt"}, 1),
         ("spreadsheetbench", {"mode": "multi", "max_turns": 7, "scorer": "skillopt"}, 7),
+        ("swebench", {}, 50),
         ("alfworld", {"max_steps": 9}, 9),
         ("tasks", {"tools": "none"}, 1),
         ("tasks", {"tools": "read", "max_turns": 5}, 5),

@@ -32,6 +32,7 @@ from skillgit_envs.searchqa import SearchQA, review_prompt, user_prompt
 from skillgit_envs.shipped_environment import PromptWording, with_skill
 from skillgit_envs.spreadsheetbench import SpreadsheetBench
 from skillgit_envs.spreadsheetbench.rollout import task, without_paths
+from skillgit_envs.swebench import SWEBench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,7 @@ ENVIRONMENTS = {
     "livemathematicianbench": LiveMathematicianBench,
     "officeqa": OfficeQA,
     "spreadsheetbench": SpreadsheetBench,
+    "swebench": SWEBench,
     "alfworld": ALFWorld,
 }
 OPTIONS = {
@@ -68,6 +70,10 @@ ASKED = {
     "spreadsheetbench": (
         ("You", "INPUT_PATH", "OUTPUT_PATH", "standard library", "openpyxl", "pandas", "print", "## Skill\n", RULE),
         ("## Instruction\n", "## Kind\n", "## Answer cells\n", "## Workbook\n", "Sheet ", "## Task\n"),
+    ),
+    "swebench": (
+        ("You are", "1. ", "reproduces", "\n3. Change", "edges", "\n6. ", "do not change tests", "## Skill\n", RULE),
+        ("## Issue\n",),
     ),
     "alfworld": (
         ("You act",),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,16 @@ from hypothesis import strategies as st
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.splits import OPTIONS, check, data_files, divide, load_splits, parse_ratio, read_folders
+from skillgit.plugin.splits import (
+    OPTIONS,
+    check,
+    data_files,
+    divide,
+    divide_each_type,
+    load_splits,
+    parse_ratio,
+    read_folders,
+)
 
 if TYPE_CHECKING:
     import random
@@ -213,10 +223,25 @@ def test_the_options_say_where_the_items_come_from(tmp_path: Path):
     [
         ({"split_dir": "x"}, "env.split_dir is set though env.split_mode is ratio"),
         ({"split_mode": "split_dir", "data_path": "x"}, "env.data_path is set though env.split_mode is split_dir"),
-        ({"split_mode": "both"}, "it must be ratio or split_dir"),
+        ({"split_mode": "both"}, "it must be ratio, stratified or split_dir"),
         ({"limit": -1}, "env.limit is -1"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(tmp_path: Path, values: dict[str, str | int], message: str):
     with pytest.raises(ConfigError, match=message):
         load_splits(options(**values), tmp_path, tmp_path, read)
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30), min_size=1), st.integers(0, 9))
+def test_every_task_type_is_divided_and_nothing_is_lost(sizes: dict[str, int], seed: int):
+    names = [(kind, number) for kind, size in sizes.items() for number in range(size)]
+    items = [Item(id=f"{kind}-{number}", content={"n": f"{kind}{number}"}, task_type=kind) for kind, number in names]
+    splits = divide_each_type(items, "2:1:7", seed)
+    assert sorted(item.id for part in splits.values() for item in part) == sorted(item.id for item in items)
+    counts = {split: Counter(item.task_type for item in splits[split]) for split in Split}
+    for kind, size in sizes.items():
+        train, selection, test = (counts[split][kind] for split in Split)
+        assert (train, selection, test) == (
+            (max(1, round(size / 5)), max(1, round(size / 10)), test) if size > 2 else (size - 1, 0, 1)
+        )
+    assert divide_each_type(items[::-1], "2:1:7", seed) == splits

@@ -57,7 +57,7 @@ def test_every_environment_shows_an_item_and_its_prompt_on_a_hundred_columns(nam
         is_gold = bool(golds) and field.value in ([*golds], *golds)
         assert not (is_gold and field.shown)
         if isinstance(field.value, str) and field.value and field.shown and field.value.isprintable():
-            assert field.value in prompt or field.name in {"image", "extract"}
+            assert field.value in prompt or field.name in {"image", "extract", "repo", "base_commit"}
     entry = ProfiledEnvironment(name=name, reference="a:B", info=made.info, error="", profile=profile)
     lines = list(environment_lines(entry, Screen()))
     assert all(width(line) <= 100 for line in lines)

@@ -88,7 +88,9 @@ class EnvSettings(Section):
 
     name: Name = Field(description="Environment: an installed one, or path/to/file.py:Class.")
     skill_init: str = Field("", description="Skill to start from; empty takes the environment's seed.")
-    split_mode: Literal["ratio", "split_dir"] = Field("ratio", description="How items are divided into splits.")
+    split_mode: Literal["ratio", "stratified", "split_dir"] = Field(
+        "ratio", description="How items are divided into splits."
+    )
     split_ratio: str = Field("2:1:7", description="Shares of train, selection and test.")
     split_seed: int = Field(42, description="Seed of the division by ratio.")
     split_dir: str = Field("", description="Folder with train, val and test, or a manifest of ids.")

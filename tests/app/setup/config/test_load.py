@@ -120,7 +120,7 @@ def test_numbers_that_yaml_reads_as_text_are_numbers(load: Load):
         ),
         ("model.prices={m: [1, two, 3]}", f'model.prices.m is [1, "two", 3]; it must be {PRICE}'),
         ("env.limit=many", "env.limit is 'many'; it must be a whole number"),
-        ("env.split_mode=dir", "env.split_mode is 'dir'; it must be 'ratio' or 'split_dir'"),
+        ("env.split_mode=dir", "env.split_mode is 'dir'; it must be 'ratio', 'stratified' or 'split_dir'"),
     ],
 )
 def test_a_wrong_value_is_one_sentence_with_what_is_allowed(load: Load, override: str, message: str):
