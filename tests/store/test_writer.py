@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_run import (, append_run
+from sample_run import (
     MEMORY,
     PATH,
     RUN,
     START,
+    append_run,
     as_json,
     clock_from,
     cost,
