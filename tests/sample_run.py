@@ -24,7 +24,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,12 +53,12 @@ from skillgit.domain.protected_regions import with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.store import tree
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Repo
 
 RUN = "demo-20261121-abcd"
 PATH = "skills/demo"
@@ -291,25 +291,32 @@ def _last_epoch(skill: Skill, v2: Evaluation, common: dict[str, str], here: dict
 
 
 def write_run(repo: Repo, run: str = RUN, path: str = PATH, *, start: str = "", events: int = 99) -> list[Recorded]:
-    """Write the first ``events`` events of the run into ``repo``, on the commit ``start``, and return them."""
-    if start or list(repo.raw.references) or repo.raw.is_bare:
-        return _append(repo, run, path, start, events)
-    # an empty repository gets what was written once: tests by the hundred begin like this
-    folder, records = _written(run, path, events, os.environ.get("XDG_STATE_HOME"))
-    shutil.copytree(Path(folder.name) / "repository" / ".git", repo.raw.path, dirs_exist_ok=True)
-    return list(records)
+    """Write the first ``events`` events of the run into ``repo``, on the commit ``start``, and return them.
+
+    What was written into an equal repository before is copied: tests by the hundred begin like this.
+    """
+    tips = tuple(sorted((name, str(repo.raw.references[name].target)) for name in repo.raw.references))
+    settings = (Path(repo.raw.path) / "config").read_text()  # say who signs
+    key = (run, path, start, events, tips, settings, os.environ.get("XDG_STATE_HOME"))
+    copied = partial(shutil.copytree, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
+    if key in _WRITTEN:
+        folder, records = _WRITTEN[key]
+        copied(folder.name, repo.raw.path)
+        return list(records)
+    records = append_run(repo, run, path, start, events)
+    _WRITTEN[key] = folder, _ = TemporaryDirectory(prefix="skillgit-sample-"), tuple(records)
+    for name in ("objects", "refs", "logs", "skillgit"):
+        if (written := Path(repo.raw.path) / name).exists():
+            copied(written, Path(folder.name) / name)
+    return records
 
 
-@cache
-def _written(
-    run: str, path: str, events: int, _state: str | None
-) -> tuple[TemporaryDirectory[str], tuple[Recorded, ...]]:
-    folder = TemporaryDirectory(prefix="skillgit-sample-")
-    repo = Repo.init(Path(folder.name) / "repository")
-    return folder, tuple(_append(repo, run, path, "", events))
+_WRITTEN: dict[tuple[object, ...], tuple[TemporaryDirectory[str], tuple[Recorded, ...]]] = {}
+"""What a run is written into, to the folders with the result and its events."""
 
 
-def _append(repo: Repo, run: str, path: str, start: str, events: int) -> list[Recorded]:
+def append_run(repo: Repo, run: str, path: str = PATH, start: str = "", events: int = 99) -> list[Recorded]:
+    """Write the run event by event, as ``write_run`` does for the first repository of a kind."""
     writer = RunWriter(repo, run, clock_from(count()))
     return [
         writer.append(sample.event, sample.skill, sample.evidence, start=start)

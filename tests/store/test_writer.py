@@ -14,6 +14,7 @@ from sample_run import (
     PATH,
     RUN,
     START,
+    append_run,
     as_json,
     clock_from,
     cost,
@@ -436,7 +437,7 @@ def test_two_writers_at_once_lose_nothing(repo) -> None:
 
 
 def run_alone(path: str, run: str) -> list[str]:
-    return [record.commit for record in write_run(Repo.discover(Path(path)), run)]
+    return [record.commit for record in append_run(Repo.discover(Path(path)), run)]
 
 
 def test_runs_beside_each_other_do_not_meet(repo) -> None:
