@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from skillgit.app.exchange.remote import Listener
+from skillgit.app.exchange.connection import Listener
 from skillgit.app.workspace.context import Context
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Form, Output, Pager, choose, paints_diffs

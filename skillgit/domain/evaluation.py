@@ -1,11 +1,7 @@
-"""Outcomes of items, what they add up to, and scores of which only a bound may be known.
+"""Outcomes of items and what they add up to.
 
 An outcome is either *scored* or *failed to evaluate*. The second has no score, counts in no mean and is reported as
 missing coverage: infrastructure failed, or a model will not answer the question.
-
-The evaluation of a candidate ends early once nothing can change its refusal any more. What it would have scored is not
-known then, but for the highest that it could have been. So a comparison with a bound has three answers: yes, no, and
-that nobody knows.
 """
 
 from __future__ import annotations
@@ -14,9 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import fsum
-from operator import eq, ge, gt, le, lt
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from skillgit import errors
 from skillgit.domain.ids import short_digest
@@ -24,36 +19,7 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
-Sign = Literal[">", ">=", "<", "<=", "="]
-_COMPARISONS: dict[Sign, Callable[[float, float], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "=": eq}
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    value: float  # the score; of a bound, the highest that it could have been
-    at_most: bool = False
-
-    def compares(self, sign: Sign, number: float) -> bool | None:
-        """Say whether the score is in this relation to ``number``; None where the bound leaves that open."""
-        if not self.at_most:
-            return _COMPARISONS[sign](self.value, number)
-        is_below = self.value <= number if sign in {"<=", ">"} else self.value < number
-        return sign in {"<", "<="} if is_below else None
-
-    @property
-    def key(self) -> tuple[float, bool]:
-        """What sorts scores: by number, a bound after the score that it equals, for it may be less."""
-        return self.value, not self.at_most
-
-
-def known(score: float | None, bound: float | None) -> Score | None:
-    """Return what is known of a score: itself, else the highest that it could have been, else nothing."""
-    if score is not None:
-        return Score(score)
-    return None if bound is None else Score(bound, at_most=True)
+    from collections.abc import Mapping
 
 
 class Split(StrEnum):

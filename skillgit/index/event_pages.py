@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.domain.evaluation import Score, Sign, known
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.score import Score, Sign, known
 from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
 

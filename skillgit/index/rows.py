@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import Address, address_of
-from skillgit.domain.evaluation import Score, known
+from skillgit.domain.score import Score, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -43,6 +43,7 @@ _CHANGES: Final = {
     "reindex": "It makes the index again, which may take a while.",
 }
 """What commands may change, where that is not refs of this repository only."""
+_ARGUMENTS: Final = ("-m", "skillgit")  # what makes Python this program
 _MOST: Final = 5_000  # lines of output that are kept of one command
 
 
@@ -107,7 +108,7 @@ def told_plan(ran: Ran) -> str:
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "skillgit", "-C", str(context.directory), "--no-pager", *ran.argv),
+        *(sys.executable, *_ARGUMENTS, "-C", str(context.directory), "--no-pager", *ran.argv),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

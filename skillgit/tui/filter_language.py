@@ -20,7 +20,7 @@ from skillgit.index.event_pages import Narrowing, Number, NumberComparison
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.domain.evaluation import Sign
+    from skillgit.domain.score import Sign
 
 TOKENS: Final = "event: score> step: epoch: item: edit: run: after: before: text:"
 """The tokens, as help lists them."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillgit.domain.evaluation import Score, known
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.score import Score, known
 from skillgit.view import numbers
 from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import known
+from skillgit.domain.score import known
 from skillgit.view import gate, numbers
 from skillgit.view.gate import following
 from skillgit.view.surface import Screen, Style

@@ -9,7 +9,7 @@ from skillgit.domain import cost as quantities
 
 if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Score
+    from skillgit.domain.score import Score
     from skillgit.view.surface import Screen
 
 count, duration, money = quantities.count, quantities.duration, quantities.money

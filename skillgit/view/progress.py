@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.domain.evaluation import Score
 from skillgit.domain.event import (
     Accepted,
     Event,
@@ -20,6 +19,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
+from skillgit.domain.score import Score
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.workspace.workspace import Absence, measure
-from skillgit.domain.evaluation import known
+from skillgit.domain.score import known
 from skillgit.view import numbers
 from skillgit.view.items import name
 from skillgit.view.json_values import named_values, picked

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.evaluation import Score, known
+from skillgit.domain.score import Score, known
 
 TENTHS = st.integers(0, 10).map(lambda number: number / 10)
 SIGNS = {

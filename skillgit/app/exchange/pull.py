@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.remote import Listener, check_address, line_for, shown_address
+from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, SkillgitError, UsageError

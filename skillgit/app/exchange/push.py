@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.remote import Listener, line_for, shown_address
+from skillgit.app.exchange.connection import Listener, line_for, shown_address
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace

@@ -1,68 +1,24 @@
-"""Other repositories: talking to one, creating one on GitHub, and the remotes known by name."""
+"""Other repositories: creating one on GitHub, and the remotes known by name."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from skillgit.errors import UsageError
-from skillgit.plugin.redaction import redact
+from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
 from skillgit.store import refs
 from skillgit.store.exchange import remotes as stored
 from skillgit.store.exchange.remotes import find_remote
 from skillgit.store.exchange.sending import advertised, snapshot
-from skillgit.store.exchange.transport import RemoteConnection, create_repository, unheard
+from skillgit.store.exchange.transport import create_repository
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from skillgit.app.workspace.context import Context
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
-    """The person at the other end of the program, if there is one."""
-
-    answers: bool = False  # whether someone is there to type a password
-    watches: bool = False  # whether someone watches, so that git shall report progress
-    # is given each line that git or the host tells, with the sign that ends it; a carriage return for one that the next
-    # one replaces
-    tell: Callable[[str, str], None] = field(default=unheard)
-
-
-def line_for(context: Context, listener: Listener) -> RemoteConnection:
-    return RemoteConnection(environ=context.environ, asks=listener.answers, shows=listener.watches, tell=listener.tell)
-
-
-_HELPER = re.compile(r"[A-Za-z0-9-]+::")
-"""How an address begins that git hands to a remote helper."""
-
-
-def check_address(url: str) -> None:
-    """Refuse an address that git would write into its configuration together with a credential."""
-    if _HELPER.match(url):
-        raise UsageError(
-            f"the address '{shown_address(url)}' names a program instead of a host",
-            hint="skillgit takes what git itself reaches: https, ssh, file, or a path",
-        )
-    try:
-        password = urlsplit(url).password if "://" in url else None
-    except ValueError:
-        password = None
-    if password or redact(url) != url:
-        raise UsageError(
-            "the address holds a password or a token, which git would keep in its configuration as it stands",
-            hint="leave it out: git asks for it, and git help credentials says how it is remembered safely",
-        )
-
-
-def shown_address(url: str) -> str:
-    """Return ``url`` without any credential in it."""
-    return redact(url)
 
 
 _ADDRESS = re.compile(

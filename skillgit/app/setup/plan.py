@@ -25,40 +25,77 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    role: str  # target, judge or optimizer
+    """What one role is asked in one stage.
+
+    Attributes:
+        role: ``target``, ``judge`` or ``optimizer``.
+        stage: The stage.
+        model: The model that is asked, as ``backend/model``.
+        calls: Model calls.
+        bound: How that number is to be read.
+        tokens_in: Prompt tokens, estimated at four characters each.
+        tokens_out: Reply tokens, estimated.
+        usd: US dollars; absent if the model's price is not known.
+        seconds: Wall time, from how long the model's calls took before; absent if that is not known.
+    """
+
+    role: str
     stage: str
-    model: str  # as ``backend/model``
+    model: str
     calls: int
-    bound: Bound  # how that number is to be read
-    tokens_in: int  # estimated at four characters each
-    tokens_out: int  # estimated
-    usd: float | None  # None if the model's price is not known
-    seconds: float | None  # wall time, from how long the model's calls took before; None if that is not known
+    bound: Bound
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTotal:
-    """The sum of the stages, with units as in their rows."""
+    """The sum of the stages, as far as it is known.
+
+    Attributes:
+        calls: Model calls.
+        bound: How that number is to be read.
+        tokens_in: Prompt tokens, estimated.
+        tokens_out: Reply tokens, estimated.
+        usd: US dollars of the stages whose price is known; absent if there are none.
+        unpriced: The models whose price is not known.
+        seconds: Wall time of the stages whose pace is known; absent if there are none.
+        untimed: The models whose pace is not known.
+    """
 
     calls: int
     bound: Bound
     tokens_in: int
     tokens_out: int
-    usd: float | None  # of the stages whose price is known; None if there are none
-    unpriced: tuple[str, ...]  # the models whose price is not known
-    seconds: float | None  # of the stages whose pace is known; None if there are none
-    untimed: tuple[str, ...]  # the models whose pace is not known
+    usd: float | None
+    unpriced: tuple[str, ...]
+    seconds: float | None
+    untimed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
+    """What a command would do and spend.
+
+    Attributes:
+        command: The command.
+        facts: What it would work on: label to text.
+        stages: What it would ask, by role and stage.
+        rollouts: Rollouts that it needs at most, those that are known included.
+        known: Those of them that were made before and cost nothing.
+        total: The sum of the stages.
+        notes: What else the user should know, one sentence each.
+    """
+
     command: str
-    facts: Mapping[str, str] = field(default_factory=dict)  # what it would work on: label to text
-    stages: tuple[PlanRow, ...] = ()  # by role and stage
-    rollouts: int = 0  # that it needs at most, those that are known included
-    known: int = 0  # those of them that were made before and cost nothing
+    facts: Mapping[str, str] = field(default_factory=dict)
+    stages: tuple[PlanRow, ...] = ()
+    rollouts: int = 0
+    known: int = 0
     total: PlanTotal
-    notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
+    notes: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:

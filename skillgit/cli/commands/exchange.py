@@ -14,8 +14,8 @@ from skillgit.cli.output import Form
 from skillgit.errors import RemoteError, SkillgitError
 
 if TYPE_CHECKING:
+    from skillgit.app.exchange.connection import Listener
     from skillgit.app.exchange.push import Pushed, PushRequest
-    from skillgit.app.exchange.remote import Listener
     from skillgit.cli.session import CommandSession
 
 

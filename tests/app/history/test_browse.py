@@ -11,7 +11,7 @@ from skillgit.app.history.log import log
 from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import git_settings
-from skillgit.domain.evaluation import Score
+from skillgit.domain.score import Score
 from skillgit.index.event_pages import Narrowing, NumberComparison
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from skillgit.app.history.browse import Page
 from skillgit.app.history.live import End, LiveLook, PaceOrigin, RunLimits, Snapshot, StageCount, Standing
 from skillgit.app.history.status import Unfinished
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Score
 from skillgit.domain.outcomes import Failing
+from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
 from skillgit.index.event_pages import Point
 from skillgit.tui import keymap

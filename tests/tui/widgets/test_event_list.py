@@ -3,7 +3,7 @@ from __future__ import annotations
 import cli_sample
 
 from skillgit.app.history.browse import Page
-from skillgit.domain.evaluation import Score
+from skillgit.domain.score import Score
 from skillgit.index.event_pages import Point
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.row_list import EventList, Scale, marks
