@@ -212,15 +212,15 @@ def _grammar(labels: str) -> Grammar:
     between = r"(?:\s*(?:,\s*and\b|,\s*or\b|[,;&/+]|\b(?i:and|or)\b)\s*)"
     several = rf"{label}(?:{between}{label}){{0,25}}"
     end = rf"(?=\s*(?:\Z|[.,;:!)\]}}(-]|{_REASON}))(?!\s*[,;(]?\s*{_OTHER})(?!\s*[~-]\s*[A-Z](?!\w))"
-    closed = rf"(?=\s*(?:[.!)]*\s*\Z|[,]?\s*{_REASON}))"
+    close = rf"(?=\s*(?:[.!)]*\s*\Z|[,]?\s*{_REASON}))"
     named = rf"(?:{_ANSWER}){_FILLING}({several}){end}|({several})(?:{_VERDICT})"
     start = (
         rf"\A(?i:(?:option|choice|letter)\s+)?({several})"
         rf"(?:\Z|(?:[):;!](?!=)|\.(?![\w.])|\s*-\s)(?!\s*{_PREDICATE})|\s*,?\s*{_REASON}|(?<=[)\]])\s(?!{_PREDICATE}))"
     )
     implied = (
-        rf"{start}|\b(?i:option|choice|letter)\s+({several}){closed}"
-        rf"|\b(?i:so|thus|therefore|hence|consequently|finally)\b{_FILLING}({several}){closed}"
+        rf"{start}|\b(?i:option|choice|letter)\s+({several}){close}"
+        rf"|\b(?i:so|thus|therefore|hence|consequently|finally)\b{_FILLING}({several}){close}"
     )
     return Grammar(
         label=re.compile(label),

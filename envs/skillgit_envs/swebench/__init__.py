@@ -62,8 +62,8 @@ class Shell:
             command = read_arguments(call, self.tools)["command"]
         except ValueError as error:
             return f"error: {error}"
-        given = {"command.sh": command.encode(errors="replace"), PATCH: self.patch}
-        result = await self.workbench(BoxJob(script="turn", files=given, seconds=self.seconds))
+        files = {"command.sh": command.encode(errors="replace"), PATCH: self.patch}
+        result = await self.workbench(BoxJob(script="turn", files=files, seconds=self.seconds))
         if result.breach:
             return f"[stopped by a limit: {result.breach}; nothing of it was kept]"
         code = result.text("exit").strip()
@@ -176,8 +176,8 @@ class SWEBench(Questions):
     @property
     def _python(self) -> str:
         """The Python that has the package; empty for the one that runs this."""
-        named = str(self._options["grader_environment"])
-        return str(self._root / named / "bin" / "python") if named else ""
+        folder = str(self._options["grader_environment"])
+        return str(self._root / folder / "bin" / "python") if folder else ""
 
     @cached_property
     def _engine(self) -> Engine:
@@ -223,8 +223,8 @@ class SWEBench(Questions):
         engine = "images" if self._engine.is_official else "sandbox"
         version = package_version(self._python) if self._brings_data else ""
         limits = [self._most_replies, self._seconds, self._test_seconds, bool(self._options["network"]), _LONGEST]
-        shown = [self.target_prompt(), self._wording, TOOL.description, TOOL.parameters]
-        return short_digest([self.info.name, OWN_RULES, version, engine, *shown, *limits])
+        prompts = [self.target_prompt(), self._wording, TOOL.description, TOOL.parameters]
+        return short_digest([self.info.name, OWN_RULES, version, engine, *prompts, *limits])
 
     def secrets(self, item: Item) -> Secrets:
         issue, patch, tests = (str(item.content[name]) for name in ("problem_statement", "patch", "test_patch"))

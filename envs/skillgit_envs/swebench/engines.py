@@ -117,8 +117,8 @@ class SandboxEngine:
         group = list(instances)
         absent_names = {self._name(instance) for instance in group if self._environment(instance) is None}
         if absent_names:
-            first, *others = sorted(absent_names)
-            more = f", nor for {len(others)} more: {', '.join(others)}" if others else ""
+            first, *rest = sorted(absent_names)
+            more = f", nor for {len(rest)} more: {', '.join(rest)}" if rest else ""
             raise ConfigError(
                 f"env.environments has no Python for {first}: there is no {self.environments}/{first}/bin/python{more}",
                 hint=f"python -m venv {self.environments}/{first}, and install project and test dependencies there",

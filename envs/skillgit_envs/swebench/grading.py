@@ -115,11 +115,11 @@ class Grader:
             return replace(report, errors=errors)
         # Either the change broke the tests, or they do not run here as they should.
         log = "" if report.fault else await self._log(workbench, instance, {"eval.sh": script}) or ""
-        unchanged = LogReport() if report.fault else await self.report(instance, log, "")
-        if not unchanged.is_gradeable or set(unchanged.failed[P2P]) & set(report.failed.get(P2P, ())):
-            what = f"tests of {instance.item.id} that pass in its project"
+        baseline = LogReport() if report.fault else await self.report(instance, log, "")
+        if not baseline.is_gradeable or set(baseline.failed[P2P]) & set(report.failed.get(P2P, ())):
+            tests = f"tests of {instance.item.id} that pass in its project"
             fault = report.fault or "; ".join(errors_in(log, instance)) or " ".join(log.split())[-200:]
-            message = f"{what} do not pass here without a change either: {fault}"
+            message = f"{tests} do not pass here without a change either: {fault}"
             raise EnvironmentFaultError(message, hint="check its environment, or leave the item out")
         reason = "" if report.is_gradeable else "with the change, the tests do not run to their end"
         return replace(report, reason=reason, errors=errors)

@@ -35,13 +35,13 @@ _FORMS = {
 
 def read_instances(files: Sequence[Path], dataset_name: str) -> list[Item]:
     """Return the items of data files, or of several those that are named after ``dataset_name``."""
-    chosen = [path for path in files if dataset_name in path.stem.lower() or dataset_name in path.parent.name.lower()]
-    if len(files) > 1 and not chosen:
+    matches = [path for path in files if dataset_name in path.stem.lower() or dataset_name in path.parent.name.lower()]
+    if len(files) > 1 and not matches:
         raise DataError(
             f"none of the data files in {files[0].parent} is named after {dataset_name}",
             hint=f"call one {dataset_name}.jsonl, or leave env.dataset_name empty",
         )
-    return read_each(chosen if len(files) > 1 else files, lambda row, _: [_item(row)])
+    return read_each(matches if len(files) > 1 else files, lambda row, _: [_item(row)])
 
 
 def _item(row: Row) -> Item:

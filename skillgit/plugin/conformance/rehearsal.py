@@ -211,10 +211,14 @@ def check_moved(case: Rehearsal, environment: Environment, promises: Promises) -
                 copy if source.is_dir() else copy.parent,
                 dirs_exist_ok=True,
             )
-        moved = case.cls(dict(case.options), Path(folder))
-        promises.hold(moved.digest == environment.digest, "digest is another one where its data lie in another folder")
+        elsewhere = case.cls(dict(case.options), Path(folder))
+        promises.hold(
+            elsewhere.digest == environment.digest, "digest is another one where its data lie in another folder"
+        )
         for split in Split:
-            here, there = ([(item.id, item.digest) for item in made.items(split)] for made in (environment, moved))
+            here, there = (
+                [(item.id, item.digest) for item in source.items(split)] for source in (environment, elsewhere)
+            )
             promises.hold(here == there, "items are others where the data lie in another folder: leave out paths")
 
 
