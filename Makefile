@@ -11,7 +11,9 @@
 # git and SQLite wait for, which is quicker in memory: there if 4 GB are free, else where temporary files are.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
-PYTEST = $(BIN)/pytest -q -n auto --dist worksteal -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1
+# Tests wait for servers and for processes that they kill: half as many again as there are processors keep these busy.
+WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
+PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1
 
 .DEFAULT_GOAL := check
 .PHONY: demo test check soak bench docs lint
