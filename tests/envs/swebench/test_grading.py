@@ -85,12 +85,25 @@ def test_a_log_that_is_resolved_has_no_failed_test(new, old, code):
         assert {*report.passed[P2P], *report.failed[P2P]} == {OLD}
 
 
+ODDITIES = {
+    "as it is": lambda text: text,
+    "without its end": lambda text: text.replace(">>>>> End Test Output", ""),
+    "without its beginning": lambda text: text.replace(">>>>> Start Test Output", ""),
+    "with words before": lambda text: f"Cloning into 'x'\n+ git status\n{text}",
+    "with words behind": lambda text: f"{text}\nRan 2 tests in 0.001s\n",
+    "twice": lambda text: f"{text}\n{text}",
+    "with blank lines": lambda text: text.replace("\n", "\n\n"),
+}
+
+
 @needs_package
 def test_the_package_grades_logs_of_unittest_alike():
     kinds = ["ok", "FAIL", "ERROR", "skipped 'no'", ""]
-    logs = [log(lines(new, old), code) for new in kinds for old in kinds for code in (None, 0, 1)]
+    whole = [log(lines(new, old), code) for new in kinds for old in kinds for code in (None, 0, 1)]
+    logs = [change(text) for change in ODDITIES.values() for text in whole]
     content = instance().item.content | {"log_parser": "parse_log_django", "instance_id": "a"}
     reports = asyncio.run(official_reports(PYTHON, [{"instance": content, "log": text, "patch": "x"} for text in logs]))
+    assert len(reports) == 525
     for text, report in zip(logs, reports, strict=True):
         assert of_official(report) == own_report(instance(), text), text
 
