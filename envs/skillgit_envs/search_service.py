@@ -11,23 +11,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit.plugin.backend import Tool
+from skillgit.sandbox.tools import declared
 from skillgit_envs.shipped_environment import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "search"
-TOOL = Tool(
-    name=NAME,
-    description="Search the web.",
-    parameters={
-        "type": "object",
-        "properties": {"query": {"type": "string", "description": "What to look for."}},
-        "required": ["query"],
-        "additionalProperties": False,
-    },
-)
+TOOL = declared(NAME, "Search the web.", {"query": ("string", "What to look for.")})
 LONGEST_RESULT = 2000
 _LISTS = ("results", "data", "items", "hits", "documents", "value", "organic_results", "search_results", "pages")
 _TITLES, _ADDRESSES = ("title", "name"), ("url", "link", "href")

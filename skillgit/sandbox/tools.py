@@ -29,32 +29,35 @@ _TEXT, _COUNT = "string", "integer"
 _LOOKING = Limits(wall_s=60.0)
 
 
-def _tool(name: str, description: str, mandatory: Mapping[str, tuple[str, str]], **optional: tuple[str, str]) -> Tool:
+def declared(
+    name: str, description: str, mandatory: Mapping[str, tuple[str, str]], **optional: tuple[str, str]
+) -> Tool:
+    """Return a tool whose arguments, each with its JSON type and what it is, are ``mandatory`` or ``optional``."""
     properties = {key: {"type": kind, "description": help_} for key, (kind, help_) in {**mandatory, **optional}.items()}
     schema = {"type": "object", "properties": properties, "required": list(mandatory), "additionalProperties": False}
     return Tool(name=name, description=description, parameters=schema)
 
 
 TOOLS: Mapping[str, Tool] = {
-    "read": _tool(
+    "read": declared(
         "read",
         "Read lines of a document.",
         {"path": (_TEXT, "The document's path.")},
         offset=(_COUNT, "The first line; 1 is the document's first and the default."),
         lines=(_COUNT, f"How many lines; {_LINES} by default, {_MOST_LINES} at most."),
     ),
-    "grep": _tool(
+    "grep": declared(
         "grep",
         "Find the lines that match a regular expression, with document and line number.",
         {"pattern": (_TEXT, "A regular expression as Python writes it.")},
         path=(_TEXT, "A document's path, or a pattern of paths such as 2021/**/*.txt; all documents by default."),
     ),
-    "glob": _tool(
+    "glob": declared(
         "glob",
         "List documents by their paths.",
         {"pattern": (_TEXT, "A pattern of paths: * within a folder, ** over folders, such as **/*.txt.")},
     ),
-    "python": _tool(
+    "python": declared(
         "python",
         "Run a Python program. Its files stay from call to call; variables do not. There is no network.",
         {"code": (_TEXT, "The whole program; print what you want to see.")},

@@ -11,9 +11,8 @@ from math import log
 from typing import TYPE_CHECKING, Protocol
 
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.backend import Tool
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.sandbox.tools import read_arguments
+from skillgit.sandbox.tools import declared, read_arguments
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, Search, SearchResult, listing, results_in
 from skillgit_envs.shipped_environment import read_again
 
@@ -21,17 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from skillgit.plugin.backend import ToolCall
+    from skillgit.plugin.backend import Tool, ToolCall
 
-OPEN = Tool(
-    name="open",
-    description="Read a page that a search has found.",
-    parameters={
-        "type": "object",
-        "properties": {"address": {"type": "string", "description": "The page's address, as the search named it."}},
-        "required": ["address"],
-        "additionalProperties": False,
-    },
+OPEN = declared(
+    "open",
+    "Read a page that a search has found.",
+    {"address": ("string", "The page's address, as the search named it.")},
 )
 LONGEST_PAGE = 20_000
 SUFFIXES = (".txt", ".md")

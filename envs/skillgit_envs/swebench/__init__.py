@@ -16,7 +16,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, 
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.option import OPTION as SANDBOX
-from skillgit.sandbox.tools import read_arguments
+from skillgit.sandbox.tools import declared, read_arguments
 from skillgit_envs.answers import material
 from skillgit_envs.public_sources import SWEBENCH
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, option, sections
@@ -32,15 +32,10 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit_envs.swebench.engines import Engine
 
-TOOL = Tool(
-    name="bash",
-    description="Run a command in the project's folder. Changes to its files stay; variables and folders do not.",
-    parameters={
-        "type": "object",
-        "properties": {"command": {"type": "string", "description": "What bash shall run."}},
-        "required": ["command"],
-        "additionalProperties": False,
-    },
+TOOL = declared(
+    "bash",
+    "Run a command in the project's folder. Changes to its files stay; variables and folders do not.",
+    {"command": ("string", "What bash shall run.")},
 )
 _LONGEST = 10_000  # characters of what a command writes that are shown: its beginning and its end
 

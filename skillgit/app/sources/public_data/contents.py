@@ -36,8 +36,8 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz"))
 
 
-def unpack(archive: Path, place: Callable[[TreePath, IO[bytes]], None]) -> None:
-    """Hand path and content of each file in an archive to ``place``, which reads what it wants.
+def unpack(archive: Path, take: Callable[[TreePath, IO[bytes]], None]) -> None:
+    """Hand path and content of each file in an archive to ``take``, which reads what it wants.
 
     A DataError if the archive is broken, has an entry that is no file and no folder, a name that leads out of a folder
     or is another one's on some system, or unpacks to more than an honest one does.
@@ -45,7 +45,7 @@ def unpack(archive: Path, place: Callable[[TreePath, IO[bytes]], None]) -> None:
     guard = _Guard(archive)
     with guard.telling():
         for name, content in _of_zip(archive, guard) if zipfile.is_zipfile(archive) else _of_tar(archive, guard):
-            place(name, content)
+            take(name, content)
 
 
 def _of_tar(archive: Path, guard: _Guard) -> Iterator[tuple[TreePath, IO[bytes]]]:
@@ -106,7 +106,7 @@ class _Guard:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Tell of what the libraries refuse in a sentence."""
+        """Turn what the libraries raise about a broken archive into a refusal in one sentence."""
         try:
             yield
         except _BROKEN as error:
