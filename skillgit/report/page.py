@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
+STYLE = _TEMPLATES / "page.css"
 _OUTCOMES = {
     "improved": "improved",
     "not-confirmed": "improved on the selection split, but not on the test split",
@@ -47,12 +48,12 @@ _OUTCOMES = {
 
 
 def page(report: RunReport) -> str:
-    style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
+    style = STYLE.read_text(encoding="utf-8")
     intervals = report.run.metric == Metric.HARD.value
     sizes = {"wide": WIDE, "narrow": NARROW}
     # A candidate of whose score no more than a bound is known has a sign of its own.
     shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}
-    template = _environment().get_template("page.html")
+    template = environment().get_template("page.html")
     return template.render(
         report=report,
         run=report.run,
@@ -69,9 +70,10 @@ def page(report: RunReport) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment(*folders: Path) -> Environment:
+    """Return what renders the templates of the report, and those in ``folders``, which may draw on them."""
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
+        loader=FileSystemLoader([*folders, _TEMPLATES], encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=visible,

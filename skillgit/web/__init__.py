@@ -1,0 +1,19 @@
+"""``skillgit serve``: the repository in a browser.
+
+Pages are drawn on the server, on ``view`` and ``app``, of the parts that ``skillgit report`` is made of. What a page
+shows has an address, and the command that prints the same.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from skillgit.errors import UsageError
+
+MODULES = ("starlette", "uvicorn", "python_multipart")
+"""What the extra ``web`` brings besides the terminal of ``tui --web``."""
+
+
+def require_extra() -> None:
+    if not all(map(find_spec, MODULES)):
+        raise UsageError("serve needs the extra 'web'", hint="pip install 'skillgit[web]'")

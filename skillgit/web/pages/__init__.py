@@ -1,0 +1,26 @@
+"""One module for each page: it asks a use case, and returns the template with what it shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.web.pages import activity, compare, cost, events, items, live, new_run, rule, run, runs, settings, version
+
+if TYPE_CHECKING:
+    from skillgit.web.rendering import PageRoute
+
+ROUTES: tuple[PageRoute, ...] = (
+    *runs.ROUTES,
+    *new_run.ROUTES,
+    *live.ROUTES,
+    *run.ROUTES,
+    *events.ROUTES,
+    *version.ROUTES,
+    *rule.ROUTES,
+    *compare.ROUTES,
+    *items.ROUTES,
+    *cost.ROUTES,
+    *settings.ROUTES,
+    *activity.ROUTES,
+)
+"""All addresses; of two that match, the first one answers."""

@@ -1,0 +1,10 @@
+"""A run in short."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skillgit.web.rendering import PageRoute
+
+ROUTES: tuple[PageRoute, ...] = ()
