@@ -170,8 +170,22 @@ def counts(index: Index) -> tuple[int, int]:
     return runs, events
 
 
-def events_of(index: Index, run: str) -> int:
-    return int(index.value("SELECT COUNT(*) FROM event WHERE run = ?", (run,)))
+def events_of(index: Index, run: str, kind: str = "") -> int:
+    """Return how many events ``run`` has, or how many of a ``kind``."""
+    return int(
+        index.value("SELECT COUNT(*) FROM event WHERE run = ? AND kind = COALESCE(?, kind)", (run, kind or None))
+    )
+
+
+def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
+    """Return the events right before and right after one in the order of its run."""
+    key = log_filter.key_of(index, row.commit)
+    before = selected_rows(index, Selection(run=row.run, upto=key), 2)[1:]
+    mine = {"run": row.run, **{f"k{number}": value for number, value in enumerate(key)}}
+    order, marks = ", ".join(log_filter.KEY), ", ".join(f":k{number}" for number in range(len(key)))
+    query = f"SELECT id FROM event WHERE run = :run AND ({order}) > ({marks}) ORDER BY {order} LIMIT 1"  # noqa: S608 - names are ours
+    after = index.select(query, mine)
+    return _first(before), _first(_log(index, " WHERE l.id = ?", list(after[0]))) if after else None
 
 
 def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
