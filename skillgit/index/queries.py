@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event_kinds import AddressKind, EventKind
-from skillgit.index.log_filter import Selection, condition
+from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, SpentRow
 from skillgit.index.schema import AMOUNTS, SCORE
 from skillgit.store import refs
@@ -179,10 +179,10 @@ def events_of(index: Index, run: str, kind: str = "") -> int:
 
 def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
     """Return the events right before and right after one in the order of its run."""
-    key = log_filter.key_of(index, row.commit)
+    key = key_of(index, row.commit)
     before = selected_rows(index, Selection(run=row.run, upto=key), 2)[1:]
     mine = {"run": row.run, **{f"k{number}": value for number, value in enumerate(key)}}
-    order, marks = ", ".join(log_filter.KEY), ", ".join(f":k{number}" for number in range(len(key)))
+    order, marks = ", ".join(KEY), ", ".join(f":k{number}" for number in range(len(key)))
     query = f"SELECT id FROM event WHERE run = :run AND ({order}) > ({marks}) ORDER BY {order} LIMIT 1"  # noqa: S608 - names are ours
     after = index.select(query, mine)
     return _first(before), _first(_log(index, " WHERE l.id = ?", list(after[0]))) if after else None

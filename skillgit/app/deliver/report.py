@@ -18,7 +18,6 @@ from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, Traje
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import detailed, read_patch
 from skillgit.errors import NotFoundError
@@ -27,6 +26,7 @@ from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
+    from skillgit.domain.event import Event
     from collections.abc import Sequence
 
     from skillgit.app.workspace.context import Context

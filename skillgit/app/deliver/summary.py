@@ -13,13 +13,13 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries, version_queries
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
+    from skillgit.domain.gate_decision import Verdict
     from collections.abc import Callable, Mapping
 
     from skillgit.app.history.diff.items import ItemDiff
