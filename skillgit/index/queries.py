@@ -317,6 +317,11 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
     return tuple(_spent_row(row, parts.get(row[0], ())) for row in index.select(_EVENTS, (run,)))
 
 
+def unpriced_calls(index: Index, run: str) -> int:
+    """Return how many calls of ``run`` had no known price."""
+    return int(index.value("SELECT COALESCE(SUM(unpriced), 0) FROM event WHERE run = ?", (run,)))
+
+
 def progress(index: Index, run: str) -> ProgressRow:
     row = index.select(_PROGRESS, (run,))[0]
     step, epoch, version, slow_epoch, meta_epoch, last_measured, interventions, is_finished = row

@@ -59,12 +59,12 @@ def page(report: RunReport) -> str:
     )
 
 
-def header(summary: RunSummary, most: int = POINTS) -> dict[str, object]:
-    """Return what templates print of a run in short, with a curve of the ``most`` newest of its decisions."""
+def header(summary: RunSummary, wide: int = POINTS, narrow: int = POINTS) -> dict[str, object]:
+    """Return what templates print of a run in short, with curves of so many of its decisions, the newest ones."""
     intervals = summary.run.metric == Metric.HARD.value
     drawings = {
         name: curve(summary.rows, summary.score_counts, size, intervals=intervals, most=most)
-        for name, size in (("wide", WIDE), ("narrow", NARROW))
+        for name, size, most in (("wide", WIDE, wide), ("narrow", NARROW, narrow))
     }
     # A candidate of whose score no more than a bound is known has a sign of its own.
     shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(summary.rows)}

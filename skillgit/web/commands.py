@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
 
 def start(visit: Visit, words: Sequence[str], *, back: str = "") -> Redirect:  # noqa: ARG001 - a stub
-    return Redirect(back)
+    return Redirect(address=back)

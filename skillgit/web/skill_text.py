@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from skillgit.domain.protected_regions import MARKER, frontmatter
@@ -17,14 +20,11 @@ from skillgit.report.page import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from markdown_it.token import Token
-
 _BELOW = 2  # levels that headings go down: a page has a heading of its own, and so has the part with the text
 _LOWEST = 6
 _SCHEMES = frozenset({"http", "https"})
 _BLOCKS = frozenset({"paragraph_open", "heading_open", "list_item_open", "fence", "code_block", "table_open"})
 _MARKER_LINE = re.compile(rf"[ \t]*(?:{MARKER.pattern}[ \t]*)+")
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,32 @@ def rendered(text: str, mark: Callable[[int, int], Markup], files: Mapping[str, 
     return Rendered(tuple(enumerate(front.splitlines(), start=1)), body)
 
 
+class _Renderer(RendererHTML):
+    """Its methods render what their names say; all of them escape, and none of them prints an attribute."""
+
+    def text(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return _shown(tokens[idx].content)
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return f"<code>{_shown(tokens[idx].content)}</code>"
+
+    def code_block(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return f"<pre><code>{_shown(tokens[idx].content)}</code></pre>\n"
+
+    def fence(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return self.code_block(tokens, idx)
+
+    def image(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return f'<span class="picture">picture: {_shown(tokens[idx].content) or "without a name"}</span>'
+
+    def mark(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return tokens[idx].content  # ours
+
+
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "langPrefix": ""}).enable(["table", "strikethrough"])
-    for name in ("text", "code_inline"):
-        parser.renderer.rules[name] = _text
-    parser.renderer.rules |= {"image": _picture, "fence": _code, "code_block": _code, "mark": _as_it_is}
-    return parser
+    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
+    return parser.enable(["table", "strikethrough"])
 
 
 def _shown(text: str) -> str:
@@ -60,27 +79,10 @@ def _shown(text: str) -> str:
     return "\n".join(escape(str(visible(line))) for line in text.split("\n"))
 
 
-def _text(tokens: Sequence[Token], index: int, *_: Any) -> str:  # noqa: ANN401 - what the renderer passes besides
-    token = tokens[index]
-    return f"<code>{_shown(token.content)}</code>" if token.type == "code_inline" else _shown(token.content)
-
-
-def _code(tokens: Sequence[Token], index: int, *_: Any) -> str:  # noqa: ANN401 - as above
-    return f"<pre><code>{_shown(tokens[index].content)}</code></pre>\n"
-
-
-def _picture(tokens: Sequence[Token], index: int, *_: Any) -> str:  # noqa: ANN401 - as above
-    return f'<span class="picture">picture: {_shown(tokens[index].content) or "without a name"}</span>'
-
-
-def _as_it_is(tokens: Sequence[Token], index: int, *_: Any) -> str:  # noqa: ANN401 - as above
-    return tokens[index].content
-
-
 def _anchors(tokens: Sequence[Token]) -> dict[str, str]:
     """Return the addresses of headings as Markdown writes them, with what they are called here."""
     names: dict[str, str] = {}
-    for heading, content in zip(tokens, tokens[1:], strict=False):
+    for heading, content in pairwise(tokens):
         if heading.type == "heading_open":
             slug = re.sub(r"[^\w\- ]", "", content.content.strip().lower()).replace(" ", "-")
             names.setdefault(f"#{slug}", f"part-{len(names) + 1}")
@@ -126,8 +128,6 @@ def _followed(target: str, anchors: Mapping[str, str], files: Mapping[str, str])
 
 def _mark(tokens: list[Token], above: int, mark: Callable[[int, int], Markup]) -> None:
     """Put the mark of each block at its beginning; a list item speaks for its first paragraph."""
-    from markdown_it.token import Token  # noqa: PLC0415 - a class among names of types
-
     position, in_table, inside_item = 0, False, False
     while position < len(tokens):
         token = tokens[position]

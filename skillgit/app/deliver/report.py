@@ -9,6 +9,7 @@ from skillgit.app.attribution.provenance import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.attribution.why import Stories, Story
 from skillgit.app.deliver.summary import RunSummary, or_none, summary
+from skillgit.app.history.cost import Spending, cost
 from skillgit.app.history.diff.rules import RuleChange, rules_diffed
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.items import ItemOrder, ItemsRequest, ItemTable, items
@@ -26,11 +27,11 @@ from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
-    from skillgit.domain.event import Event
     from collections.abc import Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.edit import LeftOut
+    from skillgit.domain.event import Event
     from skillgit.domain.text_diff import FileDiff, Hunk, Line
     from skillgit.index.rows import LogRow
 
@@ -215,6 +216,7 @@ class RunReport(RunSummary):
     rejections: Events
     slow: Events
     skips: tuple[LogRow, ...]  # steps that ended without a candidate
+    cost: Spending
     settings: tuple[RunSetting, ...]  # the settings that it recorded; none where they are not here
 
     @property
@@ -244,5 +246,6 @@ def report(context: Context, run: str | None) -> RunReport:
         rejections=tell(context, rejections, room),
         slow=tell(context, proposals, room),
         skips=tuple(skips),
+        cost=cost(context, name),
         settings=settings,
     )

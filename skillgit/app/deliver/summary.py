@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from skillgit.app.history.cost import Spending, cost
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.matrix import MatrixCell, matrix
 from skillgit.app.workspace.revision import find_run
@@ -19,12 +18,12 @@ from skillgit.index import item_queries, queries, version_queries
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
-    from skillgit.domain.gate_decision import Verdict
     from collections.abc import Callable, Mapping
 
     from skillgit.app.history.diff.items import ItemDiff
     from skillgit.app.recorded.score_summary import Interval
     from skillgit.app.workspace.context import Context
+    from skillgit.domain.gate_decision import Verdict
     from skillgit.index.rows import LogRow, RunRow
 
 T = TypeVar("T")
@@ -93,7 +92,7 @@ class RunSummary:
     items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
     skipped: int  # steps that ended without a candidate
     verdict: Verdict | None  # what a gate of its steps decided; absent if no candidate came as far as one
-    cost: Spending
+    unpriced: int  # calls whose price was not known
 
     @property
     def absent(self) -> bool:
@@ -116,6 +115,7 @@ def summary(
         rows = queries.log_rows(workspace.index, name, limit=most)
         versions = item_queries.versions(workspace.index, name)
         finish, verdict = _finish(workspace, name), _verdict(workspace, name)
+        unpriced = queries.unpriced_calls(workspace.index, name)
         skipped = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,
@@ -128,7 +128,7 @@ def summary(
         items=or_none(lambda: item_differences.items(context, f"{name}/v0", f"{name}/{version_label(best.version)}")),
         skipped=skipped,
         verdict=verdict,
-        cost=cost(context, name),
+        unpriced=unpriced,
     )
 
 

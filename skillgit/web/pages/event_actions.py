@@ -6,7 +6,8 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
 
 from skillgit.app.deliver.install import Agent, Scope
 from skillgit.app.workspace.revision import resolve
@@ -83,7 +84,7 @@ def _install(row: LogRow, agent: str, scope: str) -> tuple[str, ...]:
     return ("install", str(row.address), "--to", agent, "--scope", scope)
 
 
-_EVERY = (
+ACTIONS: Final = (
     Action(
         name="eval",
         title="Measure on the test split",
@@ -145,21 +146,20 @@ _EVERY = (
         entries=(Entry(name="text", label="Note", is_long=True),),
     ),
 )
-ACTIONS: Final = {action.name: action for action in _EVERY}
 
 
-def _asked(visit: Visit) -> tuple[Action, LogRow]:
+def _fitting(visit: Visit, action: Action) -> LogRow:
+    """Return the event of an address that ``action`` fits."""
     text = f"{visit.parameters['run']}/{visit.parameters['event']}"
     row = resolve(visit.context, text).row if parse(text) else None
-    action = ACTIONS.get(visit.parameters["action"])
-    if row is None or action is None or not action.fits(row):
-        raise RevisionNotFoundError(f"'{visit.parameters['action']}' is no action on {text}", hint=f"skillgit show {text}")
-    return action, row
+    if row is None or not action.fits(row):
+        raise RevisionNotFoundError(f"'{action.title}' does not go with {text}", hint=f"skillgit show {text}")
+    return row
 
 
-def action_page(visit: Visit) -> Page:
+def action_page(action: Action, visit: Visit) -> Page:
     """Show the command, what it changes, and what it would cost."""
-    action, row = _asked(visit)
+    row = _fitting(visit, action)
     words = action.placeholder(row)
     plan = plan_of(words)
     return Page(
@@ -189,14 +189,21 @@ def _planned(visit: Visit, words: Sequence[str]) -> Ran:
     return Ran(argv=tuple(words), output=lines, code=process.returncode)
 
 
-def run_action(visit: Visit) -> Redirect:
-    action, row = _asked(visit)
+def run_action(action: Action, visit: Visit) -> Redirect:
+    row = _fitting(visit, action)
     words = action.words(row, *(entry.read(visit) for entry in action.entries))
     return commands.start(visit, words, back=address("run", row.run, row.label))
 
 
-_PATH: Final = "/run/{run}/{event}/do/{action}"
-ROUTES = (
-    PageRoute(path=_PATH, page=action_page, role=Role.OPERATOR),
-    PageRoute(path=_PATH, page=run_action, role=Role.OPERATOR, method="POST"),
+_EVENT: Final = "/run/{run}/{event}"
+_METHODS: Final[dict[Literal["GET", "POST"], Callable[[Action, Visit], Page | Redirect]]] = {
+    "GET": action_page,
+    "POST": run_action,
+}
+ROUTES = tuple(
+    PageRoute(
+        path=f"/run/{{run}}/{{event}}/{action.name}", page=partial(page, action), role=Role.OPERATOR, method=method
+    )
+    for action in ACTIONS
+    for method, page in _METHODS.items()
 )

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from skillgit.domain.skill_rules import Rule
     from skillgit.web.rendering import Visit
 
-DECISIONS = 240  # that the curve shows, the newest ones
-_EVENTS = 400  # that are read for them
+_WIDE, _NARROW = 160, 60  # decisions that a curve shows, the newest ones
+_EVENTS = 240  # that are read for them
 _RULES = 40
 
 
@@ -36,7 +36,7 @@ def run_page(visit: Visit) -> Page:
         title=name,
         command=("report", name, "--output", "-"),
         values={
-            **header(run_summary, DECISIONS),
+            **header(run_summary, _WIDE, _NARROW),
             "report": run_summary,
             "best": best,
             "rule_rows": rule_rows[:_RULES],

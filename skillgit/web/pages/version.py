@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.deliver.export.folder import ENDINGS, archive, skill_of
-from skillgit.app.deliver.report import DiffAllowance, DiffExcerpt
+from skillgit.app.deliver.report import DiffAllowance
 from skillgit.app.deliver.summary import or_none
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.show import event_detail, neighbours
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.app.attribution.provenance import BlameRow
-    from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
-    from skillgit.domain.text_diff import FileDiff
     from skillgit.index.rows import LogRow
     from skillgit.web.rendering import Visit
 
@@ -56,7 +54,7 @@ def row_of(visit: Visit) -> LogRow:
 def version_page(visit: Visit) -> Page | Redirect:
     row = row_of(visit)
     if row.label != visit.parameters["event"]:
-        return Redirect(address("run", row.run, row.label))
+        return Redirect(address=address("run", row.run, row.label))
     name = str(row.address)
     detail = event_detail(visit.context, row.commit)
     layout = _choice(visit, "diff", _LAYOUTS)
@@ -82,7 +80,7 @@ def version_page(visit: Visit) -> Page | Redirect:
             "around": neighbours(visit.context, row),
             "document": _document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
             "item_address": partial(address, "run", row.run, "items", **_sides(row)),
-            "actions": [action for action in event_actions.ACTIONS.values() if action.fits(row)],
+            "actions": [action for action in event_actions.ACTIONS if action.fits(row)],
             "beside": rows,
             "interleaved": interleaved,
             "brought_by": brought_by,
