@@ -122,6 +122,18 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     return _tidy(old, old_spans), _tidy(new, new_spans)
 
 
+def interleaved(old: str, new: str) -> Iterator[tuple[Sign, str]]:
+    """Yield what two lines have in common and what only one of them has, by words, in the order of reading."""
+    before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
+    position = 0
+    for a_from, a_to, b_from, b_to in differences(before, after):
+        yield Sign.SAME, "".join(before[position:a_from])
+        yield Sign.REMOVED, "".join(before[a_from:a_to])
+        yield Sign.ADDED, "".join(after[b_from:b_to])
+        position = a_to
+    yield Sign.SAME, "".join(before[position:])
+
+
 def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     """Join spans with nothing but white space between them, and leave out white space at the edges of words."""
     runs: list[Span] = []

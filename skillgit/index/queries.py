@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event_kinds import AddressKind, EventKind
-from skillgit.index.log_filter import Selection, condition
+from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, SpentRow
 from skillgit.index.schema import AMOUNTS, SCORE
 from skillgit.store import refs
@@ -170,8 +170,22 @@ def counts(index: Index) -> tuple[int, int]:
     return runs, events
 
 
-def events_of(index: Index, run: str) -> int:
-    return int(index.value("SELECT COUNT(*) FROM event WHERE run = ?", (run,)))
+def events_of(index: Index, run: str, kind: str = "") -> int:
+    """Return how many events ``run`` has, or how many of a ``kind``."""
+    return int(
+        index.value("SELECT COUNT(*) FROM event WHERE run = ? AND kind = COALESCE(?, kind)", (run, kind or None))
+    )
+
+
+def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
+    """Return the events right before and right after one in the order of its run."""
+    key = key_of(index, row.commit)
+    before = selected_rows(index, Selection(run=row.run, upto=key), 2)[1:]
+    mine = {"run": row.run, **{f"k{number}": value for number, value in enumerate(key)}}
+    order, marks = ", ".join(KEY), ", ".join(f":k{number}" for number in range(len(key)))
+    query = f"SELECT id FROM event WHERE run = :run AND ({order}) > ({marks}) ORDER BY {order} LIMIT 1"  # noqa: S608 - names are ours
+    after = index.select(query, mine)
+    return _first(before), _first(_log(index, " WHERE l.id = ?", list(after[0]))) if after else None
 
 
 def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
@@ -301,6 +315,11 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
     for event, role, stage, *amounts in index.select(_PARTS, (run,)):
         parts.setdefault(event, []).append(CostPart(role=role, stage=stage, cost=_cost(amounts)))
     return tuple(_spent_row(row, parts.get(row[0], ())) for row in index.select(_EVENTS, (run,)))
+
+
+def unpriced_calls(index: Index, run: str) -> int:
+    """Return how many calls of ``run`` had no known price."""
+    return int(index.value("SELECT COALESCE(SUM(unpriced), 0) FROM event WHERE run = ?", (run,)))
 
 
 def progress(index: Index, run: str) -> ProgressRow:

@@ -20,7 +20,7 @@ from skillgit.view.event_marks import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.deliver.report import SplitProgress
+    from skillgit.app.deliver.summary import SplitProgress
     from skillgit.domain.text_diff import Line
     from skillgit.index.rows import LogRow
 
@@ -102,6 +102,7 @@ NARROW = Size(380, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartMark:
+    label: str  # the address of the event within its run
     x: float
     y: float
     shape: str
@@ -131,10 +132,12 @@ def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
     return [row for row in scored_rows if row.kind not in unmarked_kinds or row.decision in {"reject", "indecisive"}]
 
 
-def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
+def curve(
+    rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool, most: int = POINTS
+) -> Curve | None:
     """Return the drawing, None without scores; ``counts`` are items per version, for Wilson ``intervals``."""
     every = drawn_rows(rows)
-    window = every[-POINTS:]
+    window = every[-most:]
     if not window:
         return None
     plot = _Plot(window, counts if intervals else {}, size)
@@ -210,6 +213,7 @@ class _Plot:
             foot = y if row.delta is None else self._y((row.score or 0.0) - row.delta)
             tip_y = y - _TIP_HEIGHT - 14 if y - _TIP_HEIGHT - 14 > 0 else y + 14
             yield ChartMark(
+                label=row.label,
                 x=x,
                 y=y,
                 shape=_shape(entry),

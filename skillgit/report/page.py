@@ -14,12 +14,11 @@ from markupsafe import Markup
 
 import skillgit
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall, wanted
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
-from skillgit.report.figures import NARROW, WIDE, chart, curve, delta, drawn_rows, score
+from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import chance, not_measured, plural
@@ -28,6 +27,7 @@ from skillgit.view.text import inert
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
+    from skillgit.app.deliver.summary import RunSummary
     from skillgit.index.rows import LogRow
 
 
@@ -49,24 +49,32 @@ _OUTCOMES = {
 
 def page(report: RunReport) -> str:
     style = STYLE.read_text(encoding="utf-8")
-    intervals = report.run.metric == Metric.HARD.value
-    sizes = {"wide": WIDE, "narrow": NARROW}
-    # A candidate of whose score no more than a bound is known has a sign of its own.
-    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}
     template = environment().get_template("page.html")
     return template.render(
         report=report,
-        run=report.run,
         style=Markup(style),  # noqa: S704 - it is a file of ours
         style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        curves={
-            name: curve(report.rows, report.score_counts, size, intervals=intervals) for name, size in sizes.items()
-        },
-        shapes=sorted(shapes),
-        outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
-        gate_rule=rule(report),
         program=f"skillgit {skillgit.__version__}",
+        **header(report),
     )
+
+
+def header(summary: RunSummary, wide: int = POINTS, narrow: int = POINTS) -> dict[str, object]:
+    """Return what templates print of a run in short, with curves of so many of its decisions, the newest ones."""
+    intervals = summary.run.metric == Metric.HARD.value
+    drawings = {
+        name: curve(summary.rows, summary.score_counts, size, intervals=intervals, most=most)
+        for name, size, most in (("wide", WIDE, wide), ("narrow", NARROW, narrow))
+    }
+    # A candidate of whose score no more than a bound is known has a sign of its own.
+    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(summary.rows)}
+    return {
+        "run": summary.run,
+        "curves": drawings,
+        "shapes": sorted(shapes),
+        "outcome": _OUTCOMES.get(summary.run.outcome, summary.run.outcome),
+        "gate_rule": rule(summary.verdict),
+    }
 
 
 @cache
@@ -105,11 +113,7 @@ def verdict_of(entry: EventStory) -> Verdict | None:
     return None if entry.telling is None else getattr(entry.telling.event, "verdict", None)
 
 
-def rule(report: RunReport) -> str:
-    # an intervention may have a gate of its own, as compress has
-    events = (*report.versions.stories, *report.rejections.stories, *report.slow.stories)
-    steps = (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
-    verdict = next(filter(None, map(verdict_of, steps)), None)
+def rule(verdict: Verdict | None) -> str:
     if verdict is None:
         return "no candidate came as far as the gate"
     if not verdict.gated:

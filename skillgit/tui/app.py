@@ -15,11 +15,13 @@ from textual.worker import get_current_worker
 from skillgit.app.history.browse import standing
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
-from skillgit.tui import commands, keymap, theme
+from skillgit.tui import commands as processes
+from skillgit.tui import keymap, theme
 from skillgit.tui.actions import exchange
-from skillgit.tui.commands import Ran
 from skillgit.tui.start import THEME, StartPicture, setting_names
 from skillgit.tui.theme import QUIET, Collector, KeyCommands, LastFilter
+from skillgit.view import commands
+from skillgit.view.commands import Ran
 from skillgit.view.surface import Screen as Facts
 from skillgit.view.surface import Style
 
@@ -219,7 +221,7 @@ class SkillgitApp(App[None]):
         self.run_worker(self._finish(ran, look=look), group="command")
 
     async def _finish(self, ran: Ran, *, look: bool) -> None:
-        await commands.run(self.context, ran, self._told_more)
+        await processes.run(self.context, ran, self._told_more)
         self._told_more()
         if ran.code or not look:
             message = ran.last or "done"

@@ -1,108 +1,19 @@
-"""Commands that the screens run for the user: as ``skillgit`` itself in a process of its own, and kept in a log."""
+"""Commands that the screens run for the user, as ``skillgit`` itself in a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import shlex
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from skillgit.view.catalogue import RENAMED, current
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
+    from collections.abc import Callable
 
     from skillgit.app.workspace.context import Context
+    from skillgit.view.commands import Ran
 
-_READING: Final = frozenset(
-    {
-        *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
-        *("lint", "log", "matrix", "rev-parse", "runs", "scan", "show", "sql", "status", "why"),
-        *(name for name, entry in RENAMED.items() if entry.module),
-    }
-)
-"""Commands that change nothing and pay nobody; every other one asks first."""
-_PAYING: Final = frozenset(
-    {
-        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune", "restore"),
-        *("retry", "revert", "tasks", "train", "verify"),
-    }
-)
-"""Commands that may call models."""
-_CHANGES: Final = {
-    **dict.fromkeys(_PAYING - {"restore"}, "It may call models, which may cost money."),
-    **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
-    **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
-    "checkout": "It changes files in the work tree.",
-    "note": "It goes into the history, and later steps read it.",
-    "pull": "It changes refs of this repository by those of another one.",
-    "push": "It sends runs to another repository.",
-    "reindex": "It makes the index again, which may take a while.",
-}
-"""What commands may change, where that is not refs of this repository only."""
 _ARGUMENTS: Final = ("-m", "skillgit")  # what makes Python this program
 _MOST: Final = 5_000  # lines of output that are kept of one command
-
-
-@dataclass(slots=True, kw_only=True)
-class Ran:
-    """A command, without ``skillgit``, that was run, or that runs as long as it has no exit code."""
-
-    argv: tuple[str, ...]
-    began: datetime | None = None
-    output: list[str] = field(default_factory=list)
-    code: int | None = None
-
-    @property
-    def line(self) -> str:
-        return shlex.join(("skillgit", *self.argv))
-
-    @property
-    def last(self) -> str:
-        """The last line that says something; of a command that failed, the error with its hint."""
-        lines = [line for line in self.output if line.strip()]
-        if self.code:
-            wrong = [line for line in lines if line.startswith(("skillgit: ", "hint: "))]
-            return "\n".join(wrong or lines[:1])
-        return lines[-1] if lines else ""
-
-    def state(self, now: datetime) -> str:
-        """Return for how many seconds it has run, or what it exited with if that is not 0."""
-        if self.code is None:
-            seconds = 0 if self.began is None else max(0, int((now - self.began).total_seconds()))
-            return f"runs, {seconds} s"
-        return f"exit {self.code}" if self.code else ""
-
-
-def asks(argv: Sequence[str]) -> str:
-    """Return what a command may change, for the question before it is run; empty for one that only reads."""
-    argv, _ = current(argv)
-    verb = argv[0] if argv else ""
-    if verb in _READING or {"-h", "--help", "-n", "--dry-run"} & set(argv):
-        return ""
-    if verb == "fsck":
-        return "It may repair history." if "--repair" in argv else ""
-    return _CHANGES.get(verb, "It changes refs of this repository.")
-
-
-def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
-    argv, _ = current(argv)
-    pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
-    return (*argv, "--dry-run", "--json") if pays else ()
-
-
-def told_plan(ran: Ran) -> str:
-    """Return what a plan that was asked for by :func:`plan_of` says; where there is none, what is wrong."""
-    text = "\n".join(ran.output)
-    try:
-        plan = json.loads(text[max(text.find("{"), 0) :]) if ran.code == 0 else {}
-    except ValueError:
-        plan = {}
-    return "\n".join((plan["sentence"], *plan["notes"])) if "sentence" in plan else ran.last
 
 
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:

@@ -8,11 +8,11 @@ from program import git
 from sample_run import RUN
 from soaking import soak
 
-from skillgit.tui import commands
-from skillgit.tui.commands import Ran
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets.paragraphs import Paragraphs
+from skillgit.view import commands
+from skillgit.view.commands import Ran
 
 
 def asked(app) -> str:

@@ -9,12 +9,14 @@ from sample_run import RUN, write_run
 
 from skillgit.cli.main import cli
 from skillgit.errors import UsageError
-from skillgit.tui import commands, keymap, theme
-from skillgit.tui.commands import Ran
+from skillgit.tui import commands as processes
+from skillgit.tui import keymap, theme
 from skillgit.tui.screens.dialogs import AskScreen, CommandLogScreen, HelpScreen, PromptScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.theme import KeyCommands, doer
 from skillgit.tui.widgets.paragraphs import Paragraphs
+from skillgit.view import commands
+from skillgit.view.commands import Ran
 
 
 @pytest.fixture
@@ -130,7 +132,7 @@ def test_the_question_tells_the_plan(visit, press, monkeypatch):
 
 def test_a_plan_that_cannot_be_made_says_why():
     ran = Ran(argv=(), output=["skillgit: there is no v9", "hint: skillgit log"], code=3)
-    assert commands.told_plan(ran) == "skillgit: there is no v9\nhint: skillgit log"
+    assert commands.plan_text(ran) == "skillgit: there is no v9\nhint: skillgit log"
 
 
 def test_every_command_that_spends_is_planned():
@@ -145,14 +147,14 @@ def test_every_command_that_spends_is_planned():
 def test_a_command_is_run_as_a_process_and_its_output_is_kept(context_of, sample):
     ran = Ran(argv=("rev-parse", "v0"))
     told: list[int] = []
-    asyncio.run(commands.run(context_of(sample.workdir), ran, lambda: told.append(len(ran.output))))
+    asyncio.run(processes.run(context_of(sample.workdir), ran, lambda: told.append(len(ran.output))))
     assert (ran.code, len(ran.output), told) == (0, 1, [1])
     assert len(ran.last) == 40
 
 
 def test_a_command_that_fails_tells_its_first_line(context_of, sample):
     ran = Ran(argv=("show", "v99"))
-    asyncio.run(commands.run(context_of(sample.workdir), ran, lambda: None))
+    asyncio.run(processes.run(context_of(sample.workdir), ran, lambda: None))
     assert ran.code == 3
     assert ran.last.startswith("skillgit: ")
 
@@ -162,7 +164,7 @@ def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
 
     async def cancelled():
         ran = Ran(argv=())
-        task = asyncio.create_task(commands.run(context_of(sample.workdir), ran, lambda: None))
+        task = asyncio.create_task(processes.run(context_of(sample.workdir), ran, lambda: None))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.provenance import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.attribution.why import Stories, Story
+from skillgit.app.deliver.summary import RunSummary, or_none, summary
 from skillgit.app.history.cost import Spending, cost
-from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.rules import RuleChange, rules_diffed
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.items import ItemOrder, ItemsRequest, ItemTable, items
-from skillgit.app.history.log import LogRequest, log
-from skillgit.app.history.matrix import MatrixCell, matrix
 from skillgit.app.history.show import RunSetting, recorded_settings
 from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
-from skillgit.app.workspace.revision import event_in, find_run
+from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Event, RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.statistics import wilson_interval
 from skillgit.domain.text_diff import detailed, read_patch
-from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import item_queries, queries, version_queries
+from skillgit.errors import NotFoundError
+from skillgit.index import version_queries
 from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from skillgit.app.history.diff.items import ItemDiff
-    from skillgit.app.recorded.score_summary import Interval
     from skillgit.app.workspace.context import Context
     from skillgit.domain.edit import LeftOut
+    from skillgit.domain.event import Event
     from skillgit.domain.text_diff import FileDiff, Hunk, Line
-    from skillgit.index.rows import LogRow, RunRow
+    from skillgit.index.rows import LogRow
 
 
 ITEMS = 320  # items of the map, those that changed most often
@@ -122,58 +117,6 @@ def item_map(context: Context, run: str) -> ItemMap | None:
     return ItemMap(table=replace(table, columns=columns, rows=rows), versions=len(table.columns))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionStanding:
-    version: int
-    n: int
-    scored: int
-    score: float
-    hard: float
-    interval: Interval  # the 95 % Wilson interval of the mean hard score
-    soft: float
-    noted: bool  # whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitProgress:
-    split: str
-    seed: VersionStanding | None  # absent where it has no score
-    best: VersionStanding | None  # absent where it has no score
-
-    @property
-    def gain(self) -> float | None:
-        """How much the best version scores above the seed; absent where one of them has no score."""
-        return None if self.seed is None or self.best is None else self.best.score - self.seed.score
-
-
-def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
-    """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
-    splits = []
-    for split in ("selection", "test"):
-        by_version = {
-            row.row.version: _standing(row.row.version, cell)
-            for row in matrix(context, run.name, split).rows
-            for cell in row.cells  # that of the run's own target on its own items, if there is one
-            if row.row.version is not None and cell.model == target and not cell.differs
-        }
-        splits.append(SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version)))
-    return tuple(splits)
-
-
-def _standing(version: int, cell: MatrixCell) -> VersionStanding:
-    return VersionStanding(
-        version=version,
-        n=cell.n,
-        scored=cell.scored,
-        score=cell.score,
-        hard=cell.hard,
-        interval=wilson_interval(cell.hard, cell.scored) if cell.scored else (0.0, 1.0),
-        soft=cell.soft,
-        noted=cell.source == "note",
-    )
-
-
-T = TypeVar("T")
 DETAILED = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
 LISTED = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
 RULES = 150  # rules whose story is told, the first ones of the skill
@@ -262,17 +205,9 @@ def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
+class RunReport(RunSummary):
     """A run, told to someone who does not have its repository."""
 
-    run: RunRow
-    start: RunStarted
-    finish: RunFinished | None  # the event that ended it; absent while it is not finished
-    rows: tuple[LogRow, ...]
-    best: LogRow
-    progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
-    score_counts: Mapping[int, int]  # version to how many selection items its score is a mean of
-    items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
     difference: DiffExcerpt  # how the best version's text differs from the seed's
     text: Blame | None  # the lines of the best version's ``SKILL.md`` with their origins; absent where it has none
     rules: RuleStories
@@ -291,58 +226,26 @@ class RunReport:
 
 
 def report(context: Context, run: str | None) -> RunReport:
+    # who trains a run right now is no part of its history
+    base = summary(context, run, most=None, live={})
+    name, best = base.run.name, base.best
     with open_workspace(context) as workspace:
-        name = find_run(workspace, run)
-        row, best, start, evidence = _beginning(workspace, name)
-        finish = _finish(workspace, name)
-        versions = item_queries.versions(workspace.index, name)
-        settings = recorded_settings(workspace, evidence)
-    rows = log(context, LogRequest(words=(name,), reverse=True)).rows
+        settings = recorded_settings(workspace, version_queries.start_evidence(workspace.index, name))
     seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"
     room = DiffAllowance()
     difference = room.take(diff(context, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
     kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
-    rejections, proposals, skips = ([event for event in rows if event.kind == kind] for kind in kinds)
+    rejections, proposals, skips = ([event for event in base.rows if event.kind == kind] for kind in kinds)
     return RunReport(
-        run=row,
-        start=start,
-        finish=finish,
-        rows=rows,
-        best=best,
-        progress=progress(context, row, start.models.target),
-        score_counts={entry.version: entry.scored for entry in versions if entry.version is not None},
-        items=_or_none(lambda: item_differences.items(context, seed_name, best_name)),
+        **{field.name: getattr(base, field.name) for field in fields(base)},
         difference=difference,
-        text=_or_none(lambda: blame(context, best_name)),
+        text=or_none(lambda: blame(context, best_name)),
         rules=rule_stories(context, seed_name, best_name),
         item_map=item_map(context, name),
-        versions=tell(context, [event for event in rows if event.version is not None], room),
+        versions=tell(context, [event for event in base.rows if event.version is not None], room),
         rejections=tell(context, rejections, room),
         slow=tell(context, proposals, room),
         skips=tuple(skips),
         cost=cost(context, name),
         settings=settings,
     )
-
-
-def _beginning(workspace: Workspace, name: str) -> tuple[RunRow, LogRow, RunStarted, str]:
-    # who trains a run right now is no part of its history
-    run, best = queries.run_row(workspace.index, name, {}), queries.best_row(workspace.index, name)
-    first = queries.row_of_version(workspace.index, name, 0)
-    record = None if first is None else read_commit(workspace.repo, first.commit)
-    if run is None or best is None or record is None or not isinstance(record.event, RunStarted):
-        raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
-    return run, best, record.event, record.evidence
-
-
-def _or_none(read: Callable[[], T]) -> T | None:
-    try:
-        return read()
-    except NotFoundError:
-        return None
-
-
-def _finish(workspace: Workspace, name: str) -> RunFinished | None:
-    commits = version_queries.finished_commits(workspace.index, name)
-    event = read_commit(workspace.repo, commits[0]).event if commits else None
-    return event if isinstance(event, RunFinished) else None

@@ -10,10 +10,10 @@ from skillgit.app.recorded.run_record import started
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge, Scored, Split
-from skillgit.index import queries, version_queries
+from skillgit.index import queries, rule_queries, version_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from skillgit.app.workspace.context import Context
@@ -55,8 +55,11 @@ class Matrix:
     rows: tuple[MatrixRow, ...]  # versions that have a score, oldest first, then candidates that were measured later
 
 
-def matrix(context: Context, run: str | None, split: str) -> Matrix:
-    """Return the newest score of each version and model on ``split``; a comparable one goes before a newer other."""
+def matrix(context: Context, run: str | None, split: str, versions: Collection[int] = ()) -> Matrix:
+    """Return the newest score of each version and model on ``split``; a comparable one goes before a newer other.
+
+    With ``versions`` nothing else is read than what is known of these.
+    """
     with open_workspace(context) as workspace:
         name, split_kind = find_run(workspace, run), Split.parse(split)
         start = started(workspace, name)
@@ -64,13 +67,17 @@ def matrix(context: Context, run: str | None, split: str) -> Matrix:
         version_list = version_queries.final_scores(workspace.index, name, split_kind.value)
         if split_kind is Split.SELECTION:
             version_list = (*version_queries.selection_scores(workspace.index, name), *version_list)
+        item_set = next((row.item_set for row in version_list if row.item_set), "")
+        commits = {rule_queries.commit_of_version(workspace.index, name, version) for version in versions}
+        version_list = tuple(row for row in version_list if not versions or row.version in versions)
         cells: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in version_list}
         for row in version_list:
             cell = _of_event(row, gauge, start)
             if cell is not None:
                 cells[row.commit].setdefault(cell.model, []).append(cell)
-        item_set = next((row.item_set for row in version_list if row.item_set), "")
         for commit in version_queries.noted_events(workspace.index, name):
+            if versions and commit not in commits:
+                continue
             for note in known_evaluations(workspace, commit, None):
                 if note.split == split_kind.value and note.scored:
                     late = _of_note(note, gauge, start, item_set)

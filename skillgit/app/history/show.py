@@ -122,6 +122,12 @@ def event_detail(context: Context, commit: str) -> EventDetail:
         )
 
 
+def neighbours(context: Context, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
+    """Return the events of a run right before and right after one."""
+    with open_workspace(context) as workspace:
+        return queries.neighbours(workspace.index, row)
+
+
 Chosen = Literal["default", "set", "environment", "backend"]
 """Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
 option of the environment or of a backend, whose defaults are its own."""

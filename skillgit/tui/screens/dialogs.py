@@ -11,14 +11,16 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
-from skillgit.tui import commands, keymap
-from skillgit.tui.commands import Ran
+from skillgit.tui import commands as processes
+from skillgit.tui import keymap
 from skillgit.tui.filter_language import TOKENS
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
 from skillgit.tui.widgets.row_list import RowList
+from skillgit.view import commands
 from skillgit.view.catalogue import ENTRIES
+from skillgit.view.commands import Ran
 from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line
 
@@ -66,8 +68,8 @@ class AskScreen(Dialog[bool | None]):
 
     async def _planned(self) -> None:
         ran = Ran(argv=self.plan)
-        await commands.run(app_of(self).context, ran, lambda: None)
-        lines = [_line(text) for text in commands.told_plan(ran).splitlines()]
+        await processes.run(app_of(self).context, ran, lambda: None)
+        lines = [_line(text) for text in commands.plan_text(ran).splitlines()]
         self.query_one("#plan", Static).update(Text("\n").join(lines))
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it

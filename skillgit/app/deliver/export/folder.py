@@ -74,6 +74,12 @@ def _bare(text: str) -> str:
         text = f"{bare.rstrip()}\n" if bare.strip() else ""
 
 
+def skill_of(context: Context, revision: str) -> Skill:
+    """Return the skill of a revision as it would be exported."""
+    with open_workspace(context) as workspace:
+        return skill_named(workspace, revision).skill
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRequest:
     revision: str

@@ -1,0 +1,155 @@
+"""A run in short: what the report begins with, and what can be read while someone waits for a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from skillgit.app.history.diff import items as item_differences
+from skillgit.app.history.matrix import MatrixCell, matrix
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.address import version_label
+from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.statistics import wilson_interval
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.index import item_queries, queries, version_queries
+from skillgit.store.history_reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from skillgit.app.history.diff.items import ItemDiff
+    from skillgit.app.recorded.score_summary import Interval
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.gate_decision import Verdict
+    from skillgit.index.rows import LogRow, RunRow
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionStanding:
+    version: int
+    n: int
+    scored: int
+    score: float
+    hard: float
+    interval: Interval  # the 95 % Wilson interval of the mean hard score
+    soft: float
+    noted: bool  # whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitProgress:
+    split: str
+    seed: VersionStanding | None  # absent where it has no score
+    best: VersionStanding | None  # absent where it has no score
+
+    @property
+    def gain(self) -> float | None:
+        """How much the best version scores above the seed; absent where one of them has no score."""
+        return None if self.seed is None or self.best is None else self.best.score - self.seed.score
+
+
+def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
+    """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
+    splits = []
+    for split in ("selection", "test"):
+        by_version = {
+            row.row.version: _standing(row.row.version, cell)
+            for row in matrix(context, run.name, split, {0, run.best_version}).rows
+            for cell in row.cells  # that of the run's own target on its own items, if there is one
+            if row.row.version is not None and cell.model == target and not cell.differs
+        }
+        splits.append(SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version)))
+    return tuple(splits)
+
+
+def _standing(version: int, cell: MatrixCell) -> VersionStanding:
+    return VersionStanding(
+        version=version,
+        n=cell.n,
+        scored=cell.scored,
+        score=cell.score,
+        hard=cell.hard,
+        interval=wilson_interval(cell.hard, cell.scored) if cell.scored else (0.0, 1.0),
+        soft=cell.soft,
+        noted=cell.source == "note",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    run: RunRow
+    start: RunStarted
+    finish: RunFinished | None  # the event that ended it; absent while it is not finished
+    rows: tuple[LogRow, ...]  # its events, oldest first; of many the newest ones, where no more were asked for
+    best: LogRow
+    progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
+    score_counts: Mapping[int, int]  # version to how many selection items its score is a mean of
+    items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
+    skipped: int  # steps that ended without a candidate
+    verdict: Verdict | None  # what a gate of its steps decided; absent if no candidate came as far as one
+    unpriced: int  # calls whose price was not known
+
+    @property
+    def absent(self) -> bool:
+        """Whether a part of the evidence is not here, as in a clone."""
+        return self.items is None
+
+
+def summary(
+    context: Context, run: str | None, *, most: int | None = None, live: Mapping[str, int] | None = None
+) -> RunSummary:
+    """Return a run in short, with the ``most`` newest of its events; ``live`` are the runs that are trained now."""
+    with open_workspace(context) as workspace:
+        name = find_run(workspace, run)
+        row = queries.run_row(workspace.index, name, workspace.live() if live is None else live)
+        best = queries.best_row(workspace.index, name)
+        first = queries.row_of_version(workspace.index, name, 0)
+        start = None if first is None else read_commit(workspace.repo, first.commit).event
+        if row is None or best is None or not isinstance(start, RunStarted):
+            raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
+        rows = queries.log_rows(workspace.index, name, limit=most)
+        versions = item_queries.versions(workspace.index, name)
+        finish, verdict = _finish(workspace, name), _verdict(workspace, name)
+        unpriced = queries.unpriced_calls(workspace.index, name)
+        skipped = queries.events_of(workspace.index, name, EventKind.SKIPPED)
+    return RunSummary(
+        run=row,
+        start=start,
+        finish=finish,
+        rows=rows[::-1],
+        best=best,
+        progress=progress(context, row, start.models.target),
+        score_counts={entry.version: entry.scored for entry in versions if entry.version is not None},
+        items=or_none(lambda: item_differences.items(context, f"{name}/v0", f"{name}/{version_label(best.version)}")),
+        skipped=skipped,
+        verdict=verdict,
+        unpriced=unpriced,
+    )
+
+
+def or_none(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except NotFoundError:
+        return None
+
+
+def _finish(workspace: Workspace, name: str) -> RunFinished | None:
+    commits = version_queries.finished_commits(workspace.index, name)
+    event = read_commit(workspace.repo, commits[0]).event if commits else None
+    return event if isinstance(event, RunFinished) else None
+
+
+_GATED: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_PROPOSED})
+_LOOKED_AT: Final = 40  # events that are looked at for a gate; interventions may have gates of their own
+
+
+def _verdict(workspace: Workspace, name: str) -> Verdict | None:
+    rows = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
+    events = (read_commit(workspace.repo, row.commit).event for row in rows if row.origin in {"step", "meta"})
+    return next(filter(None, (getattr(event, "verdict", None) for event in events)), None)

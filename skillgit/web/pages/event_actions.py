@@ -1,0 +1,209 @@
+"""What an operator can do with an event, each as a command that is shown, with its cost, before it runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from skillgit.app.deliver.install import Agent, Scope
+from skillgit.app.workspace.revision import resolve
+from skillgit.domain.address import parse
+from skillgit.domain.event_kinds import EventKind
+from skillgit.errors import RevisionNotFoundError, UsageError
+from skillgit.view.commands import Ran, asks, plan_of, plan_text
+from skillgit.web import commands
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skillgit.index.rows import LogRow
+    from skillgit.web.rendering import Visit
+
+_PLANNING_S: Final = 120
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+_NOTE_LENGTH: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A field of a form: a line, a text, or one of ``choices``."""
+
+    name: str
+    label: str
+    choices: tuple[str, ...] = ()
+    is_long: bool = False
+    required: bool = True
+    hint: str = ""
+
+    def read(self, visit: Visit) -> str:
+        value = visit.value(self.name).strip()
+        if self.choices and value not in self.choices:
+            raise UsageError(f"{self.label} is one of {', '.join(self.choices)}", hint="choose one in the form")
+        if self.required and not value:
+            raise UsageError(f"{self.label} is missing", hint="go back and fill it in")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A command for an event: which events it fits, what it asks for, and its words."""
+
+    name: str
+    title: str
+    effect: str
+    fits: Callable[[LogRow], bool]
+    words: Callable[..., tuple[str, ...]]  # of the event and of the values of the entries
+    entries: tuple[Entry, ...] = ()
+
+    def placeholder(self, row: LogRow) -> tuple[str, ...]:
+        return self.words(row, *(entry.name.upper() for entry in self.entries))
+
+
+def _is_version(row: LogRow) -> bool:
+    return row.version is not None
+
+
+def _fork(row: LogRow, name: str) -> tuple[str, ...]:
+    if name and name != "NAME" and not _NAME.fullmatch(name):
+        raise UsageError("a run's name has lower-case letters, digits and hyphens", hint="try another name")
+    return ("fork", str(row.address), *([name] if name else []))
+
+
+def _note(row: LogRow, text: str) -> tuple[str, ...]:
+    if text == "-" or len(text) > _NOTE_LENGTH:
+        raise UsageError(f"a note is a text of at most {_NOTE_LENGTH:,} characters", hint="write it shorter")
+    return ("note", *(["--"] if text.startswith("-") else []), str(row.address), text)
+
+
+def _install(row: LogRow, agent: str, scope: str) -> tuple[str, ...]:
+    return ("install", str(row.address), "--to", agent, "--scope", scope)
+
+
+ACTIONS: Final = (
+    Action(
+        name="eval",
+        title="Measure on the test split",
+        effect="The scores become a note on the commit. Each look at the test split is counted.",
+        fits=_is_version,
+        words=lambda row: ("eval", str(row.address), "--split", "test"),
+    ),
+    Action(
+        name="promote",
+        title="Promote to main",
+        effect="A merge commit brings the skill's folder to main; nothing else on main changes.",
+        fits=_is_version,
+        words=lambda row: ("promote", str(row.address)),
+    ),
+    Action(
+        name="install",
+        title="Install for an agent",
+        effect="The skill is put where the agent looks for it; what was there is kept, and uninstall brings it back.",
+        fits=lambda row: row.version is not None or row.kind in {EventKind.REJECTED, EventKind.SLOW_PROPOSED},
+        words=_install,
+        entries=(
+            Entry(name="agent", label="Agent", choices=tuple(agent.value for agent in Agent)),
+            Entry(
+                name="scope",
+                label="Scope",
+                choices=tuple(scope.value for scope in Scope),
+                hint="user: for everything you do; project: for this repository only",
+            ),
+        ),
+    ),
+    Action(
+        name="fork",
+        title="Fork a new run",
+        effect="A run of its own begins with this text, its score and the configuration of its run.",
+        fits=_is_version,
+        words=_fork,
+        entries=(Entry(name="name", label="Name of the new run", required=False, hint="made up if empty"),),
+    ),
+    Action(
+        name="restore",
+        title="Restore this text",
+        effect="It becomes the newest version of its run; the versions in between stay.",
+        fits=lambda row: row.version is not None and not row.is_head,
+        words=lambda row: ("restore", str(row.address)),
+    ),
+    Action(
+        name="retry",
+        title="Try rejected candidates again",
+        effect="The edits of the run's rejected candidates are applied to its newest version and measured.",
+        fits=lambda row: row.kind == EventKind.REJECTED,
+        words=lambda row: ("retry", row.run, "--keep"),
+    ),
+    Action(
+        name="note",
+        title="Leave a note",
+        effect="The steps that come read it as advice; it moves no score and no gate.",
+        fits=lambda _: True,
+        words=_note,
+        entries=(Entry(name="text", label="Note", is_long=True),),
+    ),
+)
+
+
+def _fitting(visit: Visit, action: Action) -> LogRow:
+    """Return the event of an address that ``action`` fits."""
+    text = f"{visit.parameters['run']}/{visit.parameters['event']}"
+    row = resolve(visit.context, text).row if parse(text) else None
+    if row is None or not action.fits(row):
+        raise RevisionNotFoundError(f"'{action.title}' does not go with {text}", hint=f"skillgit show {text}")
+    return row
+
+
+def action_page(action: Action, visit: Visit) -> Page:
+    """Show the command, what it changes, and what it would cost."""
+    row = _fitting(visit, action)
+    words = action.placeholder(row)
+    plan = plan_of(words)
+    return Page(
+        template="action.html",
+        title=f"{action.title}: {row.address}",
+        values={
+            "action": action,
+            "row": row,
+            "words": words,
+            "warning": asks(words),
+            "plan": plan_text(_planned(visit, plan)) if plan else "",
+        },
+    )
+
+
+def _planned(visit: Visit, words: Sequence[str]) -> Ran:
+    process = subprocess.run(  # noqa: S603 - skillgit itself, with words of ours
+        (sys.executable, "-m", "skillgit", "-C", str(visit.context.directory), "--no-pager", *words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(visit.context.environ),
+        timeout=_PLANNING_S,
+        check=False,
+    )
+    lines = process.stdout.decode(errors="replace").splitlines()
+    return Ran(argv=tuple(words), output=lines, code=process.returncode)
+
+
+def run_action(action: Action, visit: Visit) -> Redirect:
+    row = _fitting(visit, action)
+    words = action.words(row, *(entry.read(visit) for entry in action.entries))
+    return commands.start(visit, words, back=address("run", row.run, row.label))
+
+
+_EVENT: Final = "/run/{run}/{event}"
+_METHODS: Final[dict[Literal["GET", "POST"], Callable[[Action, Visit], Page | Redirect]]] = {
+    "GET": action_page,
+    "POST": run_action,
+}
+ROUTES = tuple(
+    PageRoute(
+        path=f"/run/{{run}}/{{event}}/{action.name}", page=partial(page, action), role=Role.OPERATOR, method=method
+    )
+    for action in ACTIONS
+    for method, page in _METHODS.items()
+)
