@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Score, Sign, known
 from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
+from skillgit.index.schema import SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,19 +184,65 @@ def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return scores, oldest first, at ``most`` even steps and the best version, and the distance of the steps."""
+    numbers, apart = _sampled(index, run, most)
+    best = index.column(
+        "SELECT v.event FROM version v JOIN run r ON r.name = v.run AND r.best_version = v.version WHERE v.run = ?",
+        (run,),
+    )
+    return _points(index, [*numbers, *best]), apart
+
+
+def _sampled(index: Index, run: str, most: int) -> tuple[tuple[int, ...], int]:
     bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
     first, last = bounds[0]
     if first is None:
         return (), 1
     apart = -(-(last - first + 1) // most)
     steps = json.dumps([*range(first, last, apart), last])
-    numbers = index.column(
-        "SELECT id FROM event WHERE run = :run AND step IN (SELECT value FROM json_each(:steps))"
-        " UNION SELECT v.event FROM version v JOIN run r ON r.name = v.run AND r.best_version = v.version"
-        " WHERE v.run = :run",
-        {"run": run, "steps": steps},
-    )
-    return _points(index, numbers), apart
+    query = "SELECT id FROM event WHERE run = ? AND step IN (SELECT value FROM json_each(?))"
+    return index.column(query, (run, steps)), apart
+
+
+class CurveRow(NamedTuple):
+    """An event of a curve: how its run is doing after it, and what the run has cost up to it."""
+
+    row: LogRow
+    score: float  # the score of the version that the run is at, under its metric
+    items: int  # how many it is a mean of; 0 if that is not known
+    calls: int
+    usd: float
+
+
+_PEAKS = f"""
+    SELECT v.event, MAX({SCORE.format("v")}) AS peak FROM version v JOIN run r ON r.name = v.run
+    WHERE v.run = :run GROUP BY v.version * :most / r.versions HAVING peak IS NOT NULL ORDER BY MIN(v.version)"""  # noqa: S608 - names are ours
+_STANDINGS = f"""
+    SELECT e.oid, {SCORE.format("v")} AS score, v.scored, {{calls}}, {{usd}}
+    FROM {{source}} e JOIN run r ON r.name = e.run JOIN version v ON v.run = e.run AND v.version = e.at
+    WHERE e.run = :run AND e.id IN (SELECT value FROM json_each(:numbers)) AND score IS NOT NULL
+    ORDER BY e.at, e.step, e.rank, e.number"""  # noqa: S608 - names are ours
+_SPENDING = """(
+    SELECT id, run, oid, at, step, rank, number, SUM(calls) OVER before AS calls, SUM(usd) OVER before AS usd
+    FROM event WHERE run = :run WINDOW before AS (ORDER BY at, step, rank, number))"""
+
+
+def curve_rows(index: Index, run: str, most: int, *, with_spending: bool) -> tuple[CurveRow, ...]:
+    """Return the events of ``run``, oldest first; of many those at ``most`` even steps, and each new best.
+
+    Of more versions than ``most`` the best of each stretch counts. Only ``with_spending`` are costs added up.
+    """
+    numbers, _ = _sampled(index, run, most)
+    bests: list[int] = []
+    highest = -1.0
+    for event, peak in index.select(_PEAKS, {"run": run, "most": most}):
+        if peak > highest:
+            bests.append(event)
+            highest = peak
+    columns = {"source": _SPENDING, "calls": "e.calls", "usd": "e.usd"}
+    query = _STANDINGS.format(**columns if with_spending else {"source": "event", "calls": "0", "usd": "0.0"})
+    standings = index.select(query, {"run": run, "numbers": json.dumps([*numbers, *bests])})
+    rows = queries.rows_of_commits(index, [oid for oid, *_ in standings])
+    return tuple(CurveRow(row, *standing[1:]) for row, standing in zip(rows, standings, strict=True))
 
 
 def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:

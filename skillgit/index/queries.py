@@ -25,13 +25,14 @@ _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
            r.best_version, (SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version),
            (SELECT score FROM scoreboard WHERE run = r.name AND version = 0), r.metric, r.started, r.updated, r.calls,
-           r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved
-    FROM run r"""
+           r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved,
+           (SELECT scored FROM version WHERE run = r.name AND version = r.best_version), s.target, s.optimizer
+    FROM run r LEFT JOIN version f ON f.run = r.name AND f.version = 0 LEFT JOIN event s ON s.id = f.event"""
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
 _RUN_FIELDS = (
     *("name", "skill", "environment", "outcome", "steps", "total_steps", "versions", "rejected", "merges"),
     *("best_version", "best_score", "first_score", "metric", "started", "updated", "calls", "tokens_in", "tokens_out"),
-    *("usd", "selection_items", "selection_saved"),
+    *("usd", "selection_items", "selection_saved", "best_items", "target", "optimizer"),
 )
 """The fields of a row that the columns of that query are, in order."""
 _LOG = """
@@ -221,10 +222,11 @@ def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
     values = dict(zip(_RUN_FIELDS, row, strict=True))
-    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved")}
+    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved", "best_items")}
     values |= {name: values[name] or 0.0 for name in ("best_score", "first_score")}
+    values |= {name: values[name] or "" for name in ("target", "optimizer")}
     values |= {name: _moment(values[name]) for name in ("started", "updated")}
-    values |= {"first_test": test.first, "best_test": test.best} if test else {}
+    values |= {"first_test": test.first, "best_test": test.best, "test_items": test.items} if test else {}
     return RunRow(**values, running_pid=live.get(values["name"]))
 
 
@@ -236,7 +238,7 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
 
 
 _AT_THE_END = f"""
-    SELECT r.name, m.version, m.item_set, '', {SCORE.format("m")}
+    SELECT r.name, m.version, m.item_set, '', {SCORE.format("m")}, m.scored
     FROM run r
     JOIN event x ON x.run = r.name AND x.kind = 'run-finished'
     JOIN evaluation m ON m.event = x.id
@@ -248,12 +250,13 @@ _NOTED = f"""
     ), measured AS (
         SELECT oid, position, json_extract(line, '$.item_set') AS item_set, json_extract(line, '$.target') AS target,
                json_extract(line, '$.environment') AS environment,
-               json_extract(line, '$.hard') AS hard, json_extract(line, '$.soft') AS soft
+               json_extract(line, '$.hard') AS hard, json_extract(line, '$.soft') AS soft,
+               CASE json_type(line, '$.scored') WHEN 'integer' THEN json_extract(line, '$.scored') ELSE 0 END AS scored
         FROM document
         WHERE json_extract(line, '$.kind') = 'evaluation' AND json_extract(line, '$.split') = 'test'
           AND json_type(line, '$.hard') IN ('real', 'integer') AND json_type(line, '$.soft') IN ('real', 'integer')
     )
-    SELECT r.name, v.version, m.item_set, m.environment, {SCORE.format("m")}
+    SELECT r.name, v.version, m.item_set, m.environment, {SCORE.format("m")}, m.scored
     FROM run r
     JOIN version v ON v.run = r.name AND v.version IN (0, r.best_version)
     JOIN event e ON e.id = v.event
@@ -269,19 +272,23 @@ class Tested(NamedTuple):
 
     first: float | None  # the seed's on the items of `best`; absent if it was not measured on them
     best: float
+    items: int  # items that `best` is a mean of; 0 if that is not known
 
 
 def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
     """Return run to its test scores; ``best`` is run to its best version. Runs without one are left out."""
     scores: dict[str, Tested] = {}
     for query in (_AT_THE_END, _NOTED):
-        by_version: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
-        for run, version, item_set, environment, score in index.select(query, (json.dumps([*best]),)):
-            by_version.setdefault((run, version), {}).setdefault((str(item_set), str(environment)), float(score))
+        by_version: dict[tuple[str, int], dict[tuple[str, str], tuple[float, int]]] = {}
+        for run, version, item_set, environment, score, items in index.select(query, (json.dumps([*best]),)):
+            by_version.setdefault((run, version), {}).setdefault(
+                (str(item_set), str(environment)), (float(score), max(0, items))
+            )
         for run, version in best.items():
             if run not in scores and (results := by_version.get((run, version))):
-                items, score = next(iter(results.items()))
-                scores[run] = Tested(first=by_version.get((run, 0), {}).get(items), best=score)
+                item_set, (score, items) = next(iter(results.items()))
+                first = by_version.get((run, 0), {}).get(item_set)
+                scores[run] = Tested(first=None if first is None else first[0], best=score, items=items)
     return scores
 
 

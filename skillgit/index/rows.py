@@ -47,6 +47,10 @@ class RunRow:
     first_test: float | None = None
     # the best version's, as the run measured it at its end, else as the newest note tells it
     best_test: float | None = None
+    best_items: int = 0  # selection items that the best score is a mean of; 0 if that is not known
+    test_items: int = 0  # test items that `best_test` is a mean of; 0 if that is not known
+    target: str = ""  # the model that is trained for, as `backend/model`
+    optimizer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

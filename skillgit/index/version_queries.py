@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.errors import InvariantError
+from skillgit.index.schema import SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from skillgit.index.refresh import Index
 
@@ -180,6 +182,22 @@ def _row(row: tuple[Any, ...]) -> ScoreRow:
         inherited=bool(is_inherited),
         time=None if time is None else datetime.fromtimestamp(time, UTC),
     )
+
+
+_COURSES = f"""
+    SELECT v.run, MAX(v.version), {SCORE.format("v")} AS score
+    FROM version v JOIN run r ON r.name = v.run
+    WHERE v.run IN (SELECT value FROM json_each(:runs))
+    GROUP BY v.run, v.version * :most / r.versions ORDER BY v.run, MIN(v.version)"""  # noqa: S608 - names are ours
+
+
+def courses(index: Index, runs: Sequence[str], most: int) -> dict[str, tuple[float, ...]]:
+    """Return run to the scores of its versions, oldest first; of more than ``most`` that many, evenly spread."""
+    scores: dict[str, list[float]] = {}
+    for run, _, score in index.select(_COURSES, {"runs": json.dumps(runs), "most": most}):
+        if score is not None:
+            scores.setdefault(run, []).append(score)
+    return {run: tuple(values) for run, values in scores.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from itertools import count, groupby
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillgit.app.history.curves import is_mark
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.view import event_marks as cells
@@ -125,18 +126,11 @@ class Curve:
     left_out: int  # how many older events are not drawn
 
 
-def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
-    """Return the events that have a place on the curve: a slow update that was merged is told by its merge."""
-    unmarked_kinds = {EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED}
-    scored_rows = [row for row in rows if row.known is not None]
-    return [row for row in scored_rows if row.kind not in unmarked_kinds or row.decision in {"reject", "indecisive"}]
-
-
 def curve(
     rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool, most: int = POINTS
 ) -> Curve | None:
     """Return the drawing, None without scores; ``counts`` are items per version, for Wilson ``intervals``."""
-    every = drawn_rows(rows)
+    every = [row for row in rows if is_mark(row)]
     window = every[-most:]
     if not window:
         return None

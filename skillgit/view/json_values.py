@@ -135,7 +135,8 @@ LISTS = {
         "runs/1",
         "runs",
         "name environment skill outcome running_pid steps total_steps versions rejected merges best_version best_score "
-        "first_score metric started updated calls tokens_in tokens_out usd first_test best_test",
+        "first_score metric started updated calls tokens_in tokens_out usd first_test best_test best_items "
+        "test_items target optimizer",
     ),
 }
 """Command to its list."""

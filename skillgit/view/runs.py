@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.app.history.run_list import test_gain
 from skillgit.domain.address import version_label
 from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, numbers
@@ -46,11 +47,6 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
     align = f"llrrlr{'rr' if has_test else ''}rrr"
     for line, end in zip(headed(head, body, screen, align=align), outcomes, strict=True):
         yield f"{line}{end}".rstrip()
-
-
-def test_gain(row: RunRow) -> float | None:
-    """Return by how much the best version scores above the seed on the test split; None where that is not known."""
-    return None if row.best_test is None or row.first_test is None else row.best_test - row.first_test
 
 
 def on_test(row: RunRow, screen: Screen) -> str:

@@ -183,12 +183,12 @@ CASES = {
     "log-jsonl": (("history.log.log", sample.LOG), ("log", "--jsonl")),
     "log-plain": (("history.log.log", sample.LOG), ("log", "--plain")),
     "log-z": (("history.log.log", sample.LOG), ("log", "-z")),
-    "runs": (("history.status.runs", sample.RUNS), ("runs",)),
-    "runs-colour": (("history.status.runs", sample.RUNS), ("--color=always", "runs")),
-    "runs-json": (("history.status.runs", sample.RUNS), ("runs", "--json")),
-    "runs-jsonl": (("history.status.runs", sample.RUNS), ("runs", "--jsonl")),
-    "runs-plain": (("history.status.runs", sample.RUNS), ("runs", "--plain")),
-    "runs-z": (("history.status.runs", sample.RUNS), ("runs", "--plain", "-z")),
+    "runs": (("history.run_list.run_list", sample.RUN_LIST), ("runs",)),
+    "runs-colour": (("history.run_list.run_list", sample.RUN_LIST), ("--color=always", "runs")),
+    "runs-json": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--json")),
+    "runs-jsonl": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--jsonl")),
+    "runs-plain": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--plain")),
+    "runs-z": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--plain", "-z")),
     "status": (("history.status.status", sample.STATUS), ("status",)),
     "status-json": (("history.status.status", sample.STATUS), ("status", "--json")),
     "status-empty": (("history.status.status", sample.EMPTY_STATUS), ("status",)),
@@ -309,7 +309,7 @@ def test_log_hands_its_options_on(skillgit, fake):
 def test_lists_tell_which_runs_are_left_out(words, skillgit, fake, monkeypatch):
     uses = {
         "log": ("history.log.log", sample.LOG),
-        "runs": ("history.status.runs", sample.RUNS),
+        "runs": ("history.run_list.run_list", sample.RUN_LIST),
         "status": ("history.status.status", sample.STATUS),
     }
     fake(*uses[words[0]])
@@ -356,7 +356,7 @@ def test_a_run_that_asked_no_model_and_no_run_at_all_say_so(skillgit, fake):
 
 
 def test_an_empty_list_says_what_to_do_on_stderr_only(skillgit, fake):
-    fake("history.status.runs", ())
+    fake("history.run_list.run_list", sample.NO_RUNS)
     ended = skillgit("runs")
     assert (ended.code, ended.out) == (0, b"")
     assert ended.err == "there are no runs yet\nhint: skillgit train CONFIG\n"

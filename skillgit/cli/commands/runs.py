@@ -36,20 +36,35 @@ if TYPE_CHECKING:
 
 
 @verb("runs")
+@option("--sort", "Sort by KEY; -KEY begins with the highest", metavar="KEY")
+@option("--filter filters", "Only runs that pass, as score>.6 or a part of a name", multiple=True, metavar="CONDITION")
 @as_of_option
 @list_forms
 @click.pass_obj
-def runs_command(session: CommandSession) -> None:
-    """List the runs, newest first."""
-    from skillgit.app.history.status import runs, spent_on_unfinished  # noqa: PLC0415 - see the package
+def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, ...]) -> None:
+    """List the runs, newest first.
 
-    rows = runs(session.context)
+    Runs that are being trained come before the others. KEY is name, state, environment, model, optimizer, score, gain,
+    test, test-gain, steps, cost, calls, tokens, started or updated; runs without such a value come last.
+
+    A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
+    contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in
+    names, states, environments and models. Runs have to pass every CONDITION.
+    """
+    from skillgit.app.history.run_list import run_list  # noqa: PLC0415 - see the package
+    from skillgit.app.history.status import spent_on_unfinished  # noqa: PLC0415 - as above
+
+    listing = run_list(session.context, sort=sort or "", filters=filters)
+    rows = listing.rows
     making = spent_on_unfinished(session.context) if rows and session.form in {Form.TEXT, Form.JSON} else None
     tell_unreadable(session)
     lines = chain(run_lines(rows, session.screen, session.now), unfinished(making, session.screen, with_run=True))
     session.listing("runs", rows, lines, head={"unfinished": making}, pager=True)
     if not rows and session.form is Form.TEXT:
-        no_runs(session)
+        if listing.total:
+            session.diagnostics.note(f"none of {plural(listing.total, 'run')} passes", hint="skillgit runs")
+        else:
+            no_runs(session)
 
 
 @verb("status")

@@ -1,0 +1,122 @@
+"""The runs of a repository as a list that can be filtered and sorted, the same for pages and the command line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt
+from typing import TYPE_CHECKING, Final
+
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.errors import UsageError
+from skillgit.index import queries, version_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.index.rows import RunRow
+
+
+def state(row: RunRow) -> str:
+    """Return ``running``, ``stopped``, or how the run ended."""
+    return "running" if row.running_pid is not None else row.outcome or "stopped"
+
+
+def test_gain(row: RunRow) -> float | None:
+    """Return by how much the best version scores above the seed on the test split; None where that is not known."""
+    return None if row.best_test is None or row.first_test is None else row.best_test - row.first_test
+
+
+TEXTS: Final[dict[str, Callable[[RunRow], str]]] = {
+    "name": lambda row: row.name,
+    "state": state,
+    "environment": lambda row: row.environment,
+    "model": lambda row: row.target,
+    "optimizer": lambda row: row.optimizer,
+}
+NUMBERS: Final[dict[str, Callable[[RunRow], float | None]]] = {
+    "score": lambda row: row.best_score,
+    "gain": lambda row: row.best_score - row.first_score,
+    "test": lambda row: row.best_test,
+    "test-gain": test_gain,
+    "steps": lambda row: row.steps,
+    "cost": lambda row: row.usd,
+    "calls": lambda row: row.calls,
+    "tokens": lambda row: row.tokens_in + row.tokens_out,
+    "started": lambda row: row.started.timestamp(),
+    "updated": lambda row: row.updated.timestamp(),
+}
+KEYS: Final = (*TEXTS, *NUMBERS)
+"""What runs can be sorted and filtered by."""
+
+_CONDITION: Final = re.compile(rf"(?P<key>{'|'.join(KEYS)})(?P<sign>>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
+_SIGNS: Final = {"=": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunList:
+    rows: tuple[RunRow, ...]  # those that are asked for
+    total: int  # how many runs there are that can be read
+    unreadable: Mapping[str, str]  # run to why its history cannot be read
+    courses: Mapping[str, tuple[float, ...]]  # run to scores of its versions, oldest first; of `rows` from `offset` on
+    environments: tuple[str, ...]
+    models: tuple[str, ...]
+
+
+def run_list(
+    context: Context, *, sort: str = "", filters: Sequence[str] = (), offset: int = 0, charted: int = 0, most: int = 24
+) -> RunList:
+    """Return the runs that pass every filter; for ``charted`` of them how scores went, in ``most`` points each."""
+    with open_workspace(context) as workspace:
+        every = queries.run_rows(workspace.index, workspace.live())
+        rows = in_order(chosen(every, filters), sort)
+        names = [row.name for row in rows[offset : offset + charted]]
+        return RunList(
+            rows=rows,
+            total=len(every),
+            unreadable={run: str(error) for run, error in sorted(workspace.index.broken.items())},
+            courses=version_queries.courses(workspace.index, names, most) if names else {},
+            environments=tuple(sorted({row.environment for row in every} - {""})),
+            models=tuple(sorted({row.target for row in every} - {""})),
+        )
+
+
+def chosen(rows: Sequence[RunRow], filters: Sequence[str]) -> tuple[RunRow, ...]:
+    """Return the ``rows`` that pass every filter: ``KEY=TEXT``, ``KEY>NUMBER`` and the like, or words of a name."""
+    tests = [_test(text) for text in filters]
+    return tuple(row for row in rows if all(test(row) for test in tests))
+
+
+def _test(text: str) -> Callable[[RunRow], bool]:
+    condition = _CONDITION.fullmatch(text)
+    if condition is None:
+        wanted = text.casefold()
+        return lambda row: any(wanted in value(row).casefold() for value in TEXTS.values())
+    key, sign, value = condition["key"], condition["sign"], condition["value"]
+    if key in TEXTS:
+        if sign != "=":
+            raise UsageError(f"{key} is text and has no order", hint=f"{key}=TEXT")
+        return lambda row: value.casefold() in TEXTS[key](row).casefold()
+    try:
+        number = float(value)
+    except ValueError:
+        raise UsageError(f"{key} is compared with '{value}', which is no number", hint=f"{key}>0.5") from None
+    return lambda row: (own := NUMBERS[key](row)) is not None and bool(_SIGNS[sign](own, number))
+
+
+def in_order(rows: Sequence[RunRow], sort: str) -> tuple[RunRow, ...]:
+    """Return ``rows`` sorted by a key, with ``-`` before it from the highest down; what lacks it comes last.
+
+    Without a key, runs that are being trained come first.
+    """
+    key, descending = sort.removeprefix("-"), sort.startswith("-")
+    if not sort:
+        return tuple(sorted(rows, key=lambda row: row.running_pid is None))
+    if key in TEXTS:
+        return tuple(sorted(rows, key=lambda row: TEXTS[key](row).casefold(), reverse=descending))
+    if key not in NUMBERS:
+        raise UsageError(f"runs cannot be sorted by '{key}'", hint=f"--sort takes {', '.join(KEYS)}")
+    with_value = [row for row in rows if NUMBERS[key](row) is not None]
+    without = [row for row in rows if NUMBERS[key](row) is None]
+    return (*sorted(with_value, key=lambda row: NUMBERS[key](row) or 0.0, reverse=descending), *without)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sample_run import RUN, write_run
+
+from skillgit.app.history.run_list import KEYS, chosen, in_order, run_list
+from skillgit.app.history.status import runs
+from skillgit.errors import UsageError
+from skillgit.store.lock import RunLock
+
+
+@pytest.fixture
+def rows(context, records):  # noqa: ARG001 - the repository has it
+    row = runs(context)[0]
+    others = (
+        replace(row, name="better", best_score=0.9, best_test=None, target="live/large"),
+        replace(row, name="dear", best_score=0.2, usd=9.0, outcome="", environment="other"),
+    )
+    return (row, *others)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "names"),
+    [
+        (["score>.5"], [RUN, "better"]),
+        (["score>.5", "model=LARGE"], ["better"]),
+        (["state=stopped"], ["dear"]),
+        (["test>=0"], [RUN, "dear"]),
+        (["cost>=9"], ["dear"]),
+        (["bet"], ["better"]),
+        ([], [RUN, "better", "dear"]),
+    ],
+)
+def test_filters_narrow(rows, conditions, names):
+    assert [row.name for row in chosen(rows, conditions)] == names
+
+
+def test_what_lacks_a_value_comes_last_either_way(rows):
+    assert [row.name for row in in_order(rows, "test")][-1] == "better"
+    assert [row.name for row in in_order(rows, "-test")][-1] == "better"
+    assert [row.name for row in in_order(rows, "-score")] == ["better", RUN, "dear"]
+    for key in KEYS:
+        assert sorted(in_order(rows, key), key=id) == sorted(in_order(rows, f"-{key}"), key=id)
+
+
+@pytest.mark.parametrize("condition", ["score>much", "model>a"])
+def test_conditions_that_cannot_hold_are_refused(rows, condition):
+    with pytest.raises(UsageError):
+        chosen(rows, [condition])
+    with pytest.raises(UsageError):
+        in_order(rows, "colour")
+
+
+@pytest.mark.usefixtures("records")
+def test_the_list_begins_with_what_is_trained_now(context, repo):
+    write_run(repo, "other", events=2)
+    with RunLock(repo, "other", context.clock):
+        listing = run_list(context, charted=1, most=2)
+        assert [row.name for row in listing.rows] == ["other", RUN]
+        assert [*listing.courses] == ["other"]
+    whole = run_list(context, charted=2)
+    assert whole.courses[RUN][-1] == pytest.approx(whole.rows[0].best_score)
+    assert (whole.total, whole.environments, whole.models) == (2, ("toy",), ("offline/student",))
