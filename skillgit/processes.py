@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import runpy
 import subprocess
 import sys
 import time
@@ -165,6 +164,8 @@ def _clear(folder: Path) -> None:
 
 def _main() -> None:
     """Be the command, and note down what it exits with."""
+    import runpy  # noqa: PLC0415 - nobody else needs it
+
     handle = int(sys.argv.pop(1))
     os.set_inheritable(handle, False)  # noqa: FBT003 - it takes no name
     os.write(handle, f"{os.getpid()}\n".encode())

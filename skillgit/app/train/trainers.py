@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.processes import DetachedCommand, detached
-from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,4 +25,6 @@ def trainings(context: Context) -> tuple[DetachedCommand, ...]:
 
 
 def _folder(context: Context) -> Path:
+    from skillgit.store.repo import Repo  # noqa: PLC0415 - the screens name this module long before they train
+
     return Repo.discover(context.directory).private_dir / "trainings"
