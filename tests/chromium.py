@@ -63,15 +63,16 @@ class Page:
         await self._send("Page.navigate", url=address)
 
     async def press(self, *keys: str) -> None:
-        """Press keys as a person does, in the page itself."""
-        await self._send(
-            "Runtime.evaluate", expression="document.querySelector('.xterm-helper-textarea').focus()", awaitPromise=True
-        )
+        """Press keys as a person does, wherever the page has put the focus."""
         for key in keys:
             code, text = KEYS.get(key, (0, key))
             pressed = {"key": key, "windowsVirtualKeyCode": code, **({"text": text} if text else {})}
             await self._send("Input.dispatchKeyEvent", type="keyDown", **pressed)
             await self._send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    async def click(self, x: int, y: int) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            await self._send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     async def shown(self) -> str:
         return "\n".join(self._screen.display)

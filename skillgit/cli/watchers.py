@@ -197,9 +197,11 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
     require_terminal(
         session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
     )
-    from skillgit.tui.screens.live import TrainerProcess, watch  # noqa: PLC0415 - slow to import
+    from skillgit.app.train.trainers import start_training  # noqa: PLC0415 - see below
+    from skillgit.tui.screens.live import watch  # noqa: PLC0415 - slow to import
 
-    trainer = TrainerProcess(list(_words(session, request, strict=strict)), session.context.environ)
+    options = (f"--color={'always' if session.screen.colour else 'never'}",)
+    trainer = start_training(session.context, tuple(_words(session, request, strict=strict)), options=options)
     run = watch(session.context, trainer, unicode=session.screen.unicode)
     code = trainer.code
     if code is None:
@@ -215,8 +217,6 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
 
 
 def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:
-    yield from ("-C", str(session.context.directory))
-    yield f"--color={'always' if session.screen.colour else 'never'}"
     yield from ("train", *filter(None, (request.config,)), "--quiet")
     for override in request.overrides:
         yield from ("-o", override)

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.worker import get_current_worker
 
 from skillgit.app.history.browse import standing
+from skillgit.app.train.trainers import trainings
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands as processes
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from skillgit.app.workspace.context import Context
+    from skillgit.processes import DetachedCommand
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -234,10 +236,10 @@ class SkillgitApp(App[None]):
             more()
 
     def action_app_quit(self) -> None:
-        """Leave; ask if a command still runs, because it ends with the app."""
+        """Leave; ask if a command still runs that ends with the app."""
         from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - as above
 
-        running = [ran.line for ran in self.ran if ran.code is None]
+        running = [ran.line for ran in self.ran if ran.code is None and ran.training is None]
         if running:
             question = AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit")
             self.push_screen(question, lambda yes: self.exit() if yes else None)
@@ -269,8 +271,16 @@ class SkillgitApp(App[None]):
     def action_command_log(self) -> None:
         from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
 
+        self.read(trainings, then=self._adopt, on_error=lambda _: None, group="trainings")
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
+
+    def _adopt(self, others: Iterable[DetachedCommand]) -> None:
+        """Put trainings that other screens have started in the log."""
+        for ran in commands.adopted(self.ran, others):
+            self.ran.append(ran)
+            self.run_worker(commands.follow(ran, self._told_more), group="command")
+        self.ran.sort(key=lambda ran: ran.began or self.now)
 
     action_remote_push = partialmethod(exchange, "push")
     action_remote_pull = partialmethod(exchange, "pull")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from skillgit.processes import DetachedCommand
+
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
@@ -32,6 +34,7 @@ _CHANGES: Final = {
     **dict.fromkeys(_PAYING - {"restore"}, "It may call models, which may cost money."),
     **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
     **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
+    "train": "It may call models, which may cost money. It goes on when the screens are closed; L watches it.",
     "checkout": "It changes files in the work tree.",
     "note": "It goes into the history, and later steps read it.",
     "pull": "It changes refs of this repository by those of another one.",
@@ -49,6 +52,7 @@ class Ran:
     began: datetime | None = None
     output: list[str] = field(default_factory=list)
     code: int | None = None
+    training: DetachedCommand | None = None  # its process if it trains, which is not stopped with the screens
 
     @property
     def line(self) -> str:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skillgit.app.train import trainers
 from skillgit.tui.app import SkillgitApp
-from skillgit.tui.screens import live as trainers
+from skillgit.tui.screens import live
 
 if TYPE_CHECKING:
     from skillgit.tui.screens.compare import CompareScreen
@@ -18,9 +19,9 @@ class Process:
     ends: int | None = 0
     began: tuple[str, ...] = ()
 
-    def __init__(self, words, environ) -> None:
-        assert environ
-        Process.began = tuple(words)
+    def __init__(self, context, words, *, options) -> None:
+        assert context.environ
+        Process.began = (*options, *words)
 
     @property
     def code(self) -> int | None:
@@ -34,8 +35,8 @@ class Process:
 def ends(monkeypatch):
     """Let the trainer end with a code, and somebody look at it."""
     monkeypatch.setattr("skillgit.cli.watchers.require_terminal", lambda *_, **__: None)
-    monkeypatch.setattr(trainers, "TrainerProcess", Process)
-    monkeypatch.setattr(trainers, "watch", lambda *_, **__: "demo-1")
+    monkeypatch.setattr(trainers, "start_training", Process)
+    monkeypatch.setattr(live, "watch", lambda *_, **__: "demo-1")
 
     def set_code(code: int | None) -> None:
         monkeypatch.setattr(Process, "ends", code)
@@ -62,15 +63,15 @@ def test_a_trainer_that_goes_on_is_named_with_what_watches_it(skillgit, ends):
     ]
 
 
-def test_the_trainer_gets_every_option_of_the_command(skillgit, ends, tmp_path):
+def test_the_trainer_gets_every_option_of_the_command(skillgit, ends):
     ends(0)
     skillgit("train", "demo", "--tui")
-    assert Process.began == ("-C", str(tmp_path), "--color=never", "train", "demo", "--quiet")
+    assert Process.began == ("--color=never", "train", "demo", "--quiet")
     skillgit(
         *("--color=always", "train", "demo", "-o", "train.num_epochs=2", "--run", "mine", "--from", "v3", "--tui"),
         *("--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5", "--placebo", "3", "--json", "--exit-code"),
     )
-    assert Process.began[2:] == (
+    assert Process.began == (
         *("--color=always", "train", "demo", "--quiet", "-o", "train.num_epochs=2", "-o", "train.placebo=3"),
         *("--run", "mine", "--from", "v3", "--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5"),
         *("--json", "--exit-code"),

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 from chromium import PROGRAM, page
-from played_session import play, prepared, training
+from played_session import Player, play, prepared, training
 from web_client import serving
 from wire import wire_server
 
@@ -26,6 +26,10 @@ def test_a_session_in_a_browser_shows_what_it_should(tmp_path, tmp_path_factory)
     async def scenario(served, train):
         async with page(*PIXELS) as opened:
             await opened.go(served.link)
+            await Player(opened, repository).sees("1 Runs")
+            await opened.click(
+                PIXELS[0] - 1, PIXELS[1] - 1
+            )  # beside the last column, where a click takes the keys away
             await play(opened, repository, train)
             picture = await opened.picture()
             (tmp_path / "browser.png").write_bytes(picture)

@@ -18,10 +18,11 @@ from skillgit.tui.actions import VersionScreen
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE, STEPS, StartPicture, named
+from skillgit.tui.widgets.curve import ScorePlot
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
-from skillgit.tui.widgets.row_list import EventList, RowList, RunList, ScorePlot
+from skillgit.tui.widgets.row_list import EventList, RowList, RunList
 from skillgit.view.runs import on_test
 from skillgit.view.text import one_line
 

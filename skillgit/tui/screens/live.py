@@ -1,10 +1,7 @@
-"""A run in progress: how far it is, what fails, what it costs, and its events as they land; and the trainer watched."""
+"""A run in progress: how far it is, what fails, what it costs, and its events as they land."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -33,14 +30,13 @@ from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from skillgit.app.history.browse import Page
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
+    from skillgit.processes import DetachedCommand
 
 
 LOOKS_EVERY: Final = 0.4
@@ -74,7 +70,7 @@ class LiveScreen(Screen[None]):
     }
     """
 
-    def __init__(self, run: str = "", *, last: str = "", trainer: TrainerProcess | None = None) -> None:
+    def __init__(self, run: str = "", *, last: str = "", trainer: DetachedCommand | None = None) -> None:
         super().__init__(classes="-at-landed")
         self.run_name = run
         self.look: LiveLook | None = None
@@ -274,48 +270,7 @@ class EventScreen(VersionScreen):
         return self._row
 
 
-class TrainerProcess:
-    """``skillgit train`` as a process without a terminal, for the ``words`` behind ``skillgit``.
-
-    Keys reach the screen and never the process, so that nobody stops a training by mistake; what it says is kept in
-    files without a name until it is printed.
-    """
-
-    def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - likewise
-        self._process = subprocess.Popen(  # noqa: S603 - this program itself
-            [sys.executable, "-m", "skillgit", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=self._errors,
-            env=dict(environ),
-            start_new_session=True,
-        )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def code(self) -> int | None:
-        """Its exit code; None while it works, and less than 0 for the signal that killed it."""
-        return self._process.poll()
-
-    def ended(self) -> bool:
-        return self.code is not None
-
-    def wait(self) -> None:
-        """Wait for its end, which is moments away once its run has ended."""
-        self._process.wait()
-
-    def output(self) -> tuple[bytes, bytes]:
-        self._said.seek(0)
-        self._errors.seek(0)
-        return self._said.read(), self._errors.read()
-
-
-def watch(context: Context, trainer: TrainerProcess, *, unicode: bool) -> str:
+def watch(context: Context, trainer: DetachedCommand, *, unicode: bool) -> str:
     """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
     screens: list[LiveScreen] = []
 

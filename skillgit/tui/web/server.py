@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
 
 
+_HERE: Final = Path(__file__).parent
 _PATIENCE_S: Final = 5.0
 """Seconds that a process of the screens has to end in before it is killed with all that it has started."""
 _FAREWELL_S: Final = 1.0  # seconds that a page has to say that it has heard of the end
@@ -92,11 +93,12 @@ class WebPages:
     def __init__(self, title: str, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._title, self._words, self._environ = title, words, environ
         self._open: dict[Screens, web.WebSocketResponse] = {}
-        templates = Environment(loader=FileSystemLoader(Path(__file__).parent, encoding="utf-8"), autoescape=True)
+        templates = Environment(loader=FileSystemLoader(_HERE, encoding="utf-8"), autoescape=True)
         self._template = templates.get_template("page.html.j2")
 
     def add_to(self, application: web.Application) -> None:
         application.router.add_get("/", self.page)
+        application.router.add_get("/keyboard.js", _keyboard)
         application.router.add_get("/ws", self.socket)
         application.router.add_static("/static", str(files("textual_serve") / "static"))
         application.on_shutdown.append(self._end)
@@ -126,6 +128,10 @@ class WebPages:
         still = dict(self._open)
         closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in still.values())
         await asyncio.gather(*closing, *(screens.stop() for screens in still))
+
+
+async def _keyboard(_: web.Request) -> web.FileResponse:
+    return web.FileResponse(_HERE / "keyboard.js")
 
 
 def _wished(query: Mapping[str, str], name: str, usual: int, most: int) -> int:

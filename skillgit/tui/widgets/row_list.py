@@ -1,17 +1,13 @@
-"""Lists in which a row is chosen: of runs, and of events, page by page as they are seen; and a plot of their scores."""
+"""Lists in which a row is chosen: of runs, and of events page by page as they are seen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from rich.style import Style as Paint
-from rich.text import Text
 from textual.message import Message
-from textual.widget import Widget
 
 from skillgit.domain.event_kinds import EventKind
-from skillgit.index.event_pages import Point
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, app_of
@@ -19,11 +15,11 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.runs import steps
-from skillgit.view.surface import Glyphs, Screen, Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from textual import events
@@ -280,97 +276,3 @@ def _sign(row: LogRow, above: LogRow | None, setting: Setting) -> Iterator[Part]
     else:
         yield Part(f"{glyphs.line if above is not None else ' '} ", Style.FAINT)
         yield Part(f"{sign} ", style)
-
-
-_AXIS = 7  # columns of the numbers and the line at the left
-_LEAST_ROWS = 3
-
-
-class Mark(NamedTuple):
-    """One sign of the plot; where several meet, the one of the highest rank is seen."""
-
-    sign: str
-    style: Style
-    rank: int
-
-
-class Scale(NamedTuple):
-    steps: tuple[int, int]
-    scores: tuple[float, float]
-    columns: int
-    rows: int
-
-    @classmethod
-    def over(cls, points: Sequence[Point], columns: int, rows: int) -> Scale:
-        steps, scores = [point.step for point in points], [point.score.value for point in points]
-        return cls((min(steps), max(steps)), (min(scores), max(scores)), columns, rows)
-
-    def at(self, point: Point) -> tuple[int, int]:
-        (first, last), (low, high) = self.steps, self.scores
-        x = round((point.step - first) / max(1, last - first) * (self.columns - 1))
-        y = round((high - point.score.value) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
-        return x, y
-
-    def score(self, row: int) -> float:
-        low, high = self.scores
-        return high - (high - low) * row / max(1, self.rows - 1)
-
-
-def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[int, int], Mark]:
-    """Return column and row to the sign that is there; a bound's says that the score is there or anywhere below."""
-    grid: dict[tuple[int, int], Mark] = {}
-    for point in points:
-        where, look = scale.at(point), cells.look_of(point.kind, point.decision)
-        sign = Mark(look.drawn(glyphs), look.style, look.rank)
-        if point.score.at_most:
-            sign = Mark(glyphs.at_most[:1], Style.REJECTED, -1)
-        if where not in grid or sign.rank >= grid[where].rank:
-            grid[where] = sign
-    return grid
-
-
-class ScorePlot(Widget, can_focus=True):
-    """A plot of scores; the step under the cursor of the history stands out."""
-
-    points: tuple[Point, ...] = ()
-    cursor: Point | None = None
-
-    def show(self, points: Sequence[Point]) -> None:
-        self.points = tuple(points)
-        self.refresh()
-
-    def point_at(self, row: LogRow) -> None:
-        point = None
-        if row.known is not None:
-            point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
-        if point != self.cursor:
-            self.cursor = point
-            self.refresh()
-
-    def render(self) -> Text:
-        app = app_of(self)
-        columns, rows = self.size.width - _AXIS, self.size.height - 1
-        if not self.points or columns < _AXIS or rows < _LEAST_ROWS:
-            return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
-        points = self.points if self.cursor is None else (*self.points, self.cursor)
-        scale = Scale.over(points, columns, rows)
-        grid = marks(points, scale, app.facts.glyphs)
-        return self._drawn(scale, grid, scale.at(self.cursor) if self.cursor is not None else None)
-
-    def _drawn(self, scale: Scale, grid: Mapping[tuple[int, int], Mark], highlight: tuple[int, int] | None) -> Text:
-        app = app_of(self)
-        faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
-        for y in range(scale.rows):
-            label = numbers.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
-            text.append(f"{label:>5} {app.facts.glyphs.line}", faint)
-            at = 0
-            for x in sorted(column for column, row in grid if row == y):
-                sign = grid[x, y]
-                style = app.paint(sign.style)
-                text.append(" " * (x - at)).append(
-                    sign.sign, style + Paint(reverse=True) if (x, y) == highlight else style
-                )
-                at = x + 1
-            text.append(" " * (scale.columns - at) + "\n")
-        first, last = scale.steps
-        return text.append(f"{'step':>5}  {first}{str(last).rjust(max(1, scale.columns - len(str(first))))}", faint)

@@ -3,11 +3,8 @@ from __future__ import annotations
 import cli_sample
 
 from skillgit.app.history.browse import Page
-from skillgit.domain.score import Score
-from skillgit.index.event_pages import Point
 from skillgit.tui.start import PAGE
-from skillgit.tui.widgets.row_list import EventList, Scale, marks
-from skillgit.view.surface import UNICODE
+from skillgit.tui.widgets.row_list import EventList
 
 EVERY = 100_000
 
@@ -63,24 +60,3 @@ def test_titles_of_models_take_no_effect(play):
         assert "^[[31m[b]no[/b]^M" in stage.lines()[0]
 
     play(events, scenario)
-
-
-def test_what_matters_most_is_seen_where_scores_meet():
-    def point(step: int, score: float, kind: str, decision: str = "") -> Point:
-        return Point(step=step, score=Score(score), kind=kind, decision=decision, commit=f"{step}{kind}")
-
-    points = [
-        point(0, 0.25, "run-started"),
-        point(5, 0.75, "accepted", "accept_new_best"),
-        point(5, 0.75, "rejected"),
-        point(10, 0.5, "slow-merged"),
-    ]
-    scale = Scale.over(points, 11, 3)
-    found = {where: mark.sign for where, mark in marks(points, scale, UNICODE).items()}
-    assert found == {(0, 2): "○", (5, 0): "●", (10, 1): "◆"}
-    assert [scale.score(row) for row in range(3)] == [0.75, 0.5, 0.25]
-
-
-def test_a_run_with_one_score_has_a_plot():
-    one = [Point(step=0, score=Score(0.5), kind="run-started", decision="", commit="c")]
-    assert set(marks(one, Scale.over(one, 20, 5), UNICODE)) == {(0, 2)}

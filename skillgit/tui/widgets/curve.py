@@ -1,0 +1,238 @@
+"""A plot of scores that fills the room that there is: of one run by what happened, or of several over each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rich.style import Style as Paint
+from rich.text import Text
+from textual.widget import Widget
+
+from skillgit.domain.event_kinds import EventKind
+from skillgit.index.event_pages import Point
+from skillgit.tui.widgets.painted_lines import app_of
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
+from skillgit.view.surface import Glyphs, Screen, Style
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from skillgit.index.rows import LogRow
+
+
+class Dot(NamedTuple):
+    """One score in a plot; where several signs meet, the one of the highest rank is seen."""
+
+    x: float
+    score: float
+    sign: str
+    style: Style
+    rank: int = 0
+    is_kept: bool = True  # whether the line of the best score so far may rise to it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlottedRun:
+    dots: Sequence[Dot]  # from left to right
+    style: Style  # that of the line of its best score so far
+
+
+RUN_SIGNS: Final = ("●", "▲", "■", "◆", "▼", "○", "△", "□")
+_ASCII_RUN_SIGNS: Final = ("o", "^", "#", "x", "v", "+", "*", "=")
+_RUN_STYLES: Final = (Style.BEST, Style.REJECTED, Style.SLOW, Style.RUNNING, Style.REVERTED, Style.EDITED)
+
+
+def run_look(number: int, screen: Screen) -> tuple[str, Style]:
+    """Return the sign and the colour of the run with that number, from 0, among several in one plot."""
+    signs = RUN_SIGNS if screen.unicode else _ASCII_RUN_SIGNS
+    return signs[number % len(signs)], _RUN_STYLES[number % len(_RUN_STYLES)]
+
+
+def overlaid(curves: Sequence[Sequence[tuple[float, float]]], screen: Screen) -> tuple[PlottedRun, ...]:
+    """Return several runs, each the places and the scores of its versions from left to right, with distinct signs."""
+    looks = [run_look(number, screen) for number in range(len(curves))]
+    return tuple(
+        PlottedRun(dots=[Dot(x, score, sign, style, len(curves) - number) for x, score in curve], style=style)
+        for number, (curve, (sign, style)) in enumerate(zip(curves, looks, strict=True))
+    )
+
+
+_REFUSED: Final = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
+
+
+def by_event(points: Sequence[Point], glyphs: Glyphs) -> PlottedRun:
+    """Return one run by step, with the signs of its events; a bound's says that the score is there or below."""
+    return PlottedRun(dots=[_dot(point, glyphs) for point in points], style=Style.FAINT)
+
+
+def _dot(point: Point, glyphs: Glyphs) -> Dot:
+    look, score = cells.look_of(point.kind, point.decision), point.score
+    if score.at_most:
+        return Dot(point.step, score.value, glyphs.at_most[:1], Style.REJECTED, -1, is_kept=False)
+    return Dot(point.step, score.value, look.drawn(glyphs), look.style, look.rank, is_kept=point.kind not in _REFUSED)
+
+
+class Scale(NamedTuple):
+    """Where a score is among columns and rows; the highest is in row 0."""
+
+    sides: tuple[float, float]
+    scores: tuple[float, float]
+    columns: int
+    rows: int
+
+    @classmethod
+    def over(cls, dots: Sequence[Dot], columns: int, rows: int, last: float = 0) -> Scale:
+        """Return the scale that shows all of ``dots``, and the places up to ``last``."""
+        places, scores = [dot.x for dot in dots], [dot.score for dot in dots]
+        return cls((min(places), max(*places, last)), (min(scores), max(scores)), columns, rows)
+
+    def column(self, x: float) -> int:
+        first, last = self.sides
+        return round((x - first) / ((last - first) or 1) * (self.columns - 1))
+
+    def row(self, score: float) -> int:
+        low, high = self.scores
+        return round((high - score) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
+
+    def at(self, dot: Dot) -> tuple[int, int]:
+        return self.column(dot.x), self.row(dot.score)
+
+    def score(self, row: int) -> float:
+        low, high = self.scores
+        return high - (high - low) * row / max(1, self.rows - 1)
+
+
+_Cells = dict[tuple[int, int], tuple[str, Style]]
+"""Column and row to the sign that is there."""
+
+
+def drawing(runs: Sequence[PlottedRun], scale: Scale, glyphs: Glyphs) -> _Cells:
+    """Return every sign of a plot: the lines of the best scores so far, and over them the scores themselves."""
+    grid: _Cells = {}
+    for run in reversed(runs):  # of lines that meet, the first run's is seen
+        grid.update(_best_line(run, scale, glyphs))
+    dots = (dot for run in runs for dot in run.dots)
+    grid.update((scale.at(dot), (dot.sign, dot.style)) for dot in sorted(dots, key=lambda dot: dot.rank))
+    return grid
+
+
+def _best_line(run: PlottedRun, scale: Scale, glyphs: Glyphs) -> _Cells:
+    kept = [dot for dot in run.dots if dot.is_kept]
+    if not kept:
+        return {}
+    heights = accumulate((scale.row(dot.score) for dot in kept), min)
+    corners = [*zip((scale.column(dot.x) for dot in kept), heights, strict=True)]
+    end = scale.column(max(dot.x for dot in run.dots))
+    signs: dict[tuple[int, int], str] = {}
+    for (left, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
+        signs |= {(column, row): glyphs.rule for column in range(left + 1, right + 1)}
+        if higher < row:
+            signs |= {(right, between): glyphs.line for between in range(higher + 1, row)}
+            signs |= {(right, row): glyphs.up_left, (right, higher): glyphs.down_right}
+    return {where: (sign, run.style) for where, sign in signs.items()}
+
+
+def ticks(first: float, last: float, most: int) -> Iterator[float]:
+    """Yield at most about ``most`` round numbers from ``first`` to ``last``."""
+    span = last - first
+    if span <= 0:
+        yield first
+        return
+    rough = span / max(1, most)
+    power = 10.0 ** floor(log10(rough))
+    apart = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    if float(first).is_integer() and float(last).is_integer():
+        apart = max(1.0, apart)
+    yield from (number * apart for number in range(ceil(first / apart), floor(last / apart) + 1))
+
+
+_AXIS = 7  # columns of the numbers and the line at the left
+_LEAST_ROWS = 3
+_ROWS_APART = 4  # rows between two numbers at the left, where there are many
+_TICK = 12  # columns between two numbers below, at least
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+class ScorePlot(Widget, can_focus=True):
+    """A plot of scores; the event under the cursor of the history stands out."""
+
+    runs: tuple[PlottedRun, ...] = ()
+    cursor: Dot | None = None
+    _axis, _last = "step", 0.0
+    _label: Callable[[float], str] = staticmethod(_whole)
+
+    def show(self, points: Sequence[Point], *, steps: int = 0) -> None:
+        """Show one run by what happened at each step; with room up to ``steps`` where it is not over."""
+        run = by_event(points, app_of(self).facts.glyphs)
+        self.show_runs((run,) if points else (), last=steps)
+
+    def show_runs(
+        self, runs: Sequence[PlottedRun], *, axis: str = "step", last: float = 0, label: Callable[[float], str] = _whole
+    ) -> None:
+        """Show runs over each other (see :func:`overlaid`) by ``axis``, whose places ``label`` writes."""
+        self._label = label
+        if (shown := (tuple(runs), axis, last)) != (self.runs, self._axis, self._last):
+            self.runs, self._axis, self._last = shown
+            self.refresh()
+
+    def point_at(self, row: LogRow) -> None:
+        dot = None
+        if row.known is not None:
+            point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
+            dot = _dot(point, app_of(self).facts.glyphs)._replace(rank=_TOP, is_kept=False)
+        if dot != self.cursor:
+            self.cursor = dot
+            self.refresh()
+
+    def render(self) -> Text:
+        app = app_of(self)
+        columns, rows = self.size.width - _AXIS, self.size.height - 1
+        dots = [dot for run in self.runs for dot in run.dots]
+        if not dots or columns < _AXIS or rows < _LEAST_ROWS:
+            return Text("" if dots else " no scores yet", style=app.paint(Style.FAINT))
+        runs, cursor = self.runs, self.cursor
+        if cursor is not None:
+            runs, dots = (*runs, PlottedRun(dots=[cursor], style=Style.FAINT)), [*dots, cursor]
+        scale = Scale.over(dots, columns, rows, self._last)
+        return self._drawn(scale, drawing(runs, scale, app.facts.glyphs), scale.at(cursor) if cursor else None)
+
+    def _drawn(self, scale: Scale, grid: _Cells, at: tuple[int, int] | None) -> Text:
+        app = app_of(self)
+        faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
+        numbered = _evenly(scale.rows)
+        for y in range(scale.rows):
+            score = numbers.score(scale.score(y)) if y in numbered else ""
+            text.append(f"{score:>5} {app.facts.glyphs.line}", faint)
+            row = [(*grid.get((x, y), (" ", "")), (x, y) == at) for x in range(scale.columns)]
+            for (meaning, is_chosen), signs in groupby(row, lambda sign: sign[1:]):
+                style = app.paint(meaning) if isinstance(meaning, Style) else Paint()
+                text.append("".join(sign for sign, *_ in signs), style + Paint(reverse=is_chosen))
+            text.append("\n")
+        return text.append(f"{self._axis:>5}  {self._below(scale)}", faint)
+
+    def _below(self, scale: Scale) -> str:
+        """Return the numbers of the places, each under its own."""
+        line = " " * scale.columns
+        first, last = scale.sides
+        for place in ticks(first, last, scale.columns // _TICK):
+            label = self._label(place)
+            begin = max(0, min(scale.column(place) - len(label) // 2, scale.columns - len(label)))
+            if not line[max(0, begin - 1) : begin + len(label) + 1].strip():
+                line = line[:begin] + label + line[begin + len(label) :]
+        return line
+
+
+_TOP = 99  # the rank of what is under the cursor
+
+
+def _evenly(rows: int) -> frozenset[int]:
+    """Return the rows that have a number: the first, the last, and some between."""
+    gaps = max(2, rows // _ROWS_APART)
+    return frozenset((number * (rows - 1) + gaps // 2) // gaps for number in range(gaps + 1))
