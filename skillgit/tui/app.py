@@ -277,9 +277,9 @@ class SkillgitApp(App[None]):
 
     def _adopt(self, others: Iterable[DetachedCommand]) -> None:
         """Put trainings that other screens have started in the log."""
-        for ran in commands.adopted(self.ran, others):
+        for ran in processes.adopted(self.ran, others):
             self.ran.append(ran)
-            self.run_worker(commands.follow(ran, self._told_more), group="command")
+            self.run_worker(processes.follow(ran, self._told_more), group="command")
         self.ran.sort(key=lambda ran: ran.began or self.now)
 
     action_remote_push = partialmethod(exchange, "push")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.options import flag, option, verb
-from skillgit.cli.session import CommandSession
 
 if TYPE_CHECKING:
+    from skillgit.cli.session import CommandSession
     from skillgit.web.access import Gatekeeper
 
 
