@@ -156,7 +156,7 @@ def _record(folder: Path, note: dict[str, object]) -> CommandRecord | None:
                 back=back if isinstance(back, str) else "",
                 pid=pid if isinstance(pid, int) else 0,
                 exit_code=code if isinstance(code, int) else None,
-                runs=not ended and _is_held(_output(folder, name)),
+                runs=not ended and is_held(_output(folder, name)),
             )
     return None
 
@@ -165,7 +165,7 @@ def _output(folder: Path, name: str) -> Path:
     return folder / f"command-{name.replace('/', '')}.txt"
 
 
-def _is_held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
     try:
         handle = open_plain(path)
     except OSError:

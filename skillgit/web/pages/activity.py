@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.command_journal import command, commands, interrupt, output
-from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
+from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
+from skillgit.errors import UsageError
+from skillgit.web.rendering import Page, PageRoute, Redirect, address
 
 if TYPE_CHECKING:
     from skillgit.web.rendering import Visit
@@ -21,7 +23,13 @@ def activity_page(visit: Visit) -> Page:
     return Page(
         template="activity.html",
         title="Activity",
-        values={"rows": shown, "number": page, "older": len(rows) > page * _ROWS, "count": len(rows)},
+        command=("serve", "--tokens"),
+        values={
+            "rows": shown,
+            "number": page,
+            "older": len(rows) > page * _ROWS,
+            "invited": invitations(visit.context),
+        },
     )
 
 
@@ -45,6 +53,25 @@ def command_part(visit: Visit) -> Page:
     )
 
 
+def invite_someone(visit: Visit) -> Page:
+    """Make a link, to the page that is named or to the first one; it is in this answer, and nowhere else."""
+    name, role = visit.value("name").strip(), visit.value("role", Role.VIEWER)
+    page = visit.value("page", "/")
+    if role not in set(Role):
+        raise UsageError("a link is for a viewer or an operator", hint="choose one of them")
+    # two slashes at the beginning would name another server
+    path, _, query = page.partition("?")
+    token = invite(visit.context, name, Role(role))
+    link = f"{visit.link}/{path.lstrip('/')}?{f'{query}&' if query else ''}token={token}"
+    values = {"name": name, "role": role, "link": link, "back": f"/{path.lstrip('/')}{'?' if query else ''}{query}"}
+    return Page(template="invited.html", title=f"A link for {name}", values=values)
+
+
+def revoke_someone(visit: Visit) -> Redirect:
+    revoke(visit.context, visit.value("name"))
+    return Redirect(address=address("activity"))
+
+
 def stop_command(visit: Visit) -> Redirect:
     record = command(visit.context, visit.parameters["id"])
     interrupt(visit.context, record)
@@ -58,6 +85,8 @@ def _last(text: str) -> str:
 
 ROUTES = (
     PageRoute(path="/activity", page=activity_page),
+    PageRoute(path="/invite", page=invite_someone, role=Role.OPERATOR, method="POST"),
+    PageRoute(path="/revoke", page=revoke_someone, role=Role.OPERATOR, method="POST"),
     PageRoute(path="/activity/{id}", page=command_page),
     PageRoute(path="/activity/{id}/part", page=command_part),
     PageRoute(path="/activity/{id}/stop", page=stop_command, role=Role.OPERATOR, method="POST"),
