@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ DEADLINE_S = 60
 class PageServer:
     process: subprocess.Popen[bytes]
     link: str
+    visitors: list[httpx2.Client] = field(default_factory=list)
 
     @property
     def origin(self) -> str:
@@ -37,6 +38,7 @@ class PageServer:
     def visitor(self, link: str = "", **options: object) -> httpx2.Client:
         """Return a client that has opened ``link``; the server's own unless another is given."""
         client = httpx2.Client(base_url=self.origin, timeout=DEADLINE_S, follow_redirects=True, **options)
+        self.visitors.append(client)
         assert client.get(link or self.link).status_code == 200
         return client
 
@@ -56,7 +58,10 @@ def page_server(repository: Path, *options: str, **more: str) -> Iterator[PageSe
         try:
             link = process.stdout.readline().decode().strip()
             assert link, process.stderr.read().decode()
-            yield PageServer(process=process, link=link)
+            server = PageServer(process=process, link=link)
+            yield server
+            for visitor in server.visitors:
+                visitor.close()
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)

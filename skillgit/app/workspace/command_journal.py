@@ -70,7 +70,6 @@ def start_command(context: Context, words: Sequence[str], *, by: str, back: str 
     record = CommandRecord(
         id=f"{now:%Y%m%d-%H%M%S}-{context.entropy(4).hex()}", time=now, by=by, words=tuple(words), back=back
     )
-    command = (*_MODULE, "skillgit", "-C", str(context.directory), "--no-pager", *record.words)
     try:
         output = os.open(_output(folder, record.id), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -82,7 +81,7 @@ def start_command(context: Context, words: Sequence[str], *, by: str, back: str 
         fcntl.flock(output, fcntl.LOCK_EX)
         note = {"id": record.id, "time": now.isoformat(), "by": by, "words": record.words, "back": back}
         _append(folder, note)
-        keeper = (*_MODULE, __name__, str(folder), record.id, *command)
+        keeper = (*_MODULE, __name__, str(folder), record.id, *_command(context, record))
         process = subprocess.Popen(  # noqa: S603 - words of ours, and no shell
             keeper,
             env={**context.environ, "NO_COLOR": "1"},
@@ -95,6 +94,10 @@ def start_command(context: Context, words: Sequence[str], *, by: str, back: str 
         os.close(output)
     _reap(process)
     return record
+
+
+def _command(context: Context, record: CommandRecord) -> tuple[str, ...]:
+    return (*_MODULE, "skillgit", "-C", str(context.directory), "--no-pager", *record.words)
 
 
 _STARTED: Final[list[subprocess.Popen[bytes]]] = []
