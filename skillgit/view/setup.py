@@ -17,6 +17,7 @@ from skillgit.view.text import cut, facts, fit, inert, pad, table, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from skillgit.app.setup.environment_profile import (
         EnvironmentProfile,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
+    from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import Price
     from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
 
@@ -352,3 +354,20 @@ def _pairs(title: str, pairs: Sequence[tuple[str, str]], screen: Screen) -> Iter
 def _option(option: Option) -> tuple[str, str]:
     default = f"'{option.default}'" if isinstance(option.default, str) else str(option.default).lower()
     return option.name, f"{option.type.__name__}, default {default}: {option.help}"
+
+
+def invited(rows: Sequence[Invitation], now: datetime) -> Iterator[str]:
+    """Say who has a link to the pages of ``serve``."""
+    if not rows:
+        yield "nobody was invited; skillgit serve --invite NAME makes a link"
+        return
+    cells = [
+        (
+            inert(row.name),
+            row.role.value,
+            numbers.ago(row.created, now),
+            numbers.ago(row.used, now) if row.used else "never",
+        )
+        for row in rows
+    ]
+    yield from table([("name", "may be", "invited", "last seen"), *cells], align="llll")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -15,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from skillgit.app.workspace.workspace import explained
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
-from skillgit.web.access import Gatekeeper, RefusedError
+from skillgit.web.access import RefusedError
 from skillgit.web.pages import ROUTES
 from skillgit.web.rendering import STATIC, Access, Download, Page, PageRoute, Redirect, Role, Visit, html, stylesheet
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from skillgit.app.workspace.context import Context
+    from skillgit.web.access import Gatekeeper
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -35,28 +41,49 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    # not no-referrer, with which browsers send forms as from nowhere; no address of a page has a token
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
 FORM_BYTES = 1 << 20  # of a form at most
-COOKIE = "skillgit"
+_FORM_S = 15  # seconds that it may take to arrive
+_COOKIE_S = 30 * 24 * 3600  # seconds for which a browser remembers a link
+_SORRY = "a bug in skillgit kept this page from being made"
+_log = logging.getLogger("uvicorn.error")
 
 
 def application(context: Context, gatekeeper: Gatekeeper) -> Starlette:
-    """Return what answers requests for the repository of ``context``."""
+    """Return what answers requests for the repository of ``context``; streams find ``gatekeeper`` in its state."""
     pages = [
         Route(route.path, partial(_answer, context, gatekeeper, route), methods=[route.method], name=route.path)
         for route in ROUTES
     ]
+
+    async def no_page(request: Request, error: Exception) -> Response:
+        route = PageRoute(path=request.url.path, page=partial(_unknown, error))
+        return await _answer(context, gatekeeper, route, request)
+
     style = HTMLResponse(stylesheet(), media_type="text/css")
-    return Starlette(
+    app = Starlette(
         routes=[
             *pages,
             Route("/static/style.css", lambda _: style),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, gatekeeper=gatekeeper)],
+        exception_handlers={HTTPException: no_page},
     )
+    # an address with a slash too many is unknown, and leads nowhere
+    app.router.redirect_slashes = False
+    app.state.gatekeeper = gatekeeper
+    return app
+
+
+def _unknown(error: Exception, visit: Visit) -> Page:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        raise RefusedError("this address takes no such request", status=status)
+    raise NotFoundError(f"there is no page {visit.path[:200]}", hint="the runs are all on the first page")
 
 
 class Guard:
@@ -76,42 +103,78 @@ class Guard:
                 message["headers"] = [*message["headers"], *(pair for pair in extra if pair[0] not in present)]
             await send(message)
 
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            self._gatekeeper.check(scope["method"], scope["scheme"], headers)
+            self._gatekeeper.check(scope["method"], _single(scope["headers"]))
         except RefusedError as error:
             return await Response(f"{error}\n", error.status, media_type="text/plain")(scope, receive, protected)
-        return await self._app(scope, receive, protected)
+        return await self._app(scope, _bounded(receive), protected)
+
+
+def _single(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers by name; none of those on which a decision rests may be there twice."""
+    names = [name for name, _ in pairs]
+    if any(names.count(name) > 1 for name in (b"host", b"origin", b"sec-fetch-site", b"content-length")):
+        raise RefusedError("a header of this request contradicts itself", status=400)
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Read no more than :data:`FORM_BYTES` of what a request brings."""
+    size = 0
+
+    async def bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > FORM_BYTES:
+            raise RefusedError("this form is too large", status=413)
+        return message
+
+    return bounded
 
 
 async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, request: Request) -> Response:
     token = request.query_params.get("token", "")
-    access = Access(name="", role=Role.VIEWER, csrf="")
+    nobody = Access(name="", role=Role.VIEWER, csrf="")
+    visit = Visit(context=context, access=nobody, path=request.url.path, link=gatekeeper.names.link)
     try:
-        access = gatekeeper.admit(token or request.cookies.get(COOKIE, ""))
-        if token:
-            address = request.url.remove_query_params("token")
-            response: Response = RedirectResponse(f"{address.path}{'?' if address.query else ''}{address.query}", 303)
-            response.set_cookie(COOKIE, token, httponly=True, samesite="lax", secure=request.url.scheme == "https")
-            return response
+        access = gatekeeper.admit(token or request.cookies.get(gatekeeper.names.cookie, ""))
+        if token and request.method in {"GET", "HEAD"}:
+            return _entrance(gatekeeper, token, request)
+        visit = replace(visit, access=access)
         gatekeeper.check_role(access, route.role)
-        fields: Mapping[str, list[str]] = {}
+        fields = await _fields(request) if request.method == "POST" else {}
         if request.method == "POST":
-            form = await request.form(max_files=0, max_part_size=FORM_BYTES)
-            fields = {key: [str(value) for value in form.getlist(key)] for key in form}
             gatekeeper.check_form(access, {key: values[0] for key, values in fields.items()})
-        visit = Visit(
-            context=context,
-            access=access,
-            path=request.url.path,
-            parameters=request.path_params,
-            query={key: request.query_params.getlist(key) for key in request.query_params},
-            form=fields,
-        )
+        query = {key: request.query_params.getlist(key) for key in request.query_params}
+        visit = replace(visit, parameters=request.path_params, query=query, form=fields)
         return await run_in_threadpool(_drawn, route, visit)
-    except Exception as error:  # noqa: BLE001 - what is no bug becomes a page
-        visit = Visit(context=context, access=access, path=request.url.path)
+    except Exception as error:  # noqa: BLE001 - every error becomes a page
         return _refusal(error, visit)
+
+
+def _entrance(gatekeeper: Gatekeeper, token: str, request: Request) -> Response:
+    """Turn a link into a cookie, and lead to the page without the token."""
+    address = request.url.remove_query_params("token")
+    # two slashes at the beginning would name another server
+    path = "/" + address.path.lstrip("/\\")
+    response = RedirectResponse(f"{path}{'?' if address.query else ''}{address.query}", 303)
+    names = gatekeeper.names
+    response.set_cookie(
+        names.cookie, token, max_age=_COOKIE_S, httponly=True, samesite="lax", secure=names.secure, path="/"
+    )
+    return response
+
+
+async def _fields(request: Request) -> Mapping[str, list[str]]:
+    try:
+        async with asyncio.timeout(_FORM_S):
+            form = await request.form(max_files=0, max_part_size=FORM_BYTES)
+    except TimeoutError:
+        raise RefusedError("this form took too long to arrive", status=408) from None
+    except HTTPException as error:
+        raise RefusedError("this form cannot be read", status=400) from error
+    return {key: [str(value) for value in form.getlist(key)] for key in form}
 
 
 def _drawn(route: PageRoute, visit: Visit) -> Response:
@@ -127,9 +190,13 @@ def _drawn(route: PageRoute, visit: Visit) -> Response:
 def _refusal(error: Exception, visit: Visit) -> Response:
     known = error if isinstance(error, RefusedError) else explained(error, visit.context)
     if known is None:
-        raise error
+        _log.error("%s: %s", visit.path.encode("unicode_escape").decode(), _SORRY, exc_info=error)
+        known = RefusedError(_SORRY, status=500, hint="the terminal in which skillgit serve runs says more")
     page = Page(template="error.html", title=str(known), values={"error": known}, status=_status(known))
-    return HTMLResponse(html(page, visit), page.status)
+    response = HTMLResponse(html(page, visit), page.status)
+    if isinstance(known, RefusedError) and known.retry_after:
+        response.headers["Retry-After"] = str(known.retry_after)
+    return response
 
 
 def _status(error: SkillgitError) -> int:

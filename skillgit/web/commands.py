@@ -1,10 +1,11 @@
-"""Commands that operators run."""
+"""What a form does: a command of ``skillgit`` in a process of its own, and the page that shows how it goes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.web.rendering import Redirect
+from skillgit.app.workspace.command_journal import start_command
+from skillgit.web.rendering import Redirect, address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,5 +13,7 @@ if TYPE_CHECKING:
     from skillgit.web.rendering import Visit
 
 
-def start(visit: Visit, words: Sequence[str], *, back: str = "") -> Redirect:  # noqa: ARG001 - a stub
-    return Redirect(address=back)
+def start(visit: Visit, words: Sequence[str], *, back: str = "") -> Redirect:
+    """Run ``skillgit`` with ``words`` for the operator who sent ``visit``; ``back`` is the page to return to."""
+    record = start_command(visit.context, words, by=visit.access.name, back=back)
+    return Redirect(address=address("activity", record.id))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlencode
 
+from skillgit.app.workspace.invitations import Role
 from skillgit.report import page as report
 
 if TYPE_CHECKING:
@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
 
+__all__ = ["STATIC", "Access", "Page", "PageRoute", "Redirect", "Role", "Visit", "address", "html", "stylesheet"]
+
 _FOLDER = Path(__file__).parent
 STATIC = _FOLDER / "static"
-
-
-class Role(StrEnum):
-    """What a token allows."""
-
-    VIEWER = "viewer"  # reads every page
-    OPERATOR = "operator"  # runs commands too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +45,14 @@ class Visit:
     context: Context
     access: Access
     path: str
+    link: str = ""  # how links to this server begin
     parameters: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     form: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"{quote(self.path)}?{urlencode(self.query, doseq=True)}" if self.query else quote(self.path)
 
     def value(self, name: str, otherwise: str = "") -> str:
         """Return the first value of ``name`` in the query, or in the form."""

@@ -4,66 +4,196 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from skillgit.app.workspace.invitations import serving
 from skillgit.errors import UsageError
-from skillgit.web.access import Gatekeeper
+from skillgit.web.access import Gatekeeper, Names
 from skillgit.web.application import application
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from skillgit.app.workspace.context import Context
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 7421
-_CONNECTIONS: Final = 2_000
+_CONNECTIONS: Final = 600
+"""Connections at once; of more, the oldest on which nothing is being answered is closed."""
+_PATIENCE_S: Final = 10.0  # seconds that a request has to arrive in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the user says of the server: where it listens, and what protects what goes there."""
+
+    host: str = LOOPBACK
+    port: int | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    public: str = ""  # the origin under which a proxy publishes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where a server listens, and how its links begin, without a slash at the end."""
+    """A server's place: its socket, and the names that it goes by."""
 
     listener: socket.socket
-    link: str
+    names: Names
+    wish: Wish
 
 
-def listen(host: str, port: int | None) -> Site:
-    """Take ``port`` of ``host``; without one the usual port, or any free one if that is taken."""
-    for candidate in (PORT, 0) if port is None else (port,):
+def listen(wish: Wish) -> Site:
+    """Take a port, of the usual one or any free one unless the user said which."""
+    _check(wish)
+    for candidate in (PORT, 0) if wish.port is None else (wish.port,):
         try:
-            listener = socket.create_server((host, candidate))
+            family, *_, address = socket.getaddrinfo(wish.host, candidate, type=socket.SOCK_STREAM)[0]
+            listener = socket.create_server(address[:2], family=family)
         except OSError as error:
-            if port is None and candidate:
+            if wish.port is None and candidate and not isinstance(error, socket.gaierror):
                 continue
-            reason = error.strerror or str(error)
             raise UsageError(
-                f"cannot listen on {host}, port {candidate}: {reason}", hint="leave out --port for a free one"
+                f"cannot listen on {wish.host}, port {candidate}: {error.strerror or error}",
+                hint="leave out --port for a free one" if candidate else f"--host {LOOPBACK}",
             ) from error
-        return Site(listener=listener, link=f"http://{host}:{listener.getsockname()[1]}")
+        return Site(listener=listener, names=_names(wish, listener), wish=wish)
     raise AssertionError
+
+
+def _check(wish: Wish) -> None:
+    if (wish.certificate is None) != (wish.key is None):
+        raise UsageError("a certificate and its key go together", hint="--tls-cert FILE --tls-key FILE")
+    if wish.public:
+        public = urlsplit(wish.public)
+        if public.scheme != "https" or not public.hostname or wish.public.rstrip("/") != f"https://{public.netloc}":
+            raise UsageError(f"'{wish.public}' is no public origin", hint="--behind-proxy https://skills.example.com")
+    if not wish.public and wish.certificate is None and not _is_local(wish.host):
+        raise UsageError(
+            f"other machines reach {wish.host}, and what goes there unencrypted can be read on its way",
+            hint="add --tls-cert FILE --tls-key FILE or --behind-proxy https://HOST, or use ssh -L",
+        )
+    if wish.certificate is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                wish.certificate, wish.key, password=lambda: ""
+            )
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"{wish.certificate} and {wish.key} cannot be used for TLS: {getattr(error, 'strerror', '') or error}",
+                hint="both in PEM, the key without a passphrase",
+            ) from error
+
+
+def _is_local(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _names(wish: Wish, listener: socket.socket) -> Names:
+    number, port = listener.getsockname()[:2]
+    anywhere = ip_address(number).is_unspecified
+    named = (socket.gethostname() if anywhere else wish.host).lower()
+    scheme, usual = ("https", 443) if wish.certificate else ("http", 80)
+    hosts = {f"[{name}]" if ":" in name else name for name in (named, LOOPBACK, "localhost", "::1")}
+    hosts = {*(f"{host}:{port}" for host in hosts), *(hosts if port == usual else ())}
+    bracketed = f"[{named}]" if ":" in named else named
+    link = f"{scheme}://{bracketed}{'' if port == usual else f':{port}'}"
+    origins = {f"{scheme}://{host}" for host in hosts}
+    if wish.public:
+        link = wish.public.rstrip("/").lower()
+        hosts.add(urlsplit(link).netloc)
+        origins.add(link)
+    return Names(hosts=frozenset(hosts), origins=frozenset(origins), link=link)
+
+
+class ImpatientProtocol(H11Protocol):
+    """Closes connections on which no whole request arrives in time, and the oldest idle one where there are many."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._expect()
+        if len(self.connections) > _CONNECTIONS:
+            idle = [other for other in self.connections if isinstance(other, ImpatientProtocol) and other.waits]
+            min(idle, key=lambda other: other._since, default=self).transport.abort()  # noqa: SLF001 - one of its kind
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self.waits:
+            self._relax()
+        elif self._deadline is None:
+            self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._relax()
+        super().connection_lost(exc)
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect(self) -> None:
+        self._deadline = self.loop.call_later(_PATIENCE_S, self.transport.abort)
+
+    def _relax(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class EndingServer(uvicorn.Server):
+    """Has streams end first when it is to end."""
+
+    def __init__(self, config: uvicorn.Config, gatekeeper: Gatekeeper) -> None:
+        super().__init__(config)
+        self._gatekeeper = gatekeeper
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gatekeeper.end()
+        tasks = asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+        # a stream that only waits is not waited for
+        await asyncio.wait([tasks], timeout=0.3)
+        tasks.cancel()
+        await super().shutdown(sockets)
 
 
 def serve(context: Context, site: Site, *, ready: Callable[[Gatekeeper], None]) -> None:
     """Serve until Ctrl-C; ``ready`` is called when links work."""
-    port = site.listener.getsockname()[1]
-    gatekeeper = Gatekeeper(frozenset({site.link, f"http://localhost:{port}"}), context.entropy)
+    gatekeeper = Gatekeeper(context, site.names)
+    wish = site.wish
     config = uvicorn.Config(
         application(context, gatekeeper),
+        http=ImpatientProtocol,
+        ws="none",
+        # addresses hold tokens, so none is written down
         access_log=False,
-        log_level="warning",
+        log_level="error",
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
+        proxy_headers=False,
         timeout_graceful_shutdown=1,
         lifespan="off",
+        ssl_certfile=wish.certificate,
+        ssl_keyfile=wish.key,
     )
-    server = uvicorn.Server(config)
+    server = EndingServer(config, gatekeeper)
 
     async def run() -> None:
         ready(gatekeeper)
         await server.serve(sockets=[site.listener])
 
-    asyncio.run(run())
+    with suppress(KeyboardInterrupt), serving(context, site.listener.getsockname()[1], site.names.link):
+        asyncio.run(run())

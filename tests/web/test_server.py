@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+
+import httpx2
+import pytest
+from program import new_repository, skillgit
+from served import page_server
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    return new_repository(tmp_path_factory.mktemp("served") / "repository")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--host", "192.0.2.1"), "other machines reach 192.0.2.1"),
+        (("--host", "nowhere.invalid", "--behind-proxy", "https://a.example"), "cannot listen on nowhere.invalid"),
+        (("--behind-proxy", "http://a.example"), "is no public origin"),
+        (("--behind-proxy", "https://a.example/path"), "is no public origin"),
+        (("--tls-cert", "SKILL.md"), "go together"),
+        (("--tls-cert", "SKILL.md", "--tls-key", "SKILL.md"), "cannot be used for TLS"),
+        (("--as", "operator"), "--as goes with --invite"),
+        (("--tokens", "--revoke", "x"), "choose one of"),
+    ],
+)
+def test_a_server_that_would_be_unsafe_is_refused_with_a_way_out(repository, options, message):
+    (repository / "SKILL.md").touch()
+    refusal = skillgit("serve", *options, cwd=repository, code=2)
+    assert message in refusal.err
+    assert "hint: " in refusal.err or "choose one of" in refusal.err
+
+
+def test_a_port_that_is_taken_is_named(repository):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refusal = skillgit("serve", "--port", str(taken.getsockname()[1]), cwd=repository, code=2)
+    assert "cannot listen on 127.0.0.1" in refusal.err
+    assert "leave out --port" in refusal.err
+
+
+def test_two_servers_of_a_repository_know_nothing_of_each_other(repository):
+    with page_server(repository) as first, page_server(repository) as second:
+        assert first.visitor().get("/").status_code == second.visitor().get("/").status_code == 200
+        assert httpx2.get(f"{second.origin}/?token={first.link.partition('token=')[2]}").status_code == 403
+
+
+def test_behind_a_proxy_the_public_name_is_a_name_and_its_cookie_is_secure(repository):
+    with page_server(repository, "--behind-proxy", "https://skills.example.com") as server:
+        assert server.link.startswith("https://skills.example.com/?token=")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_server_with_a_certificate_encrypts(tmp_path, repository):
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    subprocess.run([*words.split(), "-keyout", key, "-out", cert], check=True, capture_output=True)
+    with page_server(repository, "--host", "localhost", "--tls-cert", str(cert), "--tls-key", str(key)) as server:
+        assert server.origin == f"https://localhost:{server.port}"
+        answer = httpx2.get(server.link, verify=ssl.create_default_context(cafile=str(cert)))
+        assert "; Secure" in answer.headers["set-cookie"]
