@@ -30,7 +30,7 @@ def instead(monkeypatch):
         told()
         one.code = 0
 
-    monkeypatch.setattr(commands, "run", run)
+    monkeypatch.setattr(processes, "run", run)
     return ran
 
 
@@ -120,7 +120,7 @@ def test_the_question_tells_the_plan(visit, press, monkeypatch):
         ]
 
     async def scenario(app, pilot):
-        monkeypatch.setattr(commands, "run", run)
+        monkeypatch.setattr(processes, "run", run)
         await press(pilot, "colon", *"eval v1", "enter")
         assert isinstance(app.screen, AskScreen)
         await pilot.pause()
@@ -160,7 +160,7 @@ def test_a_command_that_fails_tells_its_first_line(context_of, sample):
 
 
 def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
-    monkeypatch.setattr(commands, "_ARGUMENTS", ("-c", "import time; time.sleep(600)"))
+    monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", "import time; time.sleep(600)"))
 
     async def cancelled():
         ran = Ran(argv=())

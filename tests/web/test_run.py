@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import Element
 
 import pytest
 from browser import DESK, NEEDS_CHROMIUM, Ear
@@ -13,6 +12,7 @@ from trained_runs import RUN
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from xml.etree.ElementTree import Element
 
     import httpx2
     from playwright.sync_api import Browser
@@ -41,7 +41,9 @@ def test_scores_and_counts_are_those_of_the_commands(repository: Path, page: Ele
     for split in ("selection", "test"):
         scores = asked(repository, "matrix", RUN, "--split", split)["scores"]
         cells = {row["version"]: row for row in scores}
-        for shown, version in zip(rows(section(page, f"split-{split}")), (0, run["best_version"]), strict=True):
+        for shown, version in zip(
+            rows(section(page, f"split-{split}")), ("v0", f"v{run['best_version']}"), strict=True
+        ):
             assert number(shown[1]) == pytest.approx(cells[version]["hard"], abs=5e-5)
             assert int(shown[4]) == cells[version]["n"]
     facts = text(section(page, "facts"))
@@ -86,7 +88,7 @@ def test_a_reader_comes_from_the_curve_to_the_evidence_of_a_rule_by_mouse_and_by
     ear = Ear(page, served.origin)
     page.goto(served.operator)
     page.goto(f"{served.origin}/run/{RUN}")
-    page.locator(f'.curve.wide a[href="/run/{RUN}/v1"]').click()
+    page.locator(f'.curve.wide a[href="/run/{RUN}/v1"] .target').click()
     page.wait_for_url(f"**/run/{RUN}/v1")
     page.locator(".skill-text .brought.own").first.click()
     page.wait_for_url("**/why?*")

@@ -84,7 +84,7 @@ def test_the_gate_and_its_items_are_those_of_show(repository: Path, visitor: htt
     links = [text(link) for link in gate.iter("a")]
     assert links == [*event["fixed"], *event["broken"]]
     cost = list(rows(section(page, "record")))
-    assert [(row[0], row[1], row[2]) for row in cost if len(row) == 6] == [  # noqa: PLR2004 - columns of the table
+    assert [(row[0], row[1], row[2]) for row in cost if len(row) == 6] == [
         (part["role"], part["stage"], f"{part['cost']['calls']:,}") for part in event["cost"]["parts"]
     ]
 
@@ -105,8 +105,8 @@ def test_a_difference_says_in_every_form_what_diff_says(
         assert ["".join(part.itertext()) for part in table.iter("ins")] == added
     elif layout == "unified":
         assert ["".join(part.itertext()).rstrip("\n") for part in change.iter("del")] == [
-            f"− {line}" for line in removed
-        ]  # noqa: RUF001 - a minus sign
+            f"\N{MINUS SIGN} {line}" for line in removed
+        ]
         assert ["".join(part.itertext()).rstrip("\n") for part in change.iter("ins")] == [f"+ {line}" for line in added]
     else:
         for tag, others in (("ins", removed), ("del", added)):
@@ -193,7 +193,7 @@ ADDRESS = f"{RUN}/v1"
             {"agent": "claude", "scope": "project"},
             ("install", ADDRESS, "--to", "claude", "--scope", "project"),
         ),
-        ("install", {"agent": "/tmp", "scope": "user"}, None),
+        ("install", {"agent": "../elsewhere", "scope": "user"}, None),
         ("retry", {}, None),
     ],
 )
@@ -222,6 +222,7 @@ def test_a_form_runs_the_words_of_its_action_and_no_others(
     assert started == ([words] if words else [])
 
 
+LINES = Markup('<i data-lines="{}-{}"></i>')
 ALLOWED = {"a": {"href", "rel"}, "ol": {"start"}, **{f"h{level}": {"id"} for level in range(3, 7)}}
 PARTS = (
     *("# ", "- ", "1. ", "  ", "> ", "`", "```", "~~~js onclick=x\n", "**", "|", "|-|\n", "\n", "\n\n", "---\n", "x"),
@@ -248,7 +249,7 @@ PARTS = (
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_a_text_brings_no_markup_of_its_own(content: str) -> None:
-    body = rendered(content, lambda first, last: Markup(f'<i data-lines="{first}-{last}"></i>'), {}).body
+    body = rendered(content, lambda first, last: LINES.format(first, last), {}).body
     page = parsed(f"<!DOCTYPE html><html><head><title>t</title></head><body>{body}</body></html>")
     for part in page.find("body").iter():
         if part.tag == "i":
