@@ -37,13 +37,15 @@ def rendered(text: str, mark: Callable[[int, int], Markup], files: Mapping[str, 
     """Return ``text`` with ``mark`` of its lines before each block; ``files`` are addresses of the skill's files."""
     front = frontmatter(text)
     above = front.count("\n")
-    lines = ["" if _MARKER_LINE.fullmatch(line) else line for line in text[len(front) :].split("\n")]
+    # a sign that Markdown takes for the end of a line would move all lines below it
+    plain = (str(visible(line.removesuffix("\r"))) for line in text[len(front) :].split("\n"))
+    lines = ["" if _MARKER_LINE.fullmatch(line) else line for line in plain]
     parser = _parser()
     tokens = parser.parse("\n".join(lines))
     _settle(tokens, _anchors(tokens), files)
     _mark(tokens, above, mark)
     body = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes all text
-    return Rendered(tuple(enumerate(front.splitlines(), start=1)), body)
+    return Rendered(tuple(enumerate(front.removesuffix("\n").split("\n") if front else (), start=1)), body)
 
 
 class _Renderer(RendererHTML):

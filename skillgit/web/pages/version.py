@@ -152,7 +152,7 @@ _ORIGIN = Markup(
 def _origin(line: BlameRow, row: LogRow, link: str) -> Markup:
     name = brought_by(line, row)
     title = line.title or ("written by a person" if line.source == "human" else "there before the run began")
-    tone = "own" if line.address is not None and line.address == row.address else "older" if line.address else "seed"
+    tone = "seed" if name == "seed" else "own" if line.address == row.address else "older"
     return _ORIGIN.format(tone=tone, link=link, title=title, name=name, line=line.line)
 
 
