@@ -30,7 +30,7 @@ _MARKER_LINE = re.compile(rf"[ \t]*(?:{MARKER.pattern}[ \t]*)+")
 @dataclass(frozen=True, slots=True)
 class Rendered:
     front: tuple[tuple[int, str], ...]  # the lines of the frontmatter with their numbers
-    body: Markup
+    html: Markup
 
 
 def rendered(text: str, mark: Callable[[int, int], Markup], files: Mapping[str, str]) -> Rendered:
@@ -44,8 +44,8 @@ def rendered(text: str, mark: Callable[[int, int], Markup], files: Mapping[str, 
     tokens = parser.parse("\n".join(lines))
     _settle(tokens, _anchors(tokens), files)
     _mark(tokens, above, mark)
-    body = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes all text
-    return Rendered(tuple(enumerate(front.removesuffix("\n").split("\n") if front else (), start=1)), body)
+    html = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes all text
+    return Rendered(tuple(enumerate(front.removesuffix("\n").split("\n") if front else (), start=1)), html)
 
 
 class _Renderer(RendererHTML):
