@@ -30,20 +30,22 @@ _MARKER_LINE = re.compile(rf"[ \t]*(?:{MARKER.pattern}[ \t]*)+")
 @dataclass(frozen=True, slots=True)
 class Rendered:
     front: tuple[tuple[int, str], ...]  # the lines of the frontmatter with their numbers
-    body: Markup
+    html: Markup
 
 
 def rendered(text: str, mark: Callable[[int, int], Markup], files: Mapping[str, str]) -> Rendered:
     """Return ``text`` with ``mark`` of its lines before each block; ``files`` are addresses of the skill's files."""
     front = frontmatter(text)
     above = front.count("\n")
-    lines = ["" if _MARKER_LINE.fullmatch(line) else line for line in text[len(front) :].split("\n")]
+    # a sign that Markdown takes for the end of a line would move all lines below it
+    plain = (str(visible(line.removesuffix("\r"))) for line in text[len(front) :].split("\n"))
+    lines = ["" if _MARKER_LINE.fullmatch(line) else line for line in plain]
     parser = _parser()
     tokens = parser.parse("\n".join(lines))
     _settle(tokens, _anchors(tokens), files)
     _mark(tokens, above, mark)
-    body = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes all text
-    return Rendered(tuple(enumerate(front.splitlines(), start=1)), body)
+    html = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes all text
+    return Rendered(tuple(enumerate(front.removesuffix("\n").split("\n") if front else (), start=1)), html)
 
 
 class _Renderer(RendererHTML):

@@ -90,9 +90,9 @@ class RunSummary:
     progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
     score_counts: Mapping[int, int]  # version to how many selection items its score is a mean of
     items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
-    skipped: int  # steps that ended without a candidate
+    skip_count: int  # steps that ended without a candidate
     verdict: Verdict | None  # what a gate of its steps decided; absent if no candidate came as far as one
-    unpriced: int  # calls whose price was not known
+    unpriced_calls: int  # calls whose price was not known
 
     @property
     def absent(self) -> bool:
@@ -115,8 +115,8 @@ def summary(
         rows = queries.log_rows(workspace.index, name, limit=most)
         versions = item_queries.versions(workspace.index, name)
         finish, verdict = _finish(workspace, name), _verdict(workspace, name)
-        unpriced = queries.unpriced_calls(workspace.index, name)
-        skipped = queries.events_of(workspace.index, name, EventKind.SKIPPED)
+        unpriced_calls = queries.unpriced_calls(workspace.index, name)
+        skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,
         start=start,
@@ -126,9 +126,9 @@ def summary(
         progress=progress(context, row, start.models.target),
         score_counts={entry.version: entry.scored for entry in versions if entry.version is not None},
         items=or_none(lambda: item_differences.items(context, f"{name}/v0", f"{name}/{version_label(best.version)}")),
-        skipped=skipped,
+        skip_count=skip_count,
         verdict=verdict,
-        unpriced=unpriced,
+        unpriced_calls=unpriced_calls,
     )
 
 

@@ -30,21 +30,21 @@ _NOTE_LENGTH: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FormEntry:
     """A field of a form: a line, a text, or one of ``choices``."""
 
     name: str
     label: str
     choices: tuple[str, ...] = ()
     is_long: bool = False
-    required: bool = True
+    is_optional: bool = False
     hint: str = ""
 
     def read(self, visit: Visit) -> str:
         value = visit.value(self.name).strip()
         if self.choices and value not in self.choices:
             raise UsageError(f"{self.label} is one of {', '.join(self.choices)}", hint="choose one in the form")
-        if self.required and not value:
+        if not value and not self.is_optional:
             raise UsageError(f"{self.label} is missing", hint="go back and fill it in")
         return value
 
@@ -58,7 +58,7 @@ class Action:
     effect: str
     fits: Callable[[LogRow], bool]
     words: Callable[..., tuple[str, ...]]  # of the event and of the values of the entries
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[FormEntry, ...] = ()
 
     def placeholder(self, row: LogRow) -> tuple[str, ...]:
         return self.words(row, *(entry.name.upper() for entry in self.entries))
@@ -106,8 +106,8 @@ ACTIONS: Final = (
         fits=lambda row: row.version is not None or row.kind in {EventKind.REJECTED, EventKind.SLOW_PROPOSED},
         words=_install,
         entries=(
-            Entry(name="agent", label="Agent", choices=tuple(agent.value for agent in Agent)),
-            Entry(
+            FormEntry(name="agent", label="Agent", choices=tuple(agent.value for agent in Agent)),
+            FormEntry(
                 name="scope",
                 label="Scope",
                 choices=tuple(scope.value for scope in Scope),
@@ -121,7 +121,7 @@ ACTIONS: Final = (
         effect="A run of its own begins with this text, its score and the configuration of its run.",
         fits=_is_version,
         words=_fork,
-        entries=(Entry(name="name", label="Name of the new run", required=False, hint="made up if empty"),),
+        entries=(FormEntry(name="name", label="Name of the new run", is_optional=True, hint="made up if empty"),),
     ),
     Action(
         name="restore",
@@ -143,7 +143,7 @@ ACTIONS: Final = (
         effect="The steps that come read it as advice; it moves no score and no gate.",
         fits=lambda _: True,
         words=_note,
-        entries=(Entry(name="text", label="Note", is_long=True),),
+        entries=(FormEntry(name="text", label="Note", is_long=True),),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The evidence of a rule: who brought it, why, what the gate saw, and what became of it."""
+"""The evidence of a rule: who brought it, why, what the gate saw, and how it fared since."""
 
 from __future__ import annotations
 

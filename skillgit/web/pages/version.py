@@ -15,7 +15,7 @@ from skillgit.app.deliver.summary import or_none
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.show import event_detail, neighbours
 from skillgit.app.workspace.revision import resolve
-from skillgit.domain.address import parse
+from skillgit.domain.address import parse, version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import interleaved
@@ -89,7 +89,7 @@ def version_page(visit: Visit) -> Page | Redirect:
 
 
 def _sides(row: LogRow) -> dict[str, str]:
-    return {} if row.base is None else {"a": f"v{row.base}", "b": row.label}
+    return {} if row.base is None else {"a": version_label(row.base), "b": row.label}
 
 
 def _choice(visit: Visit, name: str, values: tuple[str, ...]) -> str:
@@ -108,7 +108,7 @@ class Document:
     view: str
     lines: tuple[BlameRow, ...]
     left_out: int
-    rendered: Rendered | None  # absent where the text is asked for as it is, or is no Markdown
+    body: Rendered | None  # absent where the text is asked for as it is, or is no Markdown
     is_text: bool
 
 
@@ -126,7 +126,7 @@ def _document(visit: Visit, row: LogRow) -> Document:
         view=view,
         lines=lines[:LINES],
         left_out=max(0, len(lines) - LINES),
-        rendered=_with_origins(texts[path], path, lines, row, skill) if is_markdown and path in texts else None,
+        body=_with_origins(texts[path], path, lines, row, skill) if is_markdown and path in texts else None,
         is_text=path in texts,
     )
 
@@ -152,7 +152,7 @@ _ORIGIN = Markup(
 def _origin(line: BlameRow, row: LogRow, link: str) -> Markup:
     name = brought_by(line, row)
     title = line.title or ("written by a person" if line.source == "human" else "there before the run began")
-    tone = "own" if line.address is not None and line.address == row.address else "older" if line.address else "seed"
+    tone = "seed" if name == "seed" else "own" if line.address == row.address else "older"
     return _ORIGIN.format(tone=tone, link=link, title=title, name=name, line=line.line)
 
 

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markupsafe import Markup
+from program import git, skillgit
+from read_page import by_id, parsed, rows, section, text
+from trained_runs import RUN, user
+
+from skillgit.errors import SkillgitError
+from skillgit.web.pages import event_actions
+from skillgit.web.rendering import Access, Redirect, Role, Visit
+from skillgit.web.skill_text import rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    import httpx2
+    from serving import Served
+
+FORBIDDEN, NOT_FOUND = 403, 404
+
+
+@pytest.fixture(scope="module")
+def visitor(served: Served) -> Iterator[httpx2.Client]:
+    with served.visit() as client:
+        yield client
+
+
+def asked(repository: Path, *words: str):
+    return json.loads(skillgit(*words, "--json", cwd=repository).out)
+
+
+@pytest.fixture(scope="module")
+def changed(repository: Path) -> str:
+    """The first version that a gate accepted, whose text differs from its base."""
+    events = asked(repository, "log", RUN)["events"]
+    return f"v{min(row['version'] for row in events if row['kind'] == 'accepted')}"
+
+
+def shown(visitor: httpx2.Client, address: str) -> Element:
+    return parsed(visitor.get(f"/run/{RUN}/{address}").text)
+
+
+def test_every_line_has_the_origin_that_blame_tells(repository: Path, visitor: httpx2.Client, changed: str) -> None:
+    lines = asked(repository, "blame", f"{RUN}/{changed}")["lines"]
+    cells = list(section(shown(visitor, f"{changed}?view=text"), "text").iter("tr"))[1:]
+    assert len(cells) == len(lines)
+    for row, line in zip(cells, lines, strict=True):
+        origin, content = row.findall("td")
+        assert "".join(content.itertext()) == line["text"]
+        if line["text"].strip():
+            name = (line["address"] or "seed").removeprefix(f"{RUN}/")
+            assert "".join(origin.itertext()) == f"{name}: why line {line['line']}"
+
+
+def test_the_margin_of_the_rendered_text_leads_to_the_lines_that_it_stands_at(
+    repository: Path, visitor: httpx2.Client, changed: str
+) -> None:
+    lines = {row["line"]: row["text"] for row in asked(repository, "blame", f"{RUN}/{changed}")["lines"]}
+    items = [part for part in section(shown(visitor, changed), "text").iter("li") if part.find("a") is not None]
+    marked = [part for part in items if "brought" in (part.find("a").get("class") or "")]
+    assert len(marked) == sum(line.startswith("- ") for line in lines.values())
+    for part in marked:
+        number = int(re.search(r"line=(\d+)", part.find("a").get("href"))[1])
+        assert lines[number] == f"- {part.find('a').tail}"
+
+
+def test_the_gate_and_its_items_are_those_of_show(repository: Path, visitor: httpx2.Client, changed: str) -> None:
+    told = asked(repository, "show", f"{RUN}/{changed}")
+    event, page = told["event"], shown(visitor, changed)
+    gate = section(page, "gate")
+    verdict = event["verdict"]
+    assert f"{verdict['score']:.4f}" in text(gate)
+    assert f"against {verdict['current']:.4f}" in text(gate)
+    assert f"{verdict['fixed']} fixed, {verdict['broken']} broken" in text(gate)
+    links = [text(link) for link in gate.iter("a")]
+    assert links == [*event["fixed"], *event["broken"]]
+    cost = list(rows(section(page, "record")))
+    assert [(row[0], row[1], row[2]) for row in cost if len(row) == 6] == [
+        (part["role"], part["stage"], f"{part['cost']['calls']:,}") for part in event["cost"]["parts"]
+    ]
+
+
+@pytest.mark.parametrize("layout", ["unified", "split", "word"])
+def test_a_difference_says_in_every_form_what_diff_says(
+    repository: Path, visitor: httpx2.Client, changed: str, layout: str
+) -> None:
+    files = asked(repository, "diff", f"{RUN}/{changed}")["files"]
+    lines = [line for file in files for hunk in file["hunks"] for line in hunk["lines"]]
+    change = section(shown(visitor, f"{changed}?diff={layout}"), "change")
+    removed = [line["text"] for line in lines if line["sign"] == "-"]
+    added = [line["text"] for line in lines if line["sign"] == "+"]
+    assert added
+    if layout == "split":
+        table = next(change.iter("table"))
+        assert ["".join(part.itertext()) for part in table.iter("del")] == removed
+        assert ["".join(part.itertext()) for part in table.iter("ins")] == added
+    elif layout == "unified":
+        assert ["".join(part.itertext()).rstrip("\n") for part in change.iter("del")] == [
+            f"\N{MINUS SIGN} {line}" for line in removed
+        ]
+        assert ["".join(part.itertext()).rstrip("\n") for part in change.iter("ins")] == [f"+ {line}" for line in added]
+    else:
+        for tag, others in (("ins", removed), ("del", added)):
+            page = section(shown(visitor, f"{changed}?diff={layout}"), "change")
+            for part in list(page.iter(tag)):
+                part.text = ""
+            left = ["".join(part.itertext()).strip("\n") for part in page.iter("span") if part.get("class") == "same"]
+            assert all(line in left for line in others)
+
+
+def test_the_seed_shows_its_text(repository: Path, visitor: httpx2.Client) -> None:
+    content = skillgit("show", f"{RUN}/v0:SKILL.md", cwd=repository).out
+    cells = [row.findall("td")[1] for row in list(section(shown(visitor, "v0?view=text"), "text").iter("tr"))[1:]]
+    assert ["".join(cell.itertext()) for cell in cells] == content.rstrip("\n").split("\n")
+
+
+@pytest.mark.parametrize("ending", ["skill", "zip"])
+def test_an_archive_has_the_bytes_that_export_writes(
+    repository: Path, visitor: httpx2.Client, tmp_path: Path, ending: str
+) -> None:
+    file = tmp_path / f"v1.{ending}"
+    skillgit("export", f"{RUN}/v1", "--to", file, cwd=repository)
+    answer = visitor.get(f"/run/{RUN}/v1/export?as={ending}")
+    assert answer.content == file.read_bytes()
+    assert f"{RUN}-v1.{ending}" in answer.headers["Content-Disposition"]
+
+
+def test_every_event_has_a_page_with_its_commit(repository: Path, visitor: httpx2.Client) -> None:
+    for row in asked(repository, "log", RUN)["events"]:
+        label = skillgit("show", row["commit"], cwd=repository).out.split()[0]
+        page = shown(visitor, label)
+        message = git("log", "-1", "--format=%B", row["commit"], cwd=repository).out.strip()
+        assert " ".join(message.split()) in text(section(page, "record"))
+        assert by_id(page, "actions") is not None
+
+
+def test_best_and_head_lead_to_their_event_and_what_git_alone_knows_to_nothing(
+    repository: Path, visitor: httpx2.Client
+) -> None:
+    best = next(row for row in asked(repository, "runs")["runs"] if row["name"] == RUN)["best_version"]
+    assert visitor.get(f"/run/{RUN}/best").url.path == f"/run/{RUN}/v{best}"
+    for event in ("v999", "HEAD", "v1~1", "v1^{tree}", "--all", "%2e%2e"):
+        assert visitor.get(f"/run/{RUN}/{event}").status_code == NOT_FOUND, event
+    assert visitor.get(f"/run/{RUN[:-1]}/v1").status_code == NOT_FOUND
+
+
+def test_a_viewer_sees_no_action_and_may_run_none(served: Served) -> None:
+    with served.visit(served.viewer) as client:
+        operates = served.viewer != served.operator
+        page = parsed(client.get(f"/run/{RUN}/v1").text)
+        links = [link.get("href") for link in section(page, "actions").iter("a")]
+        assert all("/export" in link for link in links) is operates
+        for action in event_actions.ACTIONS if operates else ():
+            assert client.get(f"/run/{RUN}/v1/{action.name}").status_code == FORBIDDEN
+            assert client.post(f"/run/{RUN}/v1/{action.name}").status_code == FORBIDDEN
+
+
+def test_an_action_shows_its_command_and_its_cost_and_a_form_without_its_secret_does_nothing(
+    visitor: httpx2.Client,
+) -> None:
+    page = parsed(visitor.get(f"/run/{RUN}/v1/eval").text)
+    assert f"skillgit eval {RUN}/v1 --split test" in text(page)
+    assert "What it would cost" in text(page)
+    assert visitor.post(f"/run/{RUN}/v1/note", data={"text": "hello"}).status_code == FORBIDDEN
+
+
+ADDRESS = f"{RUN}/v1"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "words"),
+    [
+        ("promote", {}, ("promote", ADDRESS)),
+        ("eval", {}, ("eval", ADDRESS, "--split", "test")),
+        ("fork", {"name": "again"}, ("fork", ADDRESS, "again")),
+        ("fork", {"name": ""}, ("fork", ADDRESS)),
+        ("fork", {"name": "--help"}, None),
+        ("note", {"text": "shorter, please"}, ("note", ADDRESS, "shorter, please")),
+        ("note", {"text": "--remove 1"}, ("note", "--", ADDRESS, "--remove 1")),
+        ("note", {"text": "-"}, None),
+        ("note", {"text": "  "}, None),
+        (
+            "install",
+            {"agent": "claude", "scope": "project"},
+            ("install", ADDRESS, "--to", "claude", "--scope", "project"),
+        ),
+        ("install", {"agent": "../elsewhere", "scope": "user"}, None),
+        ("retry", {}, None),
+    ],
+)
+def test_a_form_runs_the_words_of_its_action_and_no_others(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, name: str, fields: dict[str, str], words: tuple[str, ...] | None
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def start(_: Visit, command: tuple[str, ...], *, back: str = "") -> Redirect:
+        started.append(tuple(command))
+        return Redirect(address=back)
+
+    monkeypatch.setattr(event_actions.commands, "start", start)
+    visit = Visit(
+        context=user(repository),
+        access=Access(name="operator", role=Role.OPERATOR, csrf=""),
+        path="",
+        parameters={"run": RUN, "event": "v1"},
+        form={key: [value] for key, value in fields.items()},
+    )
+    action = next(action for action in event_actions.ACTIONS if action.name == name)
+    try:
+        assert event_actions.run_action(action, visit).address == f"/run/{RUN}/v1"
+    except SkillgitError:
+        assert words is None
+    assert started == ([words] if words else [])
+
+
+LINES = Markup('<i data-lines="{}-{}"></i>')
+ALLOWED = {"a": {"href", "rel"}, "ol": {"start"}, **{f"h{level}": {"id"} for level in range(3, 7)}}
+PARTS = (
+    *("# ", "- ", "1. ", "  ", "> ", "`", "```", "~~~js onclick=x\n", "**", "|", "|-|\n", "\n", "\n\n", "---\n", "x"),
+    *(
+        "[a](javascript:alert(1))",
+        "[b](//x.y)",
+        "[c](/run/x)",
+        "![p](http://x.y/z.png)",
+        "<script>",
+        "<img src=x>",
+        "&lt;",
+    ),
+    *(
+        "<javascript:alert(1)>",
+        "[d]: data:text/html,x\n",
+        "[d]",
+        "\u202e",
+        "<!-- skillgit:slow-start -->\n",
+        "[e](https://x.y)",
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
+def test_a_text_brings_no_markup_of_its_own(content: str) -> None:
+    body = rendered(content, lambda first, last: LINES.format(first, last), {}).html
+    page = parsed(f"<!DOCTYPE html><html><head><title>t</title></head><body>{body}</body></html>")
+    for part in page.find("body").iter():
+        if part.tag == "i":
+            first, last = map(int, part.get("data-lines").split("-"))
+            assert 1 <= first <= last <= content.count("\n") + 1
+            continue
+        assert part.tag not in {"script", "img", "iframe", "style", "form"}
+        assert part.attrib.keys() <= ALLOWED.get(part.tag, set()) | ({"class"} if part.tag == "span" else set())
+        assert part.tag != "a" or part.get("href").startswith(("http://", "https://", "#part-"))
