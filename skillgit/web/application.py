@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +17,7 @@ from skillgit.app.workspace.workspace import explained
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
 from skillgit.web.access import Gatekeeper, RefusedError
 from skillgit.web.pages import ROUTES
-from skillgit.web.rendering import STATIC, Access, Page, PageRoute, Redirect, Role, Visit, html, stylesheet
+from skillgit.web.rendering import STATIC, Access, Download, Page, PageRoute, Redirect, Role, Visit, html, stylesheet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +118,9 @@ def _drawn(route: PageRoute, visit: Visit) -> Response:
     answer = route.page(visit)
     if isinstance(answer, Redirect):
         return RedirectResponse(answer.address, 303)
+    if isinstance(answer, Download):
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(answer.name, safe='')}"}
+        return Response(answer.content, media_type=answer.media_type, headers=headers)
     return HTMLResponse(html(answer, visit), answer.status)
 
 

@@ -81,11 +81,20 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """An answer that the browser keeps as a file."""
+
+    name: str
+    content: bytes
+    media_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageRoute:
     """An address, in which ``{name}`` stands for one name, and who may ask for it by which method."""
 
     path: str
-    page: Callable[[Visit], Page | Redirect]
+    page: Callable[[Visit], Page | Redirect | Download]
     role: Role = Role.VIEWER
     method: Literal["GET", "POST"] = "GET"
 

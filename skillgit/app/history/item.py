@@ -120,6 +120,7 @@ class Reply:
     answer: str = ""
     feedback: str = ""  # why it got its score: the reference answer is here, if the scorer names it
     trajectory: str = ""  # its tree and path in the evidence
+    checks: tuple[tuple[str, float], ...] = ()  # name and score of each check; none where an item has one score only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +156,11 @@ def _reply(tree: str, row: Mapping[str, object]) -> Reply:
         answer=str(row.get("answer", "")),
         feedback=str(row.get("feedback", "")),
         trajectory=f"{tree}:{path}" if path else "",
+        checks=tuple(
+            (name, float(score))
+            for name, score in sorted(members(row.get("parts")).items())
+            if isinstance(score, int | float)
+        ),
     )
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.item import item_story, item_trajectory, item_words
+from skillgit.app.history.item_picture import item_picture
 from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.errors import NotFoundError
 from skillgit.view.item import asked, who_solves
-from skillgit.web.rendering import Page, PageRoute
+from skillgit.web.rendering import Download, Page, PageRoute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -185,6 +186,7 @@ class Side:
     attempt: Attempt
     trajectory: ItemTrajectory | None
     hint: str = ""  # why there is no trajectory
+    checks: tuple[tuple[str, float], ...] = ()
 
 
 def item_page(visit: Visit) -> Page:
@@ -231,13 +233,24 @@ def _pair(story: ItemStory, a: str, b: str) -> tuple[str, str]:
 
 def _side(visit: Visit, story: ItemStory, name: str) -> Side:
     attempt = next(attempt for attempt in story.attempts if attempt.name == name)
+    revision = f"{story.run}/{name}"
+    checks = item_words(visit.context, [revision], [story.item])[story.item].replies[0].checks
     try:
-        return Side(attempt=attempt, trajectory=item_trajectory(visit.context, story.item, f"{story.run}/{name}"))
+        trajectory = item_trajectory(visit.context, story.item, revision)
     except NotFoundError as error:
-        return Side(attempt=attempt, trajectory=None, hint=error.hint or str(error))
+        return Side(attempt=attempt, trajectory=None, hint=error.hint or str(error), checks=checks)
+    return Side(attempt=attempt, trajectory=trajectory, checks=checks)
+
+
+def picture_page(visit: Visit) -> Download:
+    digest = visit.parameters["digest"]
+    picture = item_picture(visit.context, visit.parameters["run"], visit.value("item"), digest)
+    name = f"{digest[:8]}.{picture.media_type.removeprefix('image/')}"
+    return Download(name=name, content=picture.content, media_type=picture.media_type)
 
 
 ROUTES = (
+    PageRoute(path="/run/{run}/picture/{digest}", page=picture_page),
     PageRoute(path="/run/{run}/items", page=items_page),
     PageRoute(path="/run/{run}/items/{item:path}", page=item_page),  # a starlette path is decoded, %2F with it
 )
