@@ -9,6 +9,7 @@ import re
 import pytest
 from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, overflow
 from program import skillgit
+from serving import serving
 from trained_runs import RUN
 
 from skillgit.web.rendering import address
@@ -84,6 +85,23 @@ def test_a_question_is_searched(client):
     page = client.get(address("run", RUN, "items", q="board GAME")).text
     assert len(ROW.findall(page)) == 1
     assert "No item is like that" in client.get(address("run", RUN, "items", q="<script>")).text
+
+
+@pytest.mark.slow
+def test_a_picture_that_was_shown_is_a_raster_file_and_nothing_else(tmp_path):
+    folder = tmp_path / "repository"
+    skillgit("init", folder, "--env", "docvqa", cwd=tmp_path)
+    short = ("-o", "train.num_epochs=1", "-o", "optimizer.use_slow_update=false", "-o", "env.limit=3")
+    skillgit("train", "docvqa/default", "--run", RUN, "-q", *short, cwd=folder)
+    with serving(folder) as server, server.visit() as visitor:
+        page = visitor.get(address("run", RUN, "items", "11")).text
+        picture = visitor.get(html.unescape(re.search(r'<img src="([^"]+)"', page)[1]))
+        assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+        assert picture.content.startswith(b"\x89PNG")
+        assert picture.headers["x-content-type-options"] == "nosniff"
+        assert picture.headers["content-disposition"].startswith("attachment")
+        for item, digest in (("11", "0" * 16), ("no-such", "0" * 16)):
+            assert visitor.get(address("run", RUN, "picture", digest, item=item)).status_code == 404
 
 
 def _own(ear):
