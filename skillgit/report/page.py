@@ -7,7 +7,7 @@ import hashlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -29,6 +29,7 @@ from skillgit.view.text import inert
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
+    from skillgit.app.recorded.item_history import Cell
     from skillgit.index.rows import LogRow
 
 
@@ -173,13 +174,32 @@ def glyph(row: LogRow) -> str:
     return cells.glyph(Entry.of_row(row), UNICODE)
 
 
+class OutcomeMark(NamedTuple):
+    """How an outcome looks: the letter of its colour, its sign, and the words that say the same."""
+
+    tone: str
+    sign: str
+    words: str
+
+
+_SOLVED, _PARTIAL = OutcomeMark("s", "✓", "solved"), OutcomeMark("p", "◐", "partial credit")
+_FAILED, _FAULT = OutcomeMark("f", "×", "not solved"), OutcomeMark("e", "!", "failed to evaluate")  # noqa: RUF001 - a sign
+
+
+def outcome_mark(cell: Cell) -> OutcomeMark:
+    if cell.hard is None:
+        return _FAULT
+    return _SOLVED if cell.hard >= 1 else _PARTIAL if cell.soft else _FAILED
+
+
 FILTERS = {
+    "mark": outcome_mark,
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
     "decision": lambda row: cells.decision(Entry.of_row(row)),
     "source": lambda word: _SOURCES.get(word, word),
 }
-"""What templates can do with an event."""
+"""What templates can do with an event, or with an outcome."""
 
 
 # Code points that HTML does not allow.

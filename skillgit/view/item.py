@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import cut, fit, pad, width, wrap
+from skillgit.view.text import cut, fit, inert, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _HEAD, _TAIL = 200, 400
+_QUESTION = re.compile(r"<(question|task)>\s*(.*?)\s*</\1>", re.DOTALL)
 _ANSWER = 28
 _MOST = 12  # names that a list of them shows
 
@@ -69,6 +71,12 @@ def excerpt(text: str) -> str:
     if len(flat) <= _HEAD + _TAIL:
         return flat
     return f"{flat[:_HEAD].rstrip()} … {flat[-_TAIL:].lstrip()}"
+
+
+def asked(text: str) -> str:
+    """Return on one line what a prompt asks, without the passages and tables around it, for lists of items."""
+    tagged = _QUESTION.findall(text)
+    return one_line(tagged[-1][1]) if tagged else excerpt(inert(text))
 
 
 def _some(names: Sequence[str]) -> str:

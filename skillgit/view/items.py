@@ -131,7 +131,7 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         yield from _checks(diff, screen)
     yield ""
     yield _sums(diff, screen)
-    yield screen.dotted((_test(diff), length(diff.length)))
+    yield screen.dotted((chance_words(diff), length(diff.length)))
     for note in diff.notes:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
@@ -235,7 +235,7 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
     return screen.dotted(parts)
 
 
-def _test(diff: ItemDiff) -> str:
+def chance_words(diff: ItemDiff) -> str:
     """Return what the paired test says, in the direction in which the items changed."""
     if diff.p is None or diff.p_worse is None:
         return "no test: more than the text differs"

@@ -23,10 +23,11 @@ from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_wor
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError
+from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow, told_flips
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
@@ -112,6 +113,57 @@ def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajector
         return ItemTrajectory(run=event.run, item=item, attempt=tries[0], turns=turns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a version answered to an item; all of it empty where the evidence is not here."""
+
+    answer: str = ""
+    feedback: str = ""  # why it got its score: the reference answer is here, if the scorer names it
+    trajectory: str = ""  # its tree and path in the evidence
+    checks: tuple[tuple[str, float], ...] = ()  # name and score of each check; none where an item has one score only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemWords:
+    question: str  # what the target was asked first, in full; empty if the evidence is not here
+    replies: tuple[Reply, ...]  # for each revision
+
+
+def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
+    """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered.
+
+    The items' own data are no part of history, so that a reference answer is known from a scorer's words alone.
+    """
+    with open_workspace(context) as workspace:
+        rows = [event_in(workspace, revision) for revision in revisions]
+        events = [item_queries.measured_by(workspace.index, row.run, row.version, row.commit) for row in rows]
+        trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
+        replies = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
+        return {
+            item: ItemWords(question=_question(workspace, own), replies=own)
+            for item in items
+            for own in (tuple(version.get(item, Reply()) for version in replies),)
+        }
+
+
+def _replies(workspace: Workspace, tree: str) -> dict[str, Reply]:
+    return {str(row.get("id")): _reply(tree, row) for row in objects(evidence_file(workspace.repo, tree, SELECTION))}
+
+
+def _reply(tree: str, row: Mapping[str, object]) -> Reply:
+    path = row.get("trajectory")
+    return Reply(
+        answer=str(row.get("answer", "")),
+        feedback=str(row.get("feedback", "")),
+        trajectory=f"{tree}:{path}" if path else "",
+        checks=tuple(
+            (name, float(score))
+            for name, score in sorted(members(row.get("parts")).items())
+            if isinstance(score, int | float)
+        ),
+    )
+
+
 def _tried(workspace: Workspace, run: str, item: str) -> tuple[RunItems, list[tuple[MeasuredRow, Cell | None]]]:
     items = load(workspace, run, with_rejected=True, item=item)
     if item not in items.cells:
@@ -145,17 +197,16 @@ def _told(row: MeasuredRow, flips: Mapping[int, bool]) -> Literal["fixed", "brok
 def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
     own = tree if cell is not None and not cell.noted else ""
     rows = objects(evidence_file(workspace.repo, own, SELECTION))
-    fields: dict[str, object] = next((row for row in rows if row.get("id") == item), {})
-    path = str(fields.get("trajectory", ""))
+    reply = _reply(tree, next((row for row in rows if row.get("id") == item), {}))
     return Attempt(
         name=row.label,
         commit=row.commit,
         version=row.version,
         title=row.title,
         outcome=cell,
-        answer=str(fields.get("answer", "")),
-        feedback=str(fields.get("feedback", "")) or (cell.failed if cell is not None else ""),
-        trajectory=f"{tree}:{path}" if path else "",
+        answer=reply.answer,
+        feedback=reply.feedback or (cell.failed if cell is not None else ""),
+        trajectory=reply.trajectory,
     )
 
 
@@ -164,7 +215,7 @@ def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
     return tuple(map(Turn.read, objects(members(evidence_file(workspace.repo, tree, path)).get("turns"))))
 
 
-def _question(workspace: Workspace, tries: Sequence[Attempt]) -> str:
+def _question(workspace: Workspace, tries: Sequence[Attempt | Reply]) -> str:
     newest = next((attempt for attempt in reversed(tries) if attempt.trajectory), None)
     turns = _turns(workspace, newest.trajectory) if newest is not None else ()
     return next((turn.content for turn in turns if turn.role == "user"), "")

@@ -15,12 +15,12 @@ ROUTES: tuple[PageRoute, ...] = (
     *live.ROUTES,
     *run.ROUTES,
     *events.ROUTES,
-    *version.ROUTES,
-    *rule.ROUTES,
-    *compare.ROUTES,
     *items.ROUTES,
     *cost.ROUTES,
     *settings.ROUTES,
+    *version.ROUTES,
+    *rule.ROUTES,
+    *compare.ROUTES,
     *activity.ROUTES,
 )
 """All addresses; of two that match, the first one answers."""

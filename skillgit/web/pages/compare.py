@@ -2,9 +2,130 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from skillgit.web.rendering import PageRoute
+from skillgit.app.deliver.report import DiffAllowance
+from skillgit.app.history.cost import cost
+from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.rules import rule_diff
+from skillgit.app.history.diff.text import diff
+from skillgit.app.history.item import item_words
+from skillgit.app.history.status import runs
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.view.diff import rows as columns_of
+from skillgit.view.item import asked
+from skillgit.view.items import CHANGED, chance_words, change_words, counted
+from skillgit.web.rendering import Page, PageRoute
 
-ROUTES: tuple[PageRoute, ...] = ()
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.deliver.report import DiffExcerpt
+    from skillgit.app.history.diff.items import Change, ItemDiff
+    from skillgit.app.history.diff.rules import RulesDiffed
+    from skillgit.app.history.item import ItemWords
+    from skillgit.index.rows import RunRow
+    from skillgit.web.rendering import Visit
+
+MOST = 4  # sides of a comparison
+LISTED = 100  # items of one kind that are listed
+RULES = 60
+_CONTEXT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The first side of a comparison and another one."""
+
+    a: str
+    b: str
+    items: ItemDiff | None  # absent where a side has no outcomes here
+    missing: str  # why they are absent
+    words: Mapping[Change, str]
+    sums: Sequence[str]
+    test: str
+    changes: Sequence[tuple[str, Sequence[str]]]  # what happened, and the items to which it did
+    asked: Mapping[str, ItemWords]
+    text: DiffExcerpt
+    rules: RulesDiffed
+
+
+def compare_page(visit: Visit) -> Page:
+    rows = {row.name: row for row in runs(visit.context)}
+    names = tuple(dict.fromkeys(_version(rev, rows) for rev in visit.values("rev") if rev.strip()))
+    if len(names) > MOST:
+        raise UsageError(f"{len(names)} versions are too many to compare", hint=f"name 2 to {MOST}")
+    pairs = tuple(_pairs(visit, names)) if len(names) > 1 else ()
+    own_runs = tuple(dict.fromkeys(name.rpartition("/")[0] for name in names))
+    split = visit.value("view") == "split"
+    values = {
+        "names": names,
+        "runs": rows,
+        "most": MOST,
+        "pairs": pairs,
+        "matrix": tuple(_matrix(pairs)) if len(pairs) > 1 else (),
+        "spending": [(run, cost(visit.context, run).total) for run in own_runs if run in rows],
+        "split": split,
+        "columns_of": columns_of,
+        "asked": asked,
+        "listed": LISTED,
+        "rules_listed": RULES,
+    }
+    command = ("diff", names[0], names[1], "--items") if pairs else ()
+    title = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "Compare"
+    return Page(template="compare.html", title=title, command=command, values=values)
+
+
+def _version(revision: str, rows: Mapping[str, RunRow]) -> str:
+    """Return what a side is: of a run its best version."""
+    row = rows.get(revision.strip())
+    return revision.strip() if row is None else f"{row.name}/v{row.best_version}"
+
+
+def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
+    room = DiffAllowance()
+    for name in names[1:]:
+        item_diff: ItemDiff | None = None
+        missing = ""
+        try:
+            item_diff = items(visit.context, names[0], name)
+        except NotFoundError as error:
+            missing = f"{error}; {error.hint}" if error.hint else str(error)
+        differs = item_diff.differs if item_diff else ()
+        changes = [(kind, getattr(item_diff, kind)) for kind in CHANGED] if item_diff else []
+        labels = change_words(differs)
+        merged: dict[str, list[str]] = {}
+        for kind, found in changes:
+            merged.setdefault(labels[kind], []).extend(found)
+        shown = [item for found in merged.values() for item in found[:LISTED]]
+        yield Pair(
+            a=names[0],
+            b=name,
+            items=item_diff,
+            missing=missing,
+            words=labels,
+            sums=counted([(kind, len(found)) for kind, found in changes], differs) if item_diff else [],
+            test=chance_words(item_diff) if item_diff else "",
+            changes=[(label, found) for label, found in merged.items() if found],
+            asked=item_words(visit.context, [names[0], name], shown) if shown else {},
+            text=room.take(diff(visit.context, names[0], name, lines=_CONTEXT, as_data=True).files),
+            rules=rule_diff(visit.context, names[0], name),
+        )
+
+
+def _matrix(pairs: Sequence[Pair]) -> Iterator[tuple[str, Sequence[float | None]]]:
+    """Yield the items on which a side differs from the first one, with their scores under all sides."""
+    scores: dict[str, list[float | None]] = {}
+    moved: set[str] = set()
+    for place, pair in enumerate(pairs, 1):
+        for row in pair.items.rows if pair.items else ():
+            entry = scores.setdefault(row.item, [None] * (len(pairs) + 1))
+            entry[0] = row.before if row.before is not None else entry[0]
+            entry[place] = row.after
+            if row.change in CHANGED:
+                moved.add(row.item)
+    yield from ((item, scores[item]) for item in sorted(moved))
+
+
+ROUTES = (PageRoute(path="/compare", page=compare_page),)
