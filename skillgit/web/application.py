@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -16,7 +16,8 @@ from skillgit.app.workspace.workspace import explained
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
 from skillgit.web.access import Gatekeeper, RefusedError
 from skillgit.web.pages import ROUTES
-from skillgit.web.rendering import STATIC, Access, Page, PageRoute, Redirect, Role, Visit, html, stylesheet
+from skillgit.web.rendering import STATIC, Access, Page, PageRoute, Redirect, Role, Stream, Visit, html, stylesheet
+from skillgit.web.streams import Broadcasts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,7 @@ HEADERS = {
 }
 FORM_BYTES = 1 << 20  # of a form at most
 COOKIE = "skillgit"
+_BROADCASTS = Broadcasts()
 
 
 def application(context: Context, gatekeeper: Gatekeeper) -> Starlette:
@@ -117,6 +119,9 @@ def _drawn(route: PageRoute, visit: Visit) -> Response:
     answer = route.page(visit)
     if isinstance(answer, Redirect):
         return RedirectResponse(answer.address, 303)
+    if isinstance(answer, Stream):
+        address = f"{visit.context.directory}{visit.path}"
+        return StreamingResponse(_BROADCASTS.stream(address, answer.look), media_type="text/event-stream")
     return HTMLResponse(html(answer, visit), answer.status)
 
 

@@ -10,10 +10,12 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from skillgit.app.workspace.workspace import trained_here
+from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing  # noqa: TC001 - pydantic reads the annotations
 from skillgit.errors import NotFoundError
+from skillgit.index import item_queries, queries
+from skillgit.index.log_filter import Selection
 from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from skillgit.app.workspace.context import Context
+    from skillgit.index.rows import LogRow, RunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,3 +213,24 @@ def _trainer(repo: Repo, run: str) -> int:
     if not pid:
         raise NotFoundError(f"nobody trains {run} now", hint="skillgit runs")
     return pid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveHistory:
+    """What a run in progress has recorded so far."""
+
+    run: RunRow
+    rows: tuple[LogRow, ...]  # its newest events, oldest first
+    score_counts: Mapping[int, int]  # version to the items that its score is of
+
+
+def live_history(context: Context, run: str, most: int) -> LiveHistory | None:
+    """Return the newest ``most`` events of ``run``; None as long as it has none."""
+    with open_workspace(context) as workspace:
+        row = queries.run_row(workspace.index, run, {})
+        if row is None:
+            return None
+        versions = item_queries.versions(workspace.index, run)
+        rows = queries.selected_rows(workspace.index, Selection(run=run), most)
+    counts = {entry.version: entry.scored for entry in versions if entry.version is not None}
+    return LiveHistory(run=row, rows=tuple(reversed(rows)), score_counts=counts)
