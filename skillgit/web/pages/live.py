@@ -51,7 +51,7 @@ class CapBar(NamedTuple):
 def live_page(visit: Visit) -> Page:
     run = _run(visit)
     look = live(visit.context, run)
-    values = {"run": run, "look": look, "alive": look.standing in ALIVE, "parts": parts(visit.context, run, {})}
+    values = {"run": run, "look": look, "alive": look.standing in ALIVE, "shown": parts(visit.context, run, {})}
     continues = _continuing(look, run)
     return Page(
         template="live.html",
