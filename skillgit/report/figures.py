@@ -70,6 +70,7 @@ FILTERS = {
     "paragraphs": paragraphs,
     "pieces": pieces,
     "short": numbers.short,
+    "count": numbers.count,
     "money": numbers.money,
     "duration": numbers.duration,
     "chance": numbers.chance,

@@ -27,10 +27,12 @@ from skillgit.view.surface import UNICODE
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
     from skillgit.app.recorded.item_history import Cell
-    from skillgit.index.rows import LogRow
+    from skillgit.index.rows import LogRow, RunRow
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -63,20 +65,26 @@ def page(report: RunReport) -> str:
 
 def header(summary: RunSummary, wide: int = POINTS, narrow: int = POINTS) -> dict[str, object]:
     """Return what templates print of a run in short, with curves of so many of its decisions, the newest ones."""
-    intervals = summary.run.metric == Metric.HARD.value
+    return {
+        "run": summary.run,
+        "outcome": _OUTCOMES.get(summary.run.outcome, summary.run.outcome),
+        "gate_rule": rule(summary.verdict),
+        **plotted(summary.run, summary.rows, summary.score_counts, wide, narrow),
+    }
+
+
+def plotted(
+    run: RunRow, rows: Sequence[LogRow], counts: Mapping[int, int], wide: int = POINTS, narrow: int = POINTS
+) -> dict[str, object]:
+    """Return what ``plot.html`` draws: curves for wide and narrow windows, and the signs of their legend."""
+    intervals = run.metric == Metric.HARD.value
     drawings = {
-        name: curve(summary.rows, summary.score_counts, size, intervals=intervals, most=most)
+        name: curve(rows, counts, size, intervals=intervals, most=most)
         for name, size, most in (("wide", WIDE, wide), ("narrow", NARROW, narrow))
     }
     # A candidate of whose score no more than a bound is known has a sign of its own.
-    shapes = {"▽" if row.bound is not None else glyph(row) for row in summary.rows if is_mark(row)}
-    return {
-        "run": summary.run,
-        "curves": drawings,
-        "shapes": sorted(shapes),
-        "outcome": _OUTCOMES.get(summary.run.outcome, summary.run.outcome),
-        "gate_rule": rule(summary.verdict),
-    }
+    shapes = {"▽" if row.bound is not None else glyph(row) for row in rows if is_mark(row)}
+    return {"curves": drawings, "shapes": sorted(shapes)}
 
 
 @cache

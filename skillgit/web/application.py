@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -14,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -22,10 +23,23 @@ from skillgit.app.workspace.workspace import explained
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
 from skillgit.web.access import RefusedError
 from skillgit.web.pages import ROUTES
-from skillgit.web.rendering import STATIC, Access, Download, Page, PageRoute, Redirect, Role, Visit, html, stylesheet
+from skillgit.web.rendering import (
+    STATIC,
+    Access,
+    Download,
+    Page,
+    PageRoute,
+    Redirect,
+    Role,
+    Stream,
+    Visit,
+    html,
+    stylesheet,
+)
+from skillgit.web.streams import Broadcasts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,6 +64,7 @@ _FORM_S = 15  # seconds that it may take to arrive
 _COOKIE_S = 30 * 24 * 3600  # seconds for which a browser remembers a link
 _SORRY = "a bug in skillgit kept this page from being made"
 _log = logging.getLogger("uvicorn.error")
+_BROADCASTS = Broadcasts()
 
 
 def application(context: Context, gatekeeper: Gatekeeper) -> Starlette:
@@ -148,7 +163,8 @@ async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, re
             gatekeeper.check_form(access, {key: values[0] for key, values in fields.items()})
         query = {key: request.query_params.getlist(key) for key in request.query_params}
         visit = replace(visit, parameters=request.path_params, query=query, form=fields)
-        return await run_in_threadpool(_drawn, route, visit)
+        answer = await run_in_threadpool(_drawn, route, visit)
+        return _streaming(gatekeeper, visit, answer) if isinstance(answer, Stream) else answer
     except Exception as error:  # noqa: BLE001 - every error becomes a page
         return _refusal(error, visit)
 
@@ -177,13 +193,29 @@ async def _fields(request: Request) -> Mapping[str, list[str]]:
     return {key: [str(value) for value in form.getlist(key)] for key in form}
 
 
-def _drawn(route: PageRoute, visit: Visit) -> Response:
+def _streaming(gatekeeper: Gatekeeper, visit: Visit, answer: Stream) -> Response:
+    """Begin a stream, which ends when the link that opened it is revoked; refuse it where there are too many."""
+    slot = ExitStack()
+    slot.enter_context(gatekeeper.stream_slot(visit.access))
+
+    async def events() -> AsyncIterator[bytes]:
+        with slot:
+            address = f"{visit.context.directory}{visit.path}"
+            async for data in _BROADCASTS.stream(address, answer.look, partial(gatekeeper.valid, visit.access)):
+                yield data
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def _drawn(route: PageRoute, visit: Visit) -> Response | Stream:
     answer = route.page(visit)
     if isinstance(answer, Redirect):
         return RedirectResponse(answer.address, 303)
     if isinstance(answer, Download):
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(answer.name, safe='')}"}
         return Response(answer.content, media_type=answer.media_type, headers=headers)
+    if isinstance(answer, Stream):
+        return answer
     return HTMLResponse(html(answer, visit), answer.status)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup
+
 from skillgit.app.workspace.invitations import Role
 from skillgit.report import page as report
 
@@ -90,11 +92,18 @@ class Download:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """An answer that goes on: ``look`` returns the parts of a page by name, see :mod:`skillgit.web.streams`."""
+
+    look: Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageRoute:
     """An address, in which ``{name}`` stands for one name, and who may ask for it by which method."""
 
     path: str
-    page: Callable[[Visit], Page | Redirect | Download]
+    page: Callable[[Visit], Page | Redirect | Download | Stream]
     role: Role = Role.VIEWER
     method: Literal["GET", "POST"] = "GET"
 
@@ -110,6 +119,11 @@ def html(page: Page, visit: Visit) -> str:
     template = _environment().get_template(page.template)
     command = shlex.join(["skillgit", *page.command]) if page.command else ""
     return template.render(page=page, visit=visit, access=visit.access, command=command, **page.values)
+
+
+def fragment(template: str, **values: object) -> Markup:
+    """Return a part of a page that is the same for everyone who looks."""
+    return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - a template of ours escaped it
 
 
 @cache

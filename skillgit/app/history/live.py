@@ -10,10 +10,12 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from skillgit.app.workspace.workspace import trained_here
+from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing  # noqa: TC001 - pydantic reads the annotations
 from skillgit.errors import NotFoundError
+from skillgit.index import item_queries, queries
+from skillgit.index.log_filter import Selection
 from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from skillgit.app.workspace.context import Context
+    from skillgit.index.rows import LogRow, RunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,19 @@ class RunLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallFigures:
+    """How the calls of the process go by; what the ledger answers is no call."""
+
+    per_second: float = 0.0  # calls answered in a second, in the last half a minute
+    latency_s: float | None = None  # the median seconds of an answer in that time; None without one
+    in_flight: int = 0
+    answered: int = 0
+    refused: int = 0  # attempts that the provider turned away for their number (429, overloaded)
+    failed: int = 0  # other attempts that failed
+    retried: int = 0  # attempts after the first one of a call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     outcome: str  # the run's outcome, that of a process that left it unfinished, or `failed`
     message: str
@@ -78,6 +94,14 @@ class Snapshot:
     score: float | None = None  # the current version's score; None before the baseline
     best: float | None = None
     spent: Cost = field(default_factory=Cost)
+    recent: Cost = field(default_factory=Cost)  # what was spent in the last ``recent_s`` seconds: the rate of spending
+    recent_s: float = 0.0  # a minute; less while the process is young
+    projected: Cost | None = (
+        None  # what the run will have cost at its end, at the pace of this process; None before one
+    )
+    share: float = 0.0  # how much of the whole run's work is done, 0 to 1: steps, slow updates and final tests
+    seconds_left: float | None = None  # what all of the rest takes; None before anything was rolled out, 0 at the end
+    calls: CallFigures = field(default_factory=CallFigures)
     failing: tuple[Failing, ...] = ()
     failed: int = 0
     rolled: int = 0  # items that were rolled out in the stage that `failing` is about
@@ -189,3 +213,24 @@ def _trainer(repo: Repo, run: str) -> int:
     if not pid:
         raise NotFoundError(f"nobody trains {run} now", hint="skillgit runs")
     return pid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveHistory:
+    """What a run in progress has recorded so far."""
+
+    run: RunRow
+    rows: tuple[LogRow, ...]  # its newest events, oldest first
+    score_counts: Mapping[int, int]  # version to the items that its score is of
+
+
+def live_history(context: Context, run: str, most: int) -> LiveHistory | None:
+    """Return the newest ``most`` events of ``run``; None as long as it has none."""
+    with open_workspace(context) as workspace:
+        row = queries.run_row(workspace.index, run, {})
+        if row is None:
+            return None
+        versions = item_queries.versions(workspace.index, run)
+        rows = queries.selected_rows(workspace.index, Selection(run=run), most)
+    counts = {entry.version: entry.scored for entry in versions if entry.version is not None}
+    return LiveHistory(run=row, rows=tuple(reversed(rows)), score_counts=counts)

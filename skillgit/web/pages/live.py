@@ -1,10 +1,208 @@
-"""A run that is being trained."""
+"""A run that is being trained, part by part, and how operators stop it and let it go on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shlex
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from skillgit.app.deliver.report import DiffAllowance, tell
+from skillgit.app.history.browse import standing
+from skillgit.app.history.live import LiveLook, Standing, live, live_history, stop_after_step, stop_now
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.ids import check_run_name
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.report.page import plotted
+from skillgit.web.commands import start
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Stream, address, fragment
 
 if TYPE_CHECKING:
-    from skillgit.web.rendering import PageRoute
+    from collections.abc import Iterator, Mapping
 
-ROUTES: tuple[PageRoute, ...] = ()
+    from skillgit.app.history.live import Snapshot
+    from skillgit.app.workspace.context import Context
+    from skillgit.web.rendering import Visit
+
+EVENTS: Final = 400  # on the curve at most, the newest ones
+LINES: Final = 40  # of the log
+ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})
+STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")
+"""The stages that every step has, in their order; others are shown while they last."""
+_CHANGES: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED})
+_STAMP: Final = "stamp"  # the part that is not shown: what the history was at the look before
+CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
+
+
+class StageBar(NamedTuple):
+    name: str
+    done: int
+    total: int
+    phase: str  # ``over``, ``now`` or ``due``
+
+
+class CapBar(NamedTuple):
+    name: str
+    spent: float
+    cap: float
+    projected: float | None
+
+
+def live_page(visit: Visit) -> Page:
+    run = _run(visit)
+    look = live(visit.context, run)
+    values = {"run": run, "look": look, "alive": look.standing in ALIVE, "shown": parts(visit.context, run, {})}
+    continues = _continuing(look, run)
+    return Page(
+        template="live.html",
+        title=f"{run}, live",
+        command=("log", run),
+        values=values | {"continues": continues, "state": _state(look), "pid": look.pid},
+    )
+
+
+def live_stream(visit: Visit) -> Stream:
+    run, context = _run(visit), visit.context
+    return Stream(look=lambda before: parts(context, run, before))
+
+
+def parts(context: Context, run: str, before: Mapping[str, str]) -> dict[str, str]:
+    """Return what the page shows, each part by its name; what the history says is read only where it changed."""
+    look = live(context, run)
+    snapshot = look.snapshot
+    shown = {
+        "now": fragment(
+            "live_now.html",
+            look=look,
+            snapshot=snapshot,
+            stages=_stages(look),
+            caps=_caps(snapshot),
+            state=_state(look),
+        ),
+        "failing": fragment("live_failing.html", snapshot=snapshot),
+        "notice": "",
+    }
+    stamp = standing(context)
+    if before.get(_STAMP) == stamp:
+        return {**before, **shown}
+    return {**shown, **_recorded(context, run), _STAMP: stamp}
+
+
+def _recorded(context: Context, run: str) -> dict[str, str]:
+    history = live_history(context, run, EVENTS)
+    rows = history.rows if history is not None else ()
+    drawing = {} if history is None else plotted(history.run, rows, history.score_counts)
+    newest = next((row for row in reversed(rows) if row.kind in _CHANGES), None)
+    story = None
+    if newest is not None:
+        with suppress(NotFoundError):  # evidence may not be here
+            story = tell(context, [newest], DiffAllowance()).stories[0]
+    return {
+        "curve": fragment("live_curve.html", run=None, event_address=partial(address, "run", run))
+        if history is None
+        else fragment("live_curve.html", run=history.run, event_address=partial(address, "run", run), **drawing),
+        "log": fragment("live_log.html", rows=rows[::-1][:LINES], run=run),
+        "change": fragment("live_change.html", story=story, run=run),
+    }
+
+
+def _stages(look: LiveLook) -> Iterator[StageBar]:
+    snapshot = look.snapshot
+    counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
+    current = snapshot.stage if snapshot is not None and look.standing in ALIVE else ""
+    furthest = max((STAGES.index(name) for name in counts if name in STAGES), default=-1)
+    for name in (*STAGES, *(name for name in counts if name not in STAGES)):
+        count = counts.get(name)
+        over = count is not None or (name in STAGES and STAGES.index(name) < furthest)
+        phase = "now" if name == current else "over" if over else "due"
+        done, total = (count.done, count.total) if count is not None else (0, 0)
+        yield StageBar(name, done, total, phase)
+
+
+def _caps(snapshot: Snapshot | None) -> Iterator[CapBar]:
+    if snapshot is None:
+        return
+    spent, ahead, limits = snapshot.spent, snapshot.projected, snapshot.limits
+    if limits.calls is not None:
+        yield CapBar("calls", spent.calls, limits.calls, None if ahead is None else ahead.calls)
+    if limits.tokens is not None:
+        tokens = None if ahead is None else ahead.tokens_in + ahead.tokens_out
+        yield CapBar("tokens", spent.tokens_in + spent.tokens_out, limits.tokens, tokens)
+    if limits.usd is not None:
+        yield CapBar("dollars", spent.usd, limits.usd, None if ahead is None else ahead.usd)
+
+
+_STATES: Final = {
+    Standing.IDLE: ("not running", "faint"),
+    Standing.STARTING: ("starting", "slow"),
+    Standing.RUNNING: ("running", "best"),
+    Standing.STOPPING: ("stops after this step", "slow"),
+    Standing.KILLED: ("killed", "rejected"),
+}
+
+
+def _state(look: LiveLook) -> dict[str, str]:
+    if look.standing is Standing.ENDED and look.snapshot is not None and look.snapshot.end is not None:
+        outcome = look.snapshot.end.outcome
+        words, tone = outcome, "best" if outcome in {"improved", "ceiling"} else "rejected"
+    else:
+        words, tone = _STATES.get(look.standing, ("ended", "faint"))
+    return {"words": words, "tone": tone}
+
+
+def _continuing(look: LiveLook, run: str) -> tuple[str, ...]:
+    """Return the words that go on with the run; none where nothing is left of it or a process works on it."""
+    snapshot = look.snapshot
+    if look.standing in ALIVE:
+        return ()
+    words = shlex.split(snapshot.command) if snapshot is not None else []
+    # the file is one that a process of ours wrote; anything else in it starts nothing
+    if words[:2] == ["skillgit", "train"] and run in words:
+        return tuple(words[1:])
+    return ("train", "--run", run)
+
+
+def stop_page(visit: Visit) -> Redirect:
+    run = _run(visit)
+    match visit.value("how"):
+        case "step":
+            stop_after_step(visit.context, run)
+        case "now":
+            stop_now(visit.context, run)
+        case _:
+            raise UsageError("say how to stop: after the step, or now")
+    return Redirect(address=address("run", run, "live"))
+
+
+def continue_page(visit: Visit) -> Redirect:
+    run = _run(visit)
+    look, back = live(visit.context, run), address("run", run, "live")
+    if look.standing not in ALIVE:
+        start(visit, [*_continuing(look, run), *_new_caps(visit)], back=back)
+    return Redirect(address=back)
+
+
+def _new_caps(visit: Visit) -> Iterator[str]:
+    for name, kind in CAPS.items():
+        text = visit.value(name).strip()
+        if not text:
+            continue
+        try:
+            number = kind(text)
+        except ValueError as error:
+            raise UsageError(f"'{text}' is not a number for {name}") from error
+        if not number > 0:
+            raise UsageError(f"{name} has to be more than 0")
+        yield from (f"--{name.replace('_', '-')}", str(number))
+
+
+def _run(visit: Visit) -> str:
+    return check_run_name(visit.parameters["run"])
+
+
+ROUTES = (
+    PageRoute(path="/run/{run}/live", page=live_page),
+    PageRoute(path="/run/{run}/live/stream", page=live_stream),
+    PageRoute(path="/run/{run}/stop", page=stop_page, role=Role.OPERATOR, method="POST"),
+    PageRoute(path="/run/{run}/continue", page=continue_page, role=Role.OPERATOR, method="POST"),
+)

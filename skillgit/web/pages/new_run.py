@@ -2,9 +2,189 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from skillgit.app.history.live import Standing, live
+from skillgit.app.history.status import runs
+from skillgit.app.setup.config.form import FormField, FormSection, chosen_config, configurations, form_of
+from skillgit.app.train.doctor import Checkup, doctor
+from skillgit.app.train.train import TrainRequest, plan_train
+from skillgit.domain.ids import check_run_name
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.web.commands import start
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
 
 if TYPE_CHECKING:
-    from skillgit.web.rendering import PageRoute
+    from collections.abc import Iterator, Sequence
 
-ROUTES: tuple[PageRoute, ...] = ()
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.workspace.context import Context
+    from skillgit.web.rendering import Visit
+
+DEMO: Final = "demo"
+_FIELD: Final = "o."  # what the names of fields for keys begin with
+_CHECKING: Final = threading.Lock()
+_LAUNCHING: Final = threading.Lock()
+_newest: dict[str, int] = {}  # by operator, the number of the check that was asked for last
+_launched: set[tuple[str, str]] = set()  # repositories and runs, so that a second click starts nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a form says: a configuration or a run, the run's name, and the keys that differ."""
+
+    config: str
+    source: str  # the run whose settings are taken; empty for a configuration
+    run: str
+    sections: tuple[FormSection, ...]
+    overrides: tuple[str, ...]
+    changed: frozenset[str]
+
+    @property
+    def start(self) -> str | None:
+        return f"{self.source}/v0" if self.source else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command behind ``skillgit``."""
+        begin = ("--from", f"{self.source}/v0") if self.source else (self.config,)
+        return ("train", *begin, *(word for option in self.overrides for word in ("-o", option)), "--run", self.run)
+
+    @property
+    def request(self) -> TrainRequest:
+        config = None if self.source else self.config
+        return TrainRequest(config=config, overrides=self.overrides, run=self.run, start=self.start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    plan: Plan | None = None
+    checkup: Checkup | None = None
+    error: SkillgitError | None = None
+    key: str = ""  # the key that the error is about; empty if it is about none
+
+
+def new_page(visit: Visit) -> Page:
+    choice = _choice(visit)
+    # with the script the check comes at once; a page without it has a button
+    return _page(visit, choice, findings=None)
+
+
+def check_page(visit: Visit) -> Page:
+    choice, name = _choice(visit), visit.access.name
+    number = _newest[name] = _newest.get(name, 0) + 1
+    with _CHECKING:
+        if visit.value("part") and _newest[name] != number:
+            return Page(template="new_check.html", title="", values={"findings": None, "choice": choice})
+        findings = _findings(visit.context, choice)
+    if visit.value("part"):
+        return Page(template="new_check.html", title="", values={"findings": findings, "choice": choice})
+    return _page(visit, choice, findings=findings)
+
+
+def launch_page(visit: Visit) -> Page | Redirect:
+    choice = _choice(visit)
+    run = check_run_name(choice.run)
+    back, context = address("run", run, "live"), visit.context
+    mark = (str(context.directory), run)
+    with _LAUNCHING:
+        taken = any(row.name == run for row in runs(context)) or live(context, run).standing is not Standing.IDLE
+        if mark in _launched:
+            return Redirect(address=back)
+        if taken:
+            error = UsageError(f"there is a run {run} already", hint="give the new one another name")
+            return _page(visit, choice, findings=Findings(error=error, key="run"))
+        findings = _findings(context, choice)
+        if findings.error is not None:
+            return _page(visit, choice, findings=findings)
+        _launched.add(mark)
+        start(visit, choice.words, back=back)
+    return Redirect(address=back)
+
+
+def _page(visit: Visit, choice: Choice, *, findings: Findings | None) -> Page:
+    return Page(
+        template="new.html",
+        title="New run",
+        command=(*choice.words, "--dry-run"),
+        status=200 if findings is None or findings.error is None else 400,
+        values={
+            "choice": choice,
+            "findings": findings,
+            "configurations": configurations(visit.context),
+            "sources": [row.name for row in runs(visit.context)],
+        },
+    )
+
+
+def _choice(visit: Visit) -> Choice:
+    source, config = visit.value("from"), visit.value("config") or DEMO
+    if config not in configurations(visit.context):
+        raise UsageError(f"there is no configuration '{config}' here", hint="choose one of the list")
+    sections = form_of(chosen_config(visit.context, config, source))
+    changes = dict(_changes(visit, sections))
+    shown = tuple(
+        replace(
+            section, fields=tuple(replace(field, text=changes.get(field.key, field.text)) for field in section.fields)
+        )
+        for section in sections
+    )
+    return Choice(
+        config=config,
+        source=source,
+        run=visit.value("run").strip() or _free_name(visit.context, source or config),
+        sections=shown,
+        overrides=tuple(f"{key}={text}" for key, text in changes.items()),
+        changed=frozenset(changes),
+    )
+
+
+def _changes(visit: Visit, sections: Sequence[FormSection]) -> Iterator[tuple[str, str]]:
+    for section in sections:
+        for field in section.fields:
+            texts = visit.form.get(f"{_FIELD}{field.key}")
+            # of a switch there is a hidden "false" before the box, so that the last one counts
+            if texts and (text := texts[-1].strip()) != field.text.strip():
+                yield field.key, text
+
+
+def _free_name(context: Context, base: str) -> str:
+    names = {row.name for row in runs(context)}
+    stem = base.rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
+    stem = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in stem).strip("-").lower() or "run"
+    return next(
+        name
+        for number in range(1, len(names) + 3)
+        if (name := stem if number == 1 else f"{stem}-{number}") not in names
+    )
+
+
+def _findings(context: Context, choice: Choice) -> Findings:
+    """Return what a dry run and a check-up say; no model is called and nothing is written."""
+    try:
+        check_run_name(choice.run)
+        plan = plan_train(context, choice.request)
+    except SkillgitError as error:
+        return Findings(error=error, key=_about(error, choice))
+    checkup = None
+    if not choice.source:
+        look = doctor(context, choice.config, choice.overrides, call=False)
+        checkup = look if isinstance(look, Checkup) else None
+    return Findings(plan=plan, checkup=checkup)
+
+
+def _about(error: SkillgitError, choice: Choice) -> str:
+    text = str(error)
+    fields: list[FormField] = [field for section in choice.sections for field in section.fields]
+    keys = sorted((field.key for field in fields if field.key in text), key=len, reverse=True)
+    changed = [key for key in keys if key in choice.changed]
+    return next(iter(changed or keys), "run" if "run" in text and "name" in text else "")
+
+
+ROUTES = (
+    PageRoute(path="/new", page=new_page, role=Role.OPERATOR),
+    PageRoute(path="/new/check", page=check_page, role=Role.OPERATOR, method="POST"),
+    PageRoute(path="/new", page=launch_page, role=Role.OPERATOR, method="POST"),
+)

@@ -1,0 +1,112 @@
+"""A configuration as something that is filled in: its keys, what may be written there, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from types import NoneType
+from typing import TYPE_CHECKING, Literal, get_args, get_origin
+
+from skillgit.app.setup.config.files import shipped
+from skillgit.app.setup.config.load import load_config
+from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.workspace.workspace import open_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydantic.fields import FieldInfo
+
+    from skillgit.app.setup.config.resolved import ConfigEntry, ResolvedConfig
+    from skillgit.app.workspace.context import Context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormField:
+    key: str
+    text: str  # its value, as -o takes it
+    origin: str  # ``path:line`` of a file, the run that recorded it, or ``default``
+    help: str
+    choices: tuple[str, ...] = ()  # the values that it may have; none where there is no list
+    is_switch: bool = False
+    is_number: bool = False  # nothing but a number, so that it cannot be null
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormSection:
+    name: str
+    help: str
+    fields: tuple[FormField, ...]
+
+
+def configurations(context: Context) -> tuple[str, ...]:
+    """Return the configurations that ``train`` takes by name: those in the folder, then those of skillgit."""
+    folder = context.directory
+    paths = sorted({*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("configs/**/*.yaml")})
+    own = (path.relative_to(folder).as_posix() for path in paths if "_base_" not in path.parts)
+    return (*own, *shipped())
+
+
+def chosen_config(context: Context, config: str, run: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
+    """Return the configuration ``config``, or the one that ``run`` recorded if that is named."""
+    if not run:
+        return load_config(context, config, overrides)
+    with open_workspace(context) as workspace:
+        return recorded_config(context, workspace, run, overrides)
+
+
+def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:
+    shapes = SECTIONS | {"env": type(config.values.env)}
+    return tuple(
+        FormSection(
+            name=name,
+            help=(SECTIONS[name].__doc__ or "").strip(),
+            fields=tuple(
+                _field(entry, shape.model_fields.get(entry.key.partition(".")[2]))
+                for entry in config.entries
+                if entry.key.startswith(f"{name}.")
+            ),
+        )
+        for name, shape in shapes.items()
+    )
+
+
+def written(value: object) -> str:
+    """Return ``value`` as ``-o KEY=VALUE`` takes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _field(entry: ConfigEntry, field: FieldInfo | None) -> FormField:
+    annotation = None if field is None else field.annotation
+    choices = tuple(_choices(annotation))
+    bounds = {name: getattr(limit, name) for limit in (field.metadata if field else ()) for name in _limits(limit)}
+    return FormField(
+        key=entry.key,
+        text=written(entry.value),
+        origin=str(entry.origin),
+        help=(field.description or "") if field is not None else "",
+        choices=choices,
+        is_switch=annotation is bool,
+        is_number=annotation in {int, float} and not choices,
+        least=bounds.get("ge", bounds.get("gt")),
+        most=bounds.get("le", bounds.get("lt")),
+    )
+
+
+def _choices(annotation: object) -> Iterator[str]:
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield from (str(member.value) for member in annotation)
+    elif get_origin(annotation) is Literal:
+        yield from map(str, get_args(annotation))
+    elif (parts := get_args(annotation)) and NoneType in parts:
+        found = list(chain.from_iterable(_choices(part) for part in parts if part is not NoneType))
+        yield from (["null", *found] if found else [])
+
+
+def _limits(limit: object) -> Iterator[str]:
+    return (name for name in ("ge", "gt", "le", "lt") if isinstance(getattr(limit, name, None), int | float))
