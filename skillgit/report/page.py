@@ -13,14 +13,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import skillgit
-from skillgit.app.history.curves import is_mark
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall, wanted
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
-from skillgit.report.figures import NARROW, WIDE, chart, curve, delta, score
+from skillgit.report.figures import NARROW, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import chance, not_measured, plural
@@ -53,7 +52,7 @@ def page(report: RunReport) -> str:
     intervals = report.run.metric == Metric.HARD.value
     sizes = {"wide": WIDE, "narrow": NARROW}
     # A candidate of whose score no more than a bound is known has a sign of its own.
-    shapes = {"▽" if row.bound is not None else glyph(row) for row in report.rows if is_mark(row)}
+    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}
     template = environment().get_template("page.html")
     return template.render(
         report=report,
