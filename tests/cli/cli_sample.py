@@ -7,8 +7,8 @@ from pathlib import Path
 
 from skillgit.app.history.diff.items import ItemChange
 from skillgit.app.history.log import Log
-from skillgit.app.history.show import Shown
 from skillgit.app.history.run_list import RunList
+from skillgit.app.history.show import Shown
 from skillgit.app.history.status import Status, Unfinished
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import EditSource, LeftOut, Op

@@ -47,7 +47,7 @@ def runs_page(visit: Visit) -> Page | Redirect:
     offset = max(0, _number(visit.value("from", "0")))
     listing = run_list(visit.context, sort=sort, filters=filters, offset=offset, charted=SHOWN)
     if not listing.total and not listing.unreadable and visit.access.operates:
-        return Redirect(address("new"))
+        return Redirect(address=address("new"))
     rows = listing.rows[offset : offset + SHOWN]
     words = [*(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))]
     return Page(
