@@ -51,7 +51,7 @@ class Served:
 
     @contextmanager
     def visit(self, link: str = "") -> Iterator[httpx2.Client]:
-        """Give a client that came in by ``link``, the operator's unless named, and sends forms as pages do."""
+        """Give a client that came in by ``link``, the operator's unless another is named, and sends forms as pages do."""
         with httpx2.Client(
             base_url=self.origin, headers={"Origin": self.origin}, follow_redirects=True, timeout=DEADLINE_S
         ) as client:

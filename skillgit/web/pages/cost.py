@@ -65,6 +65,10 @@ def steps_of(stretch: SpentStretch) -> str:
     return f"{stretch.first}" if stretch.first == stretch.last else f"{stretch.first} to {stretch.last}"
 
 
+def _named(stretch: SpentStretch) -> str:
+    return steps_of(stretch) if stretch.last == 0 else f"step {steps_of(stretch)}"
+
+
 def _amount(amount: float, *, in_dollars: bool) -> str:
     return numbers.money(amount) if in_dollars else f"{numbers.count(round(amount))} tokens"
 
@@ -80,7 +84,7 @@ def bars(stretches: Sequence[SpentStretch], amounts: Sequence[float], *, in_doll
             width=round(width * 0.8, 1),
             height=round(room * amount / highest, 1),
             label="" if number % every else steps_of(stretch).partition(" ")[0],
-            words=f"{'' if stretch.last == 0 else 'step '}{steps_of(stretch)}: {_amount(amount, in_dollars=in_dollars)}",
+            words=f"{_named(stretch)}: {_amount(amount, in_dollars=in_dollars)}",
         )
         for number, (stretch, amount) in enumerate(zip(stretches, amounts, strict=True))
     ]
