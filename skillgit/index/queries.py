@@ -300,6 +300,14 @@ _PARTS = f"""
     SELECT s.event, s.role, s.stage, {", ".join(f"s.{name}" for name in AMOUNTS)}
     FROM spent s JOIN event e ON e.id = s.event WHERE e.run = ? ORDER BY s.event, s.role, s.stage"""  # noqa: S608 - ours
 
+_WHOLES = f"""
+    SELECT e.target, e.optimizer, e.judge, EXISTS (SELECT 1 FROM spent WHERE event = e.id) AS divided,
+           {", ".join(f"SUM(e.{name})" for name in AMOUNTS)}
+    FROM event e WHERE e.run = ? GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"""  # noqa: S608 - names are ours
+_SHARES = f"""
+    SELECT e.target, e.optimizer, e.judge, s.role, s.stage, {", ".join(f"SUM(s.{name})" for name in AMOUNTS)}
+    FROM event e JOIN spent s ON s.event = e.id
+    WHERE e.run = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 4, 5"""  # noqa: S608 - names are ours
 _PACES = """
     SELECT role, model, SUM(seconds), SUM(calls) FROM (
         SELECT s.role, s.calls, s.seconds, CASE s.role
@@ -327,6 +335,40 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
 def unpriced_calls(index: Index, run: str) -> int:
     """Return how many calls of ``run`` had no known price."""
     return int(index.value("SELECT COALESCE(SUM(unpriced), 0) FROM event WHERE run = ?", (run,)))
+
+
+def spent_sums(index: Index, run: str) -> tuple[SpentRow, ...]:
+    """Return what ``run`` cost in few rows, as if all events of the same models were one; steps are not told apart."""
+    parts: dict[tuple[Any, ...], list[CostPart]] = {}
+    for target, optimizer, judge, role, stage, *amounts in index.select(_SHARES, (run,)):
+        part = CostPart(role=role, stage=stage, cost=_cost(amounts))
+        parts.setdefault((target, optimizer, judge), []).append(part)
+    event = (0, run, EventKind.RUN_STARTED, "step", 0, 0, None)
+    return tuple(
+        _spent_row((*event, *models, *amounts), parts.get(tuple(models), ()) if is_divided else ())
+        for *models, is_divided, amounts in ((*row[:4], row[4:]) for row in index.select(_WHOLES, (run,)))
+    )
+
+
+_STRETCHES = """
+    SELECT MIN(step), MAX(step), SUM(calls), SUM(tokens_in + tokens_out), SUM(usd)
+    FROM event WHERE run = :run
+    GROUP BY step / (SELECT MAX(1, (MAX(step) + :most) / :most) FROM event WHERE run = :run) ORDER BY 1"""
+
+
+class SpentStretch(NamedTuple):
+    """What some steps in a row cost, with all that belongs to them."""
+
+    first: int
+    last: int
+    calls: int
+    tokens: int
+    usd: float
+
+
+def spent_stretches(index: Index, run: str, most: int) -> tuple[SpentStretch, ...]:
+    """Return what the steps of ``run`` cost, oldest first; more than ``most`` are taken together, evenly."""
+    return tuple(SpentStretch(*row) for row in index.select(_STRETCHES, {"run": run, "most": most}))
 
 
 def progress(index: Index, run: str) -> ProgressRow:

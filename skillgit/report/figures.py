@@ -127,11 +127,15 @@ class Curve:
     left_out: int  # how many older events are not drawn
 
 
+def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
+    return [row for row in rows if is_mark(row)]
+
+
 def curve(
     rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool, most: int = POINTS
 ) -> Curve | None:
     """Return the drawing, None without scores; ``counts`` are items per version, for Wilson ``intervals``."""
-    every = [row for row in rows if is_mark(row)]
+    every = drawn_rows(rows)
     window = every[-most:]
     if not window:
         return None
@@ -162,7 +166,7 @@ class _Plot:
         self._first, self._last = min(steps), max(*steps, min(steps) + 1)
         scores = [row.known.value for row in rows if row.known is not None]
         ends = [end for band in self._bands.values() for end in band]
-        self._low, self._high, self._tick = _scale(min([*scores, *ends]), max([*scores, *ends]))
+        self._low, self._high, self._tick = scale(min([*scores, *ends]), max([*scores, *ends]))
 
     def _x(self, position: float) -> float:
         size = self._size
@@ -248,7 +252,8 @@ def _places(rows: Sequence[LogRow]) -> dict[str, float]:
     return positions
 
 
-def _scale(low: float, high: float) -> tuple[float, float, float]:
+def scale(low: float, high: float) -> tuple[float, float, float]:
+    """Return the lowest and the highest score of an axis, and the distance of its lines."""
     for tick in _TICKS:
         least, most = floor(low / tick + 1e-9) * tick, ceil(high / tick - 1e-9) * tick
         if most <= least:

@@ -13,13 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import skillgit
-from skillgit.app.history.curves import is_mark
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall, wanted
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
-from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, score
+from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import chance, not_measured, plural
@@ -83,7 +82,7 @@ def plotted(
         for name, size, most in (("wide", WIDE, wide), ("narrow", NARROW, narrow))
     }
     # A candidate of whose score no more than a bound is known has a sign of its own.
-    shapes = {"▽" if row.bound is not None else glyph(row) for row in rows if is_mark(row)}
+    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(rows)}
     return {"curves": drawings, "shapes": sorted(shapes)}
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
+    from skillgit.index.queries import SpentStretch
     from skillgit.index.rows import SpentRow
 
 
@@ -71,7 +72,9 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     with open_workspace(context) as workspace:
         name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
         names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
-        rows = [row for name in names for row in queries.spent_rows(workspace.index, name)]
+        # the sums of a long run are made by the index, unless its events have to be told apart
+        query = queries.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else queries.spent_sums
+        rows = [row for name in names for row in query(workspace.index, name)]
         making = unfinished(workspace, names)
     pairs = ((CostRow(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
     sums, whole = dict[CostRow, CostSum](), CostSum()
@@ -90,6 +93,12 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         unpriced=_unpriced(rows),
         unfinished=making,
     )
+
+
+def cost_by_stretch(context: Context, run: str, most: int) -> tuple[SpentStretch, ...]:
+    """Return what the steps of ``run`` cost, oldest first, many of them taken together to at most ``most``."""
+    with open_workspace(context) as workspace:
+        return queries.spent_stretches(workspace.index, find_run(workspace, run), most)
 
 
 def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[CostRow, Cost]]:

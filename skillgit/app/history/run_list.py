@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
 
+from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import UsageError
+from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries, version_queries
 
 if TYPE_CHECKING:
@@ -120,3 +121,13 @@ def in_order(rows: Sequence[RunRow], sort: str) -> tuple[RunRow, ...]:
     with_value = [row for row in rows if NUMBERS[key](row) is not None]
     without = [row for row in rows if NUMBERS[key](row) is None]
     return (*sorted(with_value, key=lambda row: NUMBERS[key](row) or 0.0, reverse=descending), *without)
+
+
+def find_row(context: Context, name: str) -> RunRow:
+    """Return the run that ``name`` or its beginning is; a RevisionNotFoundError without one."""
+    with open_workspace(context) as workspace:
+        run = find_run(workspace, name)
+        row = queries.run_row(workspace.index, run, workspace.live())
+        if row is None:
+            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+        return row

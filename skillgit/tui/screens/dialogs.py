@@ -11,9 +11,9 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
+from skillgit.app.history.filter_language import TOKENS
 from skillgit.tui import commands as processes
 from skillgit.tui import keymap
-from skillgit.tui.filter_language import TOKENS
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs

@@ -11,11 +11,11 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
 from skillgit.app.history import browse
+from skillgit.app.history.filter_language import narrowed
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.actions import VersionScreen
-from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE, STEPS, StartPicture, named
 from skillgit.tui.widgets.curve import ScorePlot

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Footer, Input, Static
 
-from skillgit.tui.filter_language import TOKENS
+from skillgit.app.history.filter_language import TOKENS
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.view.surface import Style

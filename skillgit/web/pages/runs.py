@@ -1,18 +1,162 @@
-"""All runs."""
+"""All runs: sorted, filtered, and their curves over each other."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shlex
+from typing import TYPE_CHECKING, Final
 
-from skillgit.app.history.status import runs
-from skillgit.web.rendering import Page, PageRoute
+from skillgit.app.history.curves import Axis, curves
+from skillgit.app.history.run_list import NUMBERS, TEXTS, run_list, state, test_gain
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.statistics import wilson_interval
+from skillgit.errors import UsageError
+from skillgit.report import overlay
+from skillgit.view import numbers
+from skillgit.view.runs import spent, steps
+from skillgit.web.rendering import Page, PageRoute, Redirect, address
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.history.run_list import RunList
+    from skillgit.index.rows import RunRow
     from skillgit.web.rendering import Visit
 
+SHOWN: Final = 30  # runs of a page
+_CURVE_POINTS: Final = 100
+_CHOICES: Final = ("state", "environment", "model")
+_COLUMNS: Final = {
+    "name": "run",
+    "state": "state",
+    "score": "selection",
+    "gain": "Δ",
+    "test": "test",
+    "test-gain": "Δ test",
+    "model": "models",
+    "environment": "environment",
+    "steps": "steps",
+    "cost": "cost",
+    "updated": "age",
+}
+SPARK: Final = (96, 26)
 
-def runs_page(visit: Visit) -> Page:
-    return Page(template="runs.html", title="Runs", command=("runs",), values={"rows": runs(visit.context)})
 
+def runs_page(visit: Visit) -> Page | Redirect:
+    sort = f"{'-' if visit.value('order') == 'desc' else ''}{visit.value('sort')}" if visit.value("sort") else ""
+    filters = _filters(visit)
+    offset = max(0, _number(visit.value("from", "0")))
+    listing = run_list(visit.context, sort=sort, filters=filters, offset=offset, charted=SHOWN)
+    if not listing.total and not listing.unreadable and visit.access.operates:
+        return Redirect(address=address("new"))
+    rows = listing.rows[offset : offset + SHOWN]
+    words = [*(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))]
+    return Page(
+        template="runs.html",
+        title="Runs",
+        command=("runs", *words),
+        values={
+            "listing": listing,
+            "rows": rows,
+            "offset": offset,
+            "shown": SHOWN,
+            "query": _query(visit),
+            "columns": _headings(visit),
+            "sparks": sparks(listing, rows),
+            "choices": _choices(listing),
+            "now": visit.context.clock(),
+            "chosen": visit.values("show"),
+            **_overlaid(visit),
+            **_CELLS,
+        },
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _filters(visit: Visit) -> list[str]:
+    try:
+        words = shlex.split(visit.value("q"))
+    except ValueError:  # a quotation that does not end
+        words = visit.value("q").split()
+    return [*filter(None, words), *(f"{key}={visit.value(key)}" for key in _CHOICES if visit.value(key))]
+
+
+def _query(visit: Visit) -> dict[str, str]:
+    """Return what the address says of sorting and filtering, to be kept by links."""
+    return {key: visit.value(key) for key in ("q", *_CHOICES, "sort", "order") if visit.value(key)}
+
+
+def _headings(visit: Visit) -> list[dict[str, str]]:
+    """Return the columns with their addresses, which sort by them, and the other way round the second time."""
+    sort, order = visit.value("sort"), visit.value("order", "asc")
+    kept = _query(visit)
+    headings = []
+    for key, words in _COLUMNS.items():
+        first = "desc" if key in NUMBERS else "asc"
+        goal = ("asc" if order == "desc" else "desc") if key == sort else first
+        link = address(**{**kept, "sort": key, "order": goal})
+        sorted_as = ("descending" if order == "desc" else "ascending") if key == sort else ""
+        headings.append({"key": key, "words": words, "link": link, "sorted": sorted_as})
+    return headings
+
+
+def _choices(listing: RunList) -> dict[str, Sequence[str]]:
+    states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
+    return {"state": states, "environment": listing.environments, "model": listing.models}
+
+
+def sparks(listing: RunList, rows: Sequence[RunRow]) -> Mapping[str, str]:
+    """Return run to the path of its scores; all of a page are drawn to one scale."""
+    scores = [score for values in listing.courses.values() for score in values]
+    low, high = (min(scores), max(scores)) if scores else (0.0, 1.0)
+    width, height = SPARK
+    paths = {}
+    for row in rows:
+        values = listing.courses.get(row.name, ())
+        parts: list[str] = []
+        for number, value in enumerate(values):
+            x, y = number / len(values) * width, height - 3 - (value - low) / ((high - low) or 1.0) * (height - 6)
+            parts.append(f"{f'H{x:.0f}V{y:.1f}' if parts else f'M0 {y:.1f}'}")
+        paths[row.name] = f"{''.join(parts)}H{width}" if parts else ""
+    return paths
+
+
+def _overlaid(visit: Visit) -> dict[str, object]:
+    names = visit.values("show")[: overlay.RUNS]
+    try:
+        by = Axis(visit.value("by", Axis.STEP))
+    except ValueError:
+        raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
+    drawn_curves = curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
+    axes = [axis for axis in Axis if axis is not Axis.DOLLAR or any(curve.run.usd for curve in drawn_curves)]
+    sizes = {"wide": overlay.WIDE, "narrow": overlay.NARROW}
+    return {
+        "curves": drawn_curves,
+        "drawings": {sort: overlay.overlay(drawn_curves, size) for sort, size in sizes.items()} if names else {},
+        "by": by,
+        "axes": {axis: overlay.UNITS[axis] for axis in axes},
+        "left_out": max(0, len(visit.values("show")) - overlay.RUNS),
+        "most": overlay.RUNS,
+    }
+
+
+def _interval(score: float | None, items: int, row: RunRow) -> tuple[float, float] | None:
+    """Return the 95 % Wilson interval of a score; means of partial credit have none."""
+    if score is None or not items or row.metric != Metric.HARD.value:
+        return None
+    return wilson_interval(min(1.0, score), items)
+
+
+_CELLS: Final = {
+    "state": state,
+    "test_gain": test_gain,
+    "spent": spent,
+    "steps": steps,
+    "interval_of": _interval,
+    "age": numbers.age,
+    "texts": frozenset(TEXTS),
+}
 
 ROUTES = (PageRoute(path="/", page=runs_page),)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.app.history.filter_language import narrowed
 from skillgit.errors import UsageError
 from skillgit.index.event_pages import Narrowing, NumberComparison
-from skillgit.tui.filter_language import narrowed
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 BASE = Narrowing(run="demo")

@@ -1,4 +1,4 @@
-"""What people type into the filter bar, and which events it means.
+"""What people type to find events, on the screen and on pages, and which events it means.
 
 ``event:rejected score>.6 step:3-9 "two words" unit`` are tokens with a name and words of the text. Tokens narrow
 further each; words are looked up in titles, reasons and texts. A comparison lists what keeps it for certain: a

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import httpx2
+import pytest
+from program import new_repository, skillgit
+from read_page import by_id, number, parsed, rows, text
+from serving import OTHER, serving
+from trained_runs import RUN
+
+
+@pytest.fixture(scope="module")
+def client(served):
+    with served.visit() as visit:
+        yield visit
+
+
+def listed(repository, *words: str) -> list[dict]:
+    return json.loads(skillgit("runs", *words, "--json", cwd=repository).out)["runs"]
+
+
+def names(client: httpx2.Client, address: str) -> list[str]:
+    return [row[1] for row in rows(parsed(client.get(address).text))]
+
+
+def test_the_table_has_the_numbers_of_the_command(client, repository):
+    page = parsed(client.get("/").text)
+    for row, run in zip(rows(page), listed(repository), strict=True):
+        assert row[1] == run["name"]
+        assert run["outcome"] in row[3]
+        for cell, score, items in ((4, "best_score", "best_items"), (6, "best_test", "test_items")):
+            assert number(row[cell].split()[0]) == pytest.approx(run[score], abs=5e-5)
+            low, _, high = row[cell].split()[1:]
+            assert float(low) <= run[score] <= float(high)
+            assert run[items] in {20, 8}
+        assert number(row[5]) == pytest.approx(run["best_score"] - run["first_score"], abs=5e-5)
+        assert number(row[7]) == pytest.approx(run["best_test"] - run["first_test"], abs=5e-5)
+        assert run["target"] in row[8]
+        assert f"{run['calls']:,} calls" in row[11]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("sort=score&order=desc", ("--sort", "-score")),
+        ("sort=name", ("--sort", "name")),
+        ("sort=calls&order=desc&q=score%3E.1", ("--sort", "-calls", "--filter", "score>.1")),
+        ("q=oth&state=improved", ("--filter", "oth", "--filter", "state=improved")),
+    ],
+)
+def test_sorting_and_filters_are_those_of_the_command(client, repository, query, words):
+    answer = client.get(f"/?{query}").text
+    shown = [row[1] for row in rows(parsed(answer)) if len(row) > 1]
+    assert shown == [run["name"] for run in listed(repository, *words)]
+    assert "skillgit runs --" in answer
+
+
+def test_a_filter_that_means_nothing_is_explained(client):
+    answer = client.get("/?q=score%3Emuch")
+    assert answer.status_code == httpx2.codes.BAD_REQUEST
+    assert "no number" in answer.text
+
+
+def test_curves_lie_over_each_other(client):
+    page = parsed(client.get(f"/?show={RUN}&show={OTHER}&by=call").text)
+    title = text(by_id(page, "overlay-wide"))
+    assert RUN in title
+    assert OTHER in title
+    lines = [element for element in page.iter() if element.get("class") == "run-line"]
+    assert len({element.get("d") for element in lines[:2]}) == 2
+    links = [element.get("href") for element in page.iter("a")]
+    assert f"/compare?rev={RUN}&rev={OTHER}" in links
+    assert client.get("/?show=none").status_code == httpx2.codes.NOT_FOUND
+    assert client.get(f"/?show={RUN}&by=moon").status_code == httpx2.codes.BAD_REQUEST
+
+
+def test_an_empty_repository_leads_to_a_new_run(tmp_path):
+    with serving(new_repository(tmp_path / "empty")) as server, httpx2.Client(base_url=server.origin) as client:
+        client.get(server.operator)
+        answer = client.get("/")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/new")
+
+
+def test_a_run_that_cannot_be_read_is_named(tmp_path, repository):
+    copy = shutil.copytree(repository, tmp_path / "copy")
+    skillgit("runs", cwd=copy)
+    (copy / ".git" / "refs" / "heads" / "run").mkdir(parents=True, exist_ok=True)
+    (copy / ".git" / "refs" / "heads" / "run" / "broken").write_text(
+        (copy / ".git" / "refs" / "heads" / "main").read_text()
+    )
+    with serving(copy) as server, server.visit() as client:
+        page = parsed(client.get("/").text)
+        told = text(next(element for element in page.iter("section") if element.get("aria-labelledby") == "broken"))
+        assert "broken" in told
+        assert names(client, "/") == [run["name"] for run in listed(copy)]
