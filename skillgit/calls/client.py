@@ -11,6 +11,7 @@ import json
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
@@ -19,6 +20,7 @@ from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, r
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
 from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline
+from skillgit.calls.traffic import Traffic
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
@@ -70,6 +72,7 @@ class Calls:
         self._routes = dict(routes)
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
         self._policy, self._stop = policy or CallPolicy(), Stop()
+        self.traffic = Traffic(monotonic)
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
@@ -80,6 +83,7 @@ class Calls:
             keep=self._keep,
             charge=self._charge,
             stop=self._stop,
+            traffic=self.traffic,
             sleep=sleep,
             random=random,
             clock=clock,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from skillgit.calls.ledger import PaidReply
     from skillgit.calls.spending_caps import Budget, Charge
+    from skillgit.calls.traffic import Traffic
     from skillgit.domain.cost import Cost
 
 
@@ -207,6 +208,7 @@ class Asking:
     keep: Callable[[CallOrder, Reply, float], PaidReply]  # at once, with the seconds that the answer took
     charge: Callable[[str, Sequence[Charge]], None]
     stop: Stop
+    traffic: Traffic
     sleep: Callable[[float], Awaitable[None]]
     random: Random
     clock: Callable[[], float]
@@ -241,6 +243,7 @@ class Asking:
             await self._within_rates(lane, order)
         line = lane.line
         is_given = await line.enter(again=order.again)
+        self.traffic.retried += order.again
         order.again = True
         with line.slot(is_given=is_given):
             lane.breaker.check()  # again: it may have opened while this call stood in line
@@ -255,7 +258,8 @@ class Asking:
         ticket, began, seconds = lane.window.sent(), time(), self.clock()
         order.copies += 1
         try:
-            reply = await order.route.attempt(order.request)
+            with self.traffic.sending():
+                reply = await order.route.attempt(order.request)
         except BackendError as error:
             order.copies -= 1
             lane.failed(ticket, error)

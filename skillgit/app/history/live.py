@@ -53,6 +53,19 @@ class RunLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallFigures:
+    """How the calls of the process go by; what the ledger answers is no call."""
+
+    per_second: float = 0.0  # calls answered in a second, in the last half a minute
+    latency_s: float | None = None  # the median seconds of an answer in that time; None without one
+    in_flight: int = 0
+    answered: int = 0
+    refused: int = 0  # attempts that the provider turned away for their number (429, overloaded)
+    failed: int = 0  # other attempts that failed
+    retried: int = 0  # attempts after the first one of a call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     outcome: str  # the run's outcome, that of a process that left it unfinished, or `failed`
     message: str
@@ -78,6 +91,14 @@ class Snapshot:
     score: float | None = None  # the current version's score; None before the baseline
     best: float | None = None
     spent: Cost = field(default_factory=Cost)
+    recent: Cost = field(default_factory=Cost)  # what was spent in the last ``recent_s`` seconds: the rate of spending
+    recent_s: float = 0.0  # a minute; less while the process is young
+    projected: Cost | None = (
+        None  # what the run will have cost at its end, at the pace of this process; None before one
+    )
+    share: float = 0.0  # how much of the whole run's work is done, 0 to 1: steps, slow updates and final tests
+    seconds_left: float | None = None  # what all of the rest takes; None before anything was rolled out, 0 at the end
+    calls: CallFigures = field(default_factory=CallFigures)
     failing: tuple[Failing, ...] = ()
     failed: int = 0
     rolled: int = 0  # items that were rolled out in the stage that `failing` is about

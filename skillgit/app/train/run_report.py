@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.history.live import End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
+from skillgit.app.history.live import CallFigures, End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
+from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailedToEvaluate
 from skillgit.domain.event import Event, RunFinished, RunOutcome
 from skillgit.domain.outcomes import Reason, grouped
 from skillgit.domain.proposal import Origin
+from skillgit.engine.edit_budget import analyst_budget
 from skillgit.engine.session import Progress, Session, Stage, Watcher
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 from skillgit.plugin.redaction import redact
@@ -167,6 +171,7 @@ def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
 
 
 EVERY_S: Final = 0.4  # between two publications: seldom enough to cost nothing, often enough to be seen within a second
+RECENT_S: Final = 60.0  # of spending that make its rate
 FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
 _ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.EVALUATE, Stage.TEST})
 """Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
@@ -189,6 +194,16 @@ class Publisher:
         self._about: tuple[int, Stage | None] = (0, None)
         self._reasons: dict[str, Reason] = {}
         self._rolled: set[str] = set()
+        self._session: Session | None = None
+        self._forecast: Forecast | None = None
+        self._spendings: deque[tuple[float, Cost]] = deque()  # seconds since the process began, and what was spent then
+        self._at_first = Cost()
+
+    def attach(self, session: Session) -> None:
+        """Say which session is published, so that what is left of it can be told."""
+        self._session, self._forecast = session, Forecast(Workload.of(session))
+        self._at_first = session.calls.spent()
+        self.budget = partial(analyst_budget, session)
 
     @property
     def asked_to_stop(self) -> bool:
@@ -209,6 +224,8 @@ class Publisher:
             count = StageCount(stage=progress.stage.value, done=progress.done, total=progress.total)
             self._stages[progress.stage] = count
         self._now = progress
+        if self._forecast is not None:
+            self._forecast.follow(progress, time.monotonic() - self._began)
         self._soon()
 
     def rolled(self, rollout: Rollout, stage: Stage) -> None:
@@ -284,6 +301,7 @@ class Publisher:
             looked_at=self._about[1].value if self._about[1] is not None else "",
             end=end,
         )
+        snapshot = self._paced(snapshot)
         now = self._now
         if now is None:
             return snapshot
@@ -310,6 +328,58 @@ class Publisher:
             self._snapshot = replace(self._snapshot, beginning=beginning)
             snapshot = replace(snapshot, beginning=beginning)
         return snapshot
+
+    def _paced(self, snapshot: Snapshot) -> Snapshot:
+        session, forecast = self._session, self._forecast
+        if session is None or forecast is None:
+            return snapshot
+        seconds, traffic, spent = time.monotonic() - self._began, session.calls.traffic, session.calls.spent().whole
+        is_over = snapshot.end is not None
+        left = 0.0 if is_over else forecast.seconds_left(seconds)
+        self._spendings.append((seconds, spent))
+        while len(self._spendings) > 1 and self._spendings[0][0] < seconds - RECENT_S:
+            self._spendings.popleft()
+        earlier, then = self._spendings[0]
+        latency = traffic.latency()
+        return replace(
+            snapshot,
+            share=round(forecast.share(seconds), 4),
+            seconds_left=None if left is None else round(left, 1),
+            recent=_less(spent, then),
+            recent_s=round(seconds - earlier, 1),
+            projected=None if left is None else _projected(spent, self._at_first.whole, seconds, left),
+            calls=CallFigures(
+                per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
+                latency_s=None if latency is None else round(latency, 3),
+                in_flight=traffic.in_flight,
+                answered=traffic.answered,
+                refused=traffic.refused,
+                failed=traffic.failed,
+                retried=traffic.retried,
+            ),
+        )
+
+
+def _less(cost: Cost, earlier: Cost) -> Cost:
+    return replace(
+        cost,
+        calls=cost.calls - earlier.calls,
+        tokens_in=cost.tokens_in - earlier.tokens_in,
+        tokens_out=cost.tokens_out - earlier.tokens_out,
+        usd=max(0.0, cost.usd - earlier.usd),
+    )
+
+
+def _projected(spent: Cost, first: Cost, seconds: float, left: float) -> Cost:
+    """Return the cost at the end, if the rest costs as much in a second as this process did."""
+    grown, times = _less(spent, first), left / seconds if seconds > 0 else 0.0
+    return replace(
+        spent,
+        calls=spent.calls + round(grown.calls * times),
+        tokens_in=spent.tokens_in + round(grown.tokens_in * times),
+        tokens_out=spent.tokens_out + round(grown.tokens_out * times),
+        usd=spent.usd + grown.usd * times,
+    )
 
 
 @contextmanager

@@ -31,7 +31,6 @@ from skillgit.domain.event import Event, RunFinished, RunStarted, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.engine.concurrency import unless_failed
-from skillgit.engine.edit_budget import analyst_budget
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Transition, Watcher
@@ -210,7 +209,7 @@ class Training:
             trials=self._tried(),
             outcomes=self._outcomes.of,
         )
-        watcher.budget = partial(analyst_budget, self.session)
+        watcher.attach(self.session)
 
     def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
         setup = self._setup
