@@ -187,6 +187,16 @@ def test_leaving_while_a_command_runs_is_asked_about(visit, press):
     visit(scenario)
 
 
+def test_a_training_goes_on_when_the_screens_are_left(visit):
+    async def scenario(app, pilot):
+        app.ran.append(Ran(argv=("train", "demo"), training=object()))
+        await pilot.press("q")
+        assert not isinstance(app.screen, AskScreen)
+        assert not app.is_running or app._exit
+
+    visit(scenario)
+
+
 def test_help_lists_the_focused_keys_first_and_what_users_bound(visit, press, sample):
     sample.set_config("skillgit.tui.keymap.history.mark", "ctrl+k")
 

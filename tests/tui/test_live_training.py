@@ -7,6 +7,8 @@ import os
 import pty
 import re
 import select
+import shlex
+import signal
 import struct
 import subprocess
 import termios
@@ -17,10 +19,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import SKILLGIT, new_repository, refs, skillgit, surroundings
+from web_client import browser, gone, read, serving, until_gone
 from wire import wire_server
 from wire.training import ENVIRONMENT, over
 
 from skillgit.app.history.live import Standing, live
+from skillgit.app.train.trainers import trainings
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets import live as live_text
 
@@ -217,3 +221,45 @@ def test_the_error_of_a_trainer_that_cannot_begin_reaches_the_user(terminal, tmp
     assert code == 2
     assert said.startswith("skillgit: ")
     assert "no_such_thing" in said
+
+
+def test_a_training_that_a_page_has_started_survives_it_and_is_found_again(wire, tmp_path, context_of):
+    repository = new_repository(tmp_path / "repository")
+    context = context_of(repository)
+
+    async def scenario(served) -> None:
+        one = browser(served.origin)
+        async with one.session:
+            address = await one.enter(served.link)
+            async with one.open(address, (160, 40)) as opened:
+                await read(opened, "no runs yet")
+                (screens,) = served.screens()
+                await opened.send_json(["stdin", ":"])
+                await read(opened, "log --all")
+                await opened.send_json(["stdin", f"{shlex.join(words(wire))}\r"])
+                await read(opened, "It goes on when")
+                await opened.send_json(["stdin", "y"])
+                while not (look := live(context, RUN)).pid:  # noqa: ASYNC110 - a process tells nobody that it began
+                    await asyncio.sleep(BETWEEN_LOOKS_S)
+            await until_gone(screens)
+            assert not gone(look.pid)
+            os.kill(look.pid, signal.SIGSTOP)  # it must not end before it is looked at
+            async with one.open(address, (160, 40)) as opened:
+                await read(opened, "1 Runs")
+                await opened.send_json(["stdin", "@"])
+                await read(opened, f"$ skillgit train demo --run {RUN}")
+                await opened.send_json(["stdin", "@L"])
+                await read(opened, f"pid {look.pid}")
+                os.kill(look.pid, signal.SIGCONT)
+
+    with serving(repository, **ENVIRONMENT) as served:
+        asyncio.run(scenario(served))
+    while (look := live(context, RUN)).standing in live_text.ALIVE:
+        time.sleep(BETWEEN_LOOKS_S)
+    assert look.snapshot.end.outcome in FINISHED
+    (training,) = trainings(context)
+    assert training.words == words(wire)
+    while training.code is None:
+        time.sleep(BETWEEN_LOOKS_S)
+    assert training.code == 0
+    assert b"skillgit log --graph" in training.output()[0]

@@ -36,17 +36,6 @@ class StageCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaceOrigin:
-    """Where this process took up its first step; the pace is counted from there."""
-
-    step: int
-    stage: str
-    done: int  # items or calls of the stage that were done
-    total: int  # items or calls of the stage in all
-    seconds: float  # seconds after the process began
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
     """What the run may cost at most; None is no cap."""
 
@@ -107,7 +96,6 @@ class Snapshot:
     rolled: int = 0  # items that were rolled out in the stage that `failing` is about
     looked_at: str = ""
     remarks: tuple[str, ...] = ()
-    beginning: PaceOrigin | None = None  # where the first step of this process began; None before it
     end: End | None = None  # how the process ended; None while it works
 
 

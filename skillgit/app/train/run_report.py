@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.history.live import CallFigures, End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
+from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
 from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
@@ -306,7 +306,7 @@ class Publisher:
         if now is None:
             return snapshot
         current = self._stages.get(now.stage)
-        snapshot = replace(
+        return replace(
             snapshot,
             epoch=now.epoch,
             epochs=now.epochs,
@@ -321,13 +321,6 @@ class Publisher:
             best=now.best,
             spent=now.spent.whole,
         )
-        if snapshot.beginning is None and now.step > 0:
-            beginning = PaceOrigin(
-                step=now.step, stage=now.stage.value, done=now.done, total=now.total, seconds=snapshot.seconds
-            )
-            self._snapshot = replace(self._snapshot, beginning=beginning)
-            snapshot = replace(snapshot, beginning=beginning)
-        return snapshot
 
     def _paced(self, snapshot: Snapshot) -> Snapshot:
         session, forecast = self._session, self._forecast

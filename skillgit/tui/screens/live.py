@@ -18,11 +18,11 @@ from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.keymap import bindings
-from skillgit.tui.start import PAGE
+from skillgit.tui.start import PAGE, STEPS
 from skillgit.tui.widgets import live as live_text
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
-from skillgit.tui.widgets.live import FailingList, LiveEvents, StageBars
+from skillgit.tui.widgets.live import FailingList, LiveCurve, LiveEvents, StageBars
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.view.plan import unfinished
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 LOOKS_EVERY: Final = 0.4
 """Seconds between two looks: with the pace of the trainer, what happens shows within a second."""
-_POINTS: Final = 200
 
 
 class LiveScreen(Screen[None]):
@@ -49,24 +48,28 @@ class LiveScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-tall")]  # noqa: RUF012 - likewise
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-tall"), (30, "-high")]  # noqa: RUF012 - likewise
     AUTO_FOCUS = "#landed"
     DEFAULT_CSS = """
     LiveScreen {
         #live-head { background: $panel; }
         #stages { height: auto; margin: 0 0; background: $background; }
         #live-told { height: auto; max-height: 5; padding: 0 1; background: $background; }
-        #live-panes { layout: horizontal; height: 1fr; }
+        #curve { display: none; height: 2fr; }
+        &.-high #curve { display: block; }
+        #live-panes { layout: horizontal; height: 3fr; }
+        &.-short #live-end, &.-short #live-pace, & .-empty { display: none; }
         &.-narrow #live-panes { layout: vertical; }
-        #failing, #landed {
-            width: 1fr; height: 1fr;
-            border: round $border; border-title-color: $text-muted; background: $background;
+        #failing, #landed { width: 1fr; height: 1fr; }
+        #failing, #landed, #curve {
+            border: round $border; border-title-color: $text-muted; border-subtitle-color: $text-muted;
+            background: $background;
         }
         #failing:focus, #landed:focus {
             border: round $primary; border-title-color: $primary; border-title-style: bold;
         }
         &.-short.-narrow.-at-landed #failing, &.-short.-narrow.-at-failing #landed { display: none; }
-        &.-ascii #failing, &.-ascii #landed { border: ascii $border; }
+        &.-ascii #failing, &.-ascii #landed, &.-ascii #curve { border: ascii $border; }
     }
     """
 
@@ -77,6 +80,7 @@ class LiveScreen(Screen[None]):
         self._last = last
         self._trainer = trainer
         self._points: tuple[Point, ...] = ()
+        self._steps_apart = 1
         self._read_of = ""
         self._unfinished: tuple[Unfinished, ...] = ()
 
@@ -85,7 +89,10 @@ class LiveScreen(Screen[None]):
         yield OneLine(id="live-place")
         yield StageBars(id="stages", markup=False)
         yield OneLine(id="live-cost")
+        yield OneLine(id="live-end")
+        yield OneLine(id="live-pace")
         yield Static("", id="live-told", markup=False)
+        yield LiveCurve(id="curve")
         with Container(id="live-panes"):
             yield FailingList(id="failing")
             yield LiveEvents(id="landed")
@@ -122,7 +129,7 @@ class LiveScreen(Screen[None]):
     def _read_events(self) -> None:
         read, run, narrowing = app_of(self).read, self.run_name, Narrowing(run=self.run_name)
         read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self.landed.fail, group="landed")
-        read(browse.points, run, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points")
+        read(browse.score_line, run, STEPS, then=self._show_points, on_error=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:
         before, was_trained, self.look = self.look, self._trained is not None, look
@@ -162,29 +169,43 @@ class LiveScreen(Screen[None]):
         title, right = live_text.head(look, facts)
         self.query_one("#live-head", OneLine).say(title, right)
         position = live_text.place(look, facts)
-        room = self.size.width - sum(len(part.text) for part in position) - 2
+        curve = self.query_one(LiveCurve)
+        curve.show_run(look, self._points, self._steps_apart)
+        room = (
+            0
+            if curve.display and self.has_class("-high")
+            else self.size.width - sum(len(part.text) for part in position) - 2
+        )
         self.query_one("#live-place", OneLine).say(position, live_text.scores(look, self._points, facts, room))
-        self.query_one("#live-cost", OneLine).say(live_text.cost(look, facts))
+        for name, written in (("cost", live_text.cost), ("end", live_text.at_end), ("pace", live_text.pace)):
+            parts, widget = written(look, facts), self.query_one(f"#live-{name}", OneLine)
+            widget.say(parts)
+            widget.set_class(not parts, "-empty")
         message, hint, style = live_text.told(look)
         text = Text(facts.encodable(one_line(message)), style=app_of(self).paint(style))
         if hint:
             text.append(f"\nhint: {facts.encodable(one_line(hint))}", app_of(self).paint(Style.FAINT))
         for line in unfinished(self._unfinished, facts, with_run=False):
             text.append(f"\n{facts.encodable(line)}")
-        widget = self.query_one("#live-told", Static)
-        widget.update(text)
-        widget.display = bool(message)
+        notice = self.query_one("#live-told", Static)
+        notice.update(text)
+        notice.display = bool(message)
 
     def _show_events(self, page: Page) -> None:
         self.landed.show(page.rows)
 
-    def _show_points(self, points: tuple[Point, ...]) -> None:
-        self._points = points
+    def _show_points(self, reply: tuple[tuple[Point, ...], int]) -> None:
+        self._points, self._steps_apart = reply
         self._say_lines()
 
     def on_descendant_focus(self) -> None:
         for name in ("landed", "failing"):
             self.set_class(self.focused is not None and self.focused.id == name, f"-at-{name}")
+
+    @on(RowList.Moved, "#landed")
+    def _event_moved(self) -> None:
+        if self.landed.current is not None:
+            self.query_one(LiveCurve).point_at(self.landed.current)
 
     @on(RowList.Opened, "#landed")
     def _event_opened(self) -> None:

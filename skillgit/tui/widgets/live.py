@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
@@ -13,6 +12,7 @@ from textual.widgets import Static
 from skillgit.app.history.live import LiveLook, Snapshot, StageCount, Standing
 from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.curve import ScorePlot
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
 from skillgit.tui.widgets.row_list import RowList
@@ -24,10 +24,12 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from textual.binding import BindingType
 
+    from skillgit.app.history.live import RunLimits
+    from skillgit.domain.cost import Cost
     from skillgit.domain.outcomes import Failing
     from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
@@ -60,24 +62,14 @@ def place(look: LiveLook, screen: Screen) -> list[Part]:
     snapshot = look.snapshot
     if snapshot is None or not snapshot.steps:
         return [Part(" ")]
-    seconds = seconds_left(snapshot) if look.standing in ALIVE else None
+    seconds = snapshot.seconds_left if look.standing in ALIVE else None
     parts = [
         progress.place(snapshot),
         f"budget {snapshot.budget}" if snapshot.budget is not None else "",
+        f"{snapshot.share:.0%}" if snapshot.share and look.standing in ALIVE else "",
         f"ETA {numbers.duration(seconds)}" if seconds is not None else "",
     ]
     return [Part(f" {screen.dotted(parts)}")]
-
-
-def seconds_left(snapshot: Snapshot) -> float | None:
-    """Return how long the rest takes at the pace of this process; None before it has one."""
-    start = snapshot.beginning
-    if start is None:
-        return None
-    then = replace(snapshot, step=start.step, stage=start.stage, done=start.done, total=start.total)
-    return progress.seconds_left(
-        now=progress.fraction(snapshot), then=progress.fraction(then), seconds=snapshot.seconds - start.seconds
-    )
 
 
 def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -> list[Part]:
@@ -90,7 +82,8 @@ def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -
     if score is None:
         return []
     text = f"current {numbers.score(score)}  best {numbers.score(best)} "
-    return [Part(text), Part(f" {spark(values, screen, room - len(text) - 2)} ", Style.BEST)]
+    bars = spark(values, screen, room - len(text) - 2)
+    return [Part(text), *([Part(f" {bars} ", Style.BEST)] if bars else [])]
 
 
 def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
@@ -104,36 +97,81 @@ def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
 
 
 def cost(look: LiveLook, screen: Screen) -> list[Part]:
+    """Return what the run has cost, against its caps."""
     snapshot = look.snapshot
-    if snapshot is None:
-        return [Part(" ")]
-    usage, limits = snapshot.spent, snapshot.limits
+    return [Part(" ")] if snapshot is None else _spending(" cost  ", snapshot.spent, snapshot.limits, screen)
+
+
+def at_end(look: LiveLook, screen: Screen) -> list[Part]:
+    """Return what the run will have cost at its end, and how much of its caps; nothing before it has a pace."""
+    snapshot = look.snapshot
+    if snapshot is None or snapshot.projected is None or look.standing not in ALIVE:
+        return []
+    return _spending(" end   about ", snapshot.projected, snapshot.limits, screen, with_caps=False)
+
+
+def _spending(lead: str, usage: Cost, limits: RunLimits, screen: Screen, *, with_caps: bool = True) -> list[Part]:
     tokens = usage.tokens_in + usage.tokens_out
-    parts = [
-        _against(numbers.plural(usage.calls, "call"), usage.calls, limits.calls, f"{limits.calls or 0:,}"),
-        _against(f"{numbers.count(tokens)} tokens", tokens, limits.tokens, numbers.count(limits.tokens or 0)),
-        _against(_money(snapshot), usage.usd, limits.usd, numbers.money(limits.usd or 0.0)),
-    ]
-    line: list[Part] = [Part(" cost  ", Style.FAINT)]
-    for number, part in enumerate(part for part in parts if part.text):
+    amounts: tuple[tuple[str, float, float | None, str], ...] = (
+        (numbers.plural(usage.calls, "call"), usage.calls, limits.calls, f"{limits.calls or 0:,}"),
+        (f"{numbers.count(tokens)} tokens", tokens, limits.tokens, numbers.count(limits.tokens or 0)),
+        (_money(usage, limits), usage.usd, limits.usd, numbers.money(limits.usd or 0.0)),
+    )
+    parts = (
+        _against(f"{text} of {most}" if with_caps and cap is not None else text, value, cap)
+        for text, value, cap, most in amounts
+        if text
+    )
+    return _with_dots(lead, parts, screen)
+
+
+def _with_dots(lead: str, parts: Iterable[Part], screen: Screen) -> list[Part]:
+    line: list[Part] = [Part(lead, Style.FAINT)]
+    for number, part in enumerate(parts):
         line += [Part(f" {screen.glyphs.dot} ", Style.FAINT)] if number else []
         line.append(part)
-    return line if any(parts) else []
+    return line
 
 
-def _money(snapshot: Snapshot) -> str:
-    usage = snapshot.spent
+def _money(usage: Cost, limits: RunLimits) -> str:
     if not usage.usd:
-        return "price unknown" if usage.unpriced else "$0" if snapshot.limits.usd else ""
+        return "price unknown" if usage.unpriced else "$0" if limits.usd else ""
     return numbers.dollars(usage.usd, is_all=not usage.unpriced)
 
 
-def _against(text: str, value: float, cap: float | None, most: str) -> Part:
-    """Return what was spent of a cap; from nine tenths of it on it stands out."""
-    if cap is None:
+def _against(text: str, value: float, cap: float | None) -> Part:
+    """Return what is spent of a cap; from nine tenths of it on it stands out."""
+    if not cap:
         return Part(text)
-    near = value >= 0.9 * cap
-    return Part(f"{text} of {most} ({value / cap:.0%})", Style.REJECTED if near else "")
+    return Part(f"{text} ({value / cap:.0%})", Style.REJECTED if value >= 0.9 * cap else "")
+
+
+_MINUTE, _HOUR = 60, 3600
+
+
+def pace(look: LiveLook, screen: Screen) -> list[Part]:
+    """Return how the calls go by and how fast the run spends; nothing once nobody works on it."""
+    snapshot = look.snapshot
+    if snapshot is None or look.standing not in ALIVE:
+        return []
+    calls, recent, seconds = snapshot.calls, snapshot.recent, snapshot.recent_s
+    tokens = (recent.tokens_in + recent.tokens_out) * _MINUTE / seconds if seconds else 0.0
+    dollars = recent.usd * _HOUR / seconds if seconds else 0.0
+    parts = [
+        Part(_rate(calls.per_second)),
+        Part(f"{calls.latency_s:.1f} s each" if calls.latency_s is not None else ""),
+        Part(f"{numbers.money(dollars)}/h" if dollars else ""),
+        Part(f"{calls.refused:,} refused" if calls.refused else "", Style.REJECTED),
+        Part(f"{calls.failed:,} failed" if calls.failed else "", Style.REJECTED),
+        Part(f"{calls.retried:,} retried" if calls.retried else ""),
+        Part(f"{numbers.count(round(tokens))} tokens/min" if tokens else ""),
+        Part(f"{calls.in_flight} in flight"),
+    ]
+    return _with_dots(" pace  ", (part for part in parts if part.text), screen)
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:.1f} calls/s" if per_second >= 1 else f"{per_second * _MINUTE:.0f} calls/min"
 
 
 def told(look: LiveLook) -> tuple[str, str, Style]:
@@ -250,6 +288,19 @@ def _compared(entry: Entry, screen: Screen) -> str:
         return own
     sign = ">" if entry.delta > 0 else screen.glyphs.at_most
     return f"{own} {sign} {numbers.score(entry.score.value - entry.delta)}"
+
+
+class LiveCurve(ScorePlot, can_focus=False):
+    """The scores of a run by step, with room for the steps to come."""
+
+    def show_run(self, look: LiveLook, points: Sequence[Point], apart: int) -> None:
+        snapshot, signs = look.snapshot, app_of(self).facts.glyphs
+        self.show(points, steps=snapshot.steps if snapshot is not None and look.standing in ALIVE else 0)
+        self.border_title = f"Score{f'  1 step in {apart}' if apart > 1 else ''}"
+        self.border_subtitle = (
+            f"{signs.best} best  {signs.accepted} accepted  {signs.rejected} rejected  {signs.at_most} at most"
+            f"  {signs.slow} slow update"
+        )
 
 
 STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")

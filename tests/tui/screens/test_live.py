@@ -8,7 +8,7 @@ import pytest
 from soaking import soak
 
 from skillgit.app.history.browse import Page
-from skillgit.app.history.live import End, LiveLook, PaceOrigin, RunLimits, Snapshot, StageCount, Standing
+from skillgit.app.history.live import CallFigures, End, LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.app.history.status import Unfinished
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
@@ -24,6 +24,17 @@ from skillgit.tui.widgets.live import ALIVE
 
 PID = 4127
 ROWS = (sample.R18, sample.V7, sample.V6, sample.V0)
+POINTS = tuple(
+    Point(kind=kind, decision=decision, step=step, score=Score(score, at_most=kind == "rejected"), commit=f"{step}")
+    for kind, decision, step, score in (
+        ("run-started", "", 0, 0.55),
+        ("accepted", "accept_new_best", 2, 0.6),
+        ("rejected", "reject", 4, 0.5),
+        ("accepted", "accept_new_best", 7, 0.75),
+        ("slow-merged", "accept", 10, 0.7),
+        ("accepted", "accept", 15, 0.725),
+    )
+)
 FAILING = (
     Failing(
         task_type="units",
@@ -63,7 +74,12 @@ SNAPSHOT = Snapshot(
     rolled=32,
     looked_at="rollout",
     remarks=("5 steps in a row brought nothing: worse",),
-    beginning=PaceOrigin(step=1, stage="rollout", done=0, total=40, seconds=5.0),
+    share=0.43,
+    seconds_left=2_230.0,
+    recent=Cost(calls=190, tokens_in=30_000, tokens_out=6_000, usd=0.03),
+    recent_s=60.0,
+    projected=Cost(calls=480, tokens_in=1_100_000, tokens_out=100_000, usd=1.95),
+    calls=CallFigures(per_second=3.17, latency_s=1.84, in_flight=8, answered=212, refused=3, failed=1, retried=4),
 )
 RUNNING = LiveLook(run=sample.RUN, standing=Standing.RUNNING, pid=PID, snapshot=SNAPSHOT)
 GONE = replace(RUNNING, pid=0)
@@ -82,7 +98,9 @@ LOOKS = {
             failed=0,
             looked_at="baseline",
             stages=(StageCount(stage="baseline", done=12, total=40),),
-            beginning=None,
+            seconds_left=None,
+            share=0.0,
+            projected=None,
             budget=None,
             remarks=(),
         ),
@@ -133,10 +151,7 @@ def seen(monkeypatch):
     uses = {
         "live": lambda *_, **__: told["look"],
         "browse.page": lambda *_, **__: Page(offset=0, rows=told["rows"], total=4, everything=4),
-        "browse.points": lambda *_: tuple(
-            Point(kind="accepted", decision="accept", step=number, score=Score(score), commit=sample.oid(f"{number}"))
-            for number, score in enumerate((0.55, 0.6, 0.7, 0.725))
-        ),
+        "browse.score_line": lambda *_: (POINTS, 1),
         "stop_after_step": asked("after its step"),
         "stop_now": asked("now"),
         "spent_on_unfinished": lambda _, run: told["unfinished"].get(run),
@@ -146,7 +161,7 @@ def seen(monkeypatch):
     return told
 
 
-@pytest.mark.parametrize("size", [(104, 30), soak((80, 24)), soak((60, 16))], ids=str)
+@pytest.mark.parametrize("size", [(104, 30), (80, 24), soak((60, 16)), soak((120, 40)), soak((200, 60))], ids=str)
 def test_a_run_in_the_making_looks_as_it_should(shot, size):
     assert shot(LiveScreen(), size=size)
 
@@ -184,10 +199,12 @@ def test_place_budget_time_left_scores_and_caps_are_told(play):
         text = await press()
         assert f"{sample.RUN}" in text
         assert "▶ pid 4127" in text
-        assert "epoch 2/4  step 18/40 · budget 4 · ETA 37 min" in text
-        assert "current .7250  best .7500  ▁▃▇█" in text
+        assert "epoch 2/4  step 18/40 · budget 4 · 43% · ETA 37 min" in text
+        assert "current .7250  best .7500" in text
         assert "rollout ████████░░ 32/40" in text
         assert "212 calls of 500 (42%) · 521k tokens of 2.0M (26%) · $0.84 of $0.90 (93%)" in text
+        assert "end   about 480 calls (96%) · 1.2M tokens (60%) · $1.95 (217%)" in text
+        assert "pace  3.2 calls/s · 1.8 s each · $1.80/h · 3 refused · 1 failed · 4 retried · 36k tokens/min" in text
         assert "Failing now  7 of 32  rollout" in text
         assert "5 steps in a row brought nothing: worse" in text
 
@@ -381,13 +398,6 @@ def test_every_key_of_the_screen_does_something_and_none_has_two_meanings(play):
             assert name in text
 
     play(LiveScreen(), scenario, size=(104, 50))
-
-
-def test_the_time_left_follows_the_pace_of_this_process():
-    assert live_text.seconds_left(replace(SNAPSHOT, beginning=None)) is None
-    half = replace(SNAPSHOT, step=21, stages=(), stage="", done=0, total=0, seconds=105.0)
-    begun = replace(SNAPSHOT.beginning, step=1, stage="", total=0)
-    assert live_text.seconds_left(replace(half, beginning=begun)) == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize(
