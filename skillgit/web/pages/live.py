@@ -57,7 +57,7 @@ def live_page(visit: Visit) -> Page:
         template="live.html",
         title=f"{run}, live",
         command=("log", run),
-        values=values | {"continues": continues, "state": _state(look), "pid": look.pid},
+        values=values | {"continues": continues},
     )
 
 

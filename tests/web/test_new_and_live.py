@@ -1,0 +1,145 @@
+"""A run from the form to its end, over HTTP: what is planned, launched, watched, stopped and continued."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from program import QUICK, new_repository, skillgit
+from serving import NOW, serving
+
+from skillgit.web.streams import Broadcast
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = ("o.train.num_epochs", "30")
+"""So many epochs that a run does not end before it is stopped."""
+
+
+def csrf(client: httpx2.Client) -> dict[str, str]:
+    return {"csrf": re.search(r'name="csrf" value="([^"]+)"', client.get("/new").text)[1]}
+
+
+def document(*words: str, cwd: Path) -> dict:
+    return json.loads(skillgit(*words, "--json", cwd=cwd).out)
+
+
+def parts(client: httpx2.Client, run: str):
+    """Yield what the stream of a live run sends, as name and HTML."""
+    with client.stream("GET", f"/run/{run}/live/stream") as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                sent = json.loads(line.removeprefix("data: "))
+                yield sent["part"], sent["html"]
+
+
+def await_part(client: httpx2.Client, run: str, name: str, text: str) -> None:
+    while True:  # a stream ends after a while, and the tests have a limit of their own
+        if any(part == name and text in content for part, content in parts(client, run)):
+            return
+
+
+@pytest.fixture
+def empty(tmp_path):
+    return new_repository(tmp_path / "repository")
+
+
+def test_the_form_holds_what_config_prints_and_the_plan_is_that_of_the_dry_run(served):
+    settings = document("config", "demo", cwd=served.repository)["settings"]
+    plan = document("train", "demo", "--run", "fresh", "-o", "train.batch_size=20", "--dry-run", cwd=served.repository)
+    with served.visit() as client:
+        page = client.get("/new", params={"config": "demo"}).text
+        for entry in settings:
+            assert f'data-key="{entry["key"]}"' in page
+        fields = {**csrf(client), "config": "demo", "run": "fresh", "o.train.batch_size": "20", "part": "1"}
+        answer = html.unescape(client.post("/new/check", data=fields).text)
+    assert "-o train.batch_size=20" in answer
+    assert f"{plan['total']['calls']:,} calls" in answer
+    assert all(fact in answer for fact in plan["facts"].values())
+    assert all(note in answer for note in plan["notes"])
+
+
+def test_a_value_that_is_wrong_is_said_at_its_field_and_starts_nothing(served):
+    with served.visit() as client:
+        fields = {**csrf(client), "config": "demo", "run": "fresh", "o.train.batch_size": "0"}
+        assert 'data-error-of="train.batch_size"' in client.post("/new/check", data={**fields, "part": "1"}).text
+        launched = client.post("/new", data=fields)
+        assert launched.status_code == httpx2.codes.BAD_REQUEST
+        assert client.get("/run/fresh/live").text.count("Nobody trains this run") == 1
+
+
+def test_only_keys_of_the_form_reach_the_command(served):
+    with served.visit() as client:
+        fields = {
+            **csrf(client),
+            "config": "demo",
+            "run": "fresh",
+            "o.no.such": "1",
+            "words": "--max-calls",
+            "part": "1",
+        }
+        answer = html.unescape(client.post("/new/check", data=fields).text)
+        assert "skillgit train demo --run fresh<" in answer
+        assert client.post("/new/check", data=fields | {"config": "../../etc/passwd"}).status_code == 400
+        assert client.post("/new", data=fields | {"run": "--help"}).status_code == 400
+
+
+@pytest.mark.slow
+def test_a_training_is_launched_once_survives_the_server_is_stopped_and_goes_on(empty):
+    with serving(empty, **NOW) as first, first.visit() as client:
+        fields = {**csrf(client), "config": "demo", "run": "fresh", LONG[0]: LONG[1]}
+        assert client.post("/new", data=fields).url.path == "/run/fresh/live"
+        assert client.post("/new", data=fields).url.path == "/run/fresh/live", "the second click"
+        await_part(client, "fresh", "curve", "<svg")
+        first.process.kill()
+        first.process.wait()
+    with serving(empty, **NOW) as second, second.visit() as client:
+        await_part(client, "fresh", "now", ">running<")
+        client.post("/run/fresh/stop", data={**csrf(client), "how": "step"})
+        await_part(client, "fresh", "now", ">stopped<")
+        client.post("/run/fresh/continue", data=csrf(client))
+        await_part(client, "fresh", "now", ">running<")
+        client.post("/run/fresh/stop", data={**csrf(client), "how": "now"})
+        await_part(client, "fresh", "now", ">stopped<")
+
+
+def test_what_changes_is_looked_for_once_however_many_watch():
+    looks: list[int] = []
+
+    def look(_):
+        looks.append(len(looks))
+        return {"same": "as before", "number": str(min(len(looks), 2))}
+
+    async def viewer(broadcast: Broadcast) -> list[str]:
+        texts = []
+        async for data in broadcast.stream():
+            texts += [line.removeprefix("data: ") for line in data.decode().splitlines() if line.startswith("data")]
+            if '{"part": "number", "html": "2"}' in texts:
+                return texts
+        raise AssertionError
+
+    async def watched() -> list[list[str]]:
+        broadcast = Broadcast(look)
+        seen = await asyncio.gather(*(viewer(broadcast) for _ in range(20)))
+        while broadcast.viewers:
+            await asyncio.sleep(0)
+        assert broadcast._task is None, "nobody looks any more"
+        return seen
+
+    seen = asyncio.run(watched())
+    assert len(looks) <= 3
+    for texts in seen:
+        assert texts.count('{"part": "same", "html": "as before"}') == 1
+
+
+def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
+    with served.visit() as client:
+        assert "Nobody trains this run" in client.get("/run/nobody/live").text
+        assert client.post("/run/nobody/stop", data={**csrf(client), "how": "step"}).status_code == 404
+        assert client.post("/run/nobody/stop", data={**csrf(client), "how": "twice"}).status_code == 400
