@@ -18,6 +18,7 @@ from textual import on
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
+from skillgit.tui import prints
 from skillgit.tui.widgets.detail import Detail, EventItems
 from skillgit.tui.widgets.lines import FindBar
 from skillgit.tui.widgets.painted_lines import AbstractNode, PaintedLines, app_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.tui.app import SkillgitApp
     from skillgit.tui.screens.dialogs import Choice
+    from skillgit.tui.widgets.printed import Print
 
 
 class SearchScreen(Screen[None], metaclass=AbstractNode):
@@ -83,6 +85,28 @@ class VersionScreen(SearchScreen):
     def action_version_checkout(self) -> None:
         if self.current is not None:
             app_of(self).command(["checkout", str(self.current.address)])
+
+    def _printed(self, of: Callable[[LogRow], Sequence[Print]], title: str = "") -> None:
+        row = self.current
+        if row is not None:
+            from skillgit.tui.screens.printed import PrintedScreen  # noqa: PLC0415 - it is opened now and then
+
+            self.app.push_screen(PrintedScreen(f"{title} {row.run}" if title else str(row.address), of(row)))
+
+    def action_version_text(self) -> None:
+        self._printed(lambda row: [prints.version_text(str(row.address), app_of(self).now)])
+
+    def action_run_items(self) -> None:
+        self._printed(lambda row: prints.run_items(row.run), "Items of")
+
+    def action_run_cost(self) -> None:
+        self._printed(lambda row: prints.run_cost(row.run), "Cost of")
+
+    def action_run_settings(self) -> None:
+        self._printed(lambda row: [prints.run_settings(row.run)], "Settings of")
+
+    def action_run_summary(self) -> None:
+        self._printed(lambda row: [prints.run_summary(row.run, app_of(self).now)], "Run")
 
     action_version_revert = partialmethod(_with_version, "restore")
     action_version_promote = partialmethod(_with_version, "promote")

@@ -50,7 +50,7 @@ _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 
 
 _RIGHT = 3  # the right button of a mouse
-_LATER = ("compare", "dialogs", "item", "live")
+_LATER = ("compare", "dialogs", "item", "live", "printed")
 """Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from textual.binding import BindingType
 
-Place = Literal["app", "history", "list", "find", "tabs", "diff", "compare", "item", "event", "live", "dialog"]
+Place = Literal[
+    "app", "history", "list", "wide", "find", "tabs", "diff", "compare", "item", "event", "printed", "live", "dialog"
+]
 """Where a key holds."""
 PLACES: Final = get_args(Place)
 
@@ -64,7 +66,7 @@ KEYS: Final = (
     _key("pane.prev", "shift+tab", "Previous pane", "history", "live"),
     _key("pane.grow", "plus", "Make the pane larger", "history"),
     _key("pane.shrink", "underscore", "Make the pane smaller", "history"),
-    _key("tab.next", "right_square_bracket", "Next tab", "tabs"),
+    _key("tab.next", "right_square_bracket", "Next tab", "tabs", footer="next tab"),
     _key("tab.prev", "left_square_bracket", "Previous tab", "tabs"),
     _key("list.down", "j down", "Down", "list"),
     _key("list.up", "k up", "Up", "list"),
@@ -73,16 +75,25 @@ KEYS: Final = (
     _key("list.page_down", "ctrl+d pagedown", "Page down", "list"),
     _key("list.page_up", "ctrl+u pageup", "Page up", "list"),
     _key("list.open", "enter", "Open", "list", "live"),
-    _key("find.open", "slash", "Filter or search", "history", "find", footer="filter"),
+    _key("wide.left", "left", "To the left", "wide"),
+    _key("wide.right", "right", "To the right", "wide"),
+    _key("find.open", "slash", "Filter or search", "history", "find", footer="find"),
     _key("find.next", "n", "Next hit", "history", "find"),
     _key("find.prev", "N", "Previous hit", "history", "find"),
     _key("history.mark", "w", "Mark for comparison", "history", footer="mark"),
     _key("history.compare", "c", "Compare with the marked one", "history", footer="compare"),
-    _key("history.compare_base", "b", "Compare with its base", "history"),
+    _key("history.compare_base", "b", "Compare with its base", "history", footer="with base"),
     _key("history.toggle_rejected", "x", "Show or hide rejected", "history", footer="rejected"),
     _key("history.toggle_slow", "o", "Show or hide slow updates", "history"),
     _key("history.graph", "ctrl+g", "Show or hide the graph", "history"),
-    _key("history.use", "U", "Make the run the default run", "history"),
+    _key("history.use", "U", "Make the run the default run", "history", footer="use"),
+    _key("runs.sort", "O", "Sort the runs", "history", footer="sort"),
+    _key("plot.axis", "a", "Plot by step, paid call or dollar", "history", footer="axis"),
+    _key("run.summary", "r", "The run in short", "history", "event", footer="in short"),
+    _key("version.text", "t", "Whole text, and where each line comes from", "history", "event", footer="text"),
+    _key("run.items", "m", "Items by versions", "history", "event", footer="items"),
+    _key("run.cost", "dollar_sign", "What the run has cost", "history", "event", footer="cost"),
+    _key("run.settings", "s", "Settings of the run", "history", "event"),
     _key("version.checkout", "space", "Check out", "history", "event", footer="checkout"),
     _key("version.fork", "F", "Fork a run from it", "history", "event"),
     _key("version.revert", "V", "Make its text the newest version", "history", "event"),
@@ -93,15 +104,15 @@ KEYS: Final = (
     _key("version.note", "C", "Note on it, for later steps", "history", "event"),
     _key("run.report", "H", "Write its run as an HTML page", "history", "event"),
     _key("evidence.open", "e", "Evidence", "history", "event", footer="evidence"),
-    _key("copy.menu", "y", "Copy", "history", "compare", "item", "event", footer="copy"),
+    _key("copy.menu", "y", "Copy", "history", "compare", "item", "event", "printed", footer="copy"),
     _key("editor.open", "i", "Read the skill in the editor", "history", "event"),
     _key("pager.open", "l", "Read the event in the pager", "history", "event"),
     _key("live.open", "L", "Watch the run that is trained", "history"),
-    _key("diff.word", "W", "Words or whole lines", "diff"),
-    _key("diff.side", "S", "Side by side", "diff"),
+    _key("diff.word", "W", "Words or whole lines", "diff", footer="words"),
+    _key("diff.side", "S", "Side by side", "diff", footer="side by side"),
     _key("diff.more", "right_curly_bracket", "More context", "diff"),
     _key("diff.less", "left_curly_bracket", "Less context", "diff"),
-    _key("diff.next", "J", "Next hunk", "diff"),
+    _key("diff.next", "J", "Next hunk", "diff", footer="next hunk"),
     _key("diff.prev", "K", "Previous hunk", "diff"),
     _key("compare.next", "tab", "Next view", "compare", footer="next view"),
     _key("compare.prev", "shift+tab", "Previous view", "compare"),
@@ -112,11 +123,25 @@ KEYS: Final = (
     _key("live.follow", "f", "Follow the newest event, or stay", "live", footer="follow"),
     _key("live.stop", "K", "Stop after this step", "live", footer="stop after this step"),
     _key("live.close", "q ctrl+q", "Close; training goes on", "live", footer="close"),
-    _key("screen.back", "escape", "Back", "history", "compare", "item", "event", "live", "dialog"),
+    _key("screen.back", "escape", "Back", "history", "compare", "item", "event", "printed", "live", "dialog"),
 )
 """Every key, in the order in which help lists them."""
 
 BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
+
+
+PINNED: Final = ("app.help", "command.prompt", "app.quit", "live.close")
+"""What the line of keys always has at its right end."""
+FIRST: Final[Mapping[str, tuple[str, ...]]] = {
+    "runs": ("history.mark", "runs.sort", "find.open", "run.summary", "plot.axis", "run.cost", "history.use"),
+    "events": (
+        *("history.mark", "history.compare", "find.open", "version.text", "run.items", "run.summary"),
+        *("history.compare_base", "history.toggle_rejected", "version.checkout", "evidence.open", "copy.menu"),
+    ),
+    "scores": ("plot.axis", "run.summary", "run.items", "run.cost"),
+    "detail": ("tab.next", "find.open", "diff.next", "diff.side", "diff.word", "version.text", "copy.menu"),
+}
+"""Pane of the history to what the line of keys shows while it has the focus, as far as there is room."""
 
 
 def at(*scopes: Place) -> tuple[Key, ...]:
@@ -152,6 +177,7 @@ _SIGNS: Final = {
     "at": "@",
     "plus": "+",
     "underscore": "_",
+    "dollar_sign": "$",
     "slash": "/",
     "right_square_bracket": "]",
     "left_square_bracket": "[",

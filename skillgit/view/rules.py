@@ -52,8 +52,11 @@ class _Column:
         return "" if cell == self.cells[index - 1] else cell
 
 
-def lines(result: Blame, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a file with where they come from; on a terminal neighbours of one origin show it once."""
+def lines(result: Blame, screen: Screen, *, whole: bool = False) -> Iterator[str]:
+    """Yield the lines of a file with where they come from; on a terminal neighbours of one origin show it once.
+
+    Where lines are cut to the terminal, ``whole`` ones are not.
+    """
     rows = result.lines
     if not rows:
         return
@@ -67,7 +70,8 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
             pad(column.again(index, screen) if again else column.cells[index], column.columns, right=column.right)
             for column in columns
         ]
-        excerpt = cut(inert(row.text), max(1, screen.width - fixed_width), screen)
+        text = inert(row.text)
+        excerpt = text if whole else cut(text, max(1, screen.width - fixed_width), screen)
         front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _GAP.join(cells))
         yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {excerpt}".rstrip()
 

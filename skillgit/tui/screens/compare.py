@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.cells import cell_len
 from textual import on
 from textual.containers import Horizontal
 from textual.message import Message
@@ -14,9 +15,11 @@ from textual.message import Message
 from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, items
 from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
 from skillgit.app.history.diff.text import Diffed, diff
+from skillgit.app.history.item import item_words
 from skillgit.domain.text_diff import CONTEXT
 from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
+from skillgit.tui.prints import said
 from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
@@ -29,19 +32,21 @@ from skillgit.view.items import STYLES, change_words, headline, name, sign, tota
 from skillgit.view.rules import change_lines, sums
 from skillgit.view.surface import Screen, Style
 from skillgit.view.surface import Screen as Facts
-from skillgit.view.text import table, width
+from skillgit.view.text import fit, table, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
+    from skillgit.app.history.item import ItemWords
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
 
 
+_ASKED = 16  # columns of a question, at least
 NAMED = 4
 """Items that the summary names of each kind."""
 
@@ -60,6 +65,11 @@ class ItemsView(RenderedLines):
 
     _diff: ItemDiff | None = None
     _items: Sequence[ItemChange] = ()
+    _words: Mapping[str, ItemWords] = {}
+
+    def show_words(self, words: Mapping[str, ItemWords]) -> None:
+        self._words = words
+        self.renew()
 
     def show(self, diff: ItemDiff) -> None:
         order = list(STYLES)
@@ -79,13 +89,16 @@ class ItemsView(RenderedLines):
         if self._diff is None:
             return ()
         ink = self.ink
-        rows = (
-            rendered(table([_cells(disarmed(row, ink), self._diff, ink) for row in self._items], align="lllrlr"))
-            if self._items
-            else []
-        )
+        cells = [_cells(disarmed(row, ink), self._diff, ink) for row in self._items]
+        rows = [self._asked(*pair) for pair in enumerate(rendered(table(cells, align="lllrlr")))] if cells else []
         rest = rendered(totals(disarmed(self._diff, ink), ink))
         return [*((Part(" "), *row) for row in rows), *((Part(" "), *row) for row in rest)]
+
+    def _asked(self, index: int, row: Painted) -> Painted:
+        """Return a row with what its item asks, as far as there is room."""
+        room = self.room - 4 - sum(cell_len(part.text) for part in row)
+        text = on_one_line(said(self._words.get(self._items[index].item)), self.ink)
+        return (*row, Part(f"  {fit(text, room, self.ink.glyphs.ellipsis)}", Style.FAINT)) if room > _ASKED else row
 
     def action_list_open(self) -> None:
         if self.item:
@@ -255,7 +268,12 @@ class CompareScreen(SearchScreen):
         text = "  ".join(on_one_line(difference.sentence, self._facts) for difference in diff.differs)
         self.query_one("#differs", OneLine).say([Part(f" ! {text}", Style.REVERTED)])
         self._say_sides()
-        self.query_one(ItemsView).show(diff)
+        view = self.query_one(ItemsView)
+        view.show(diff)
+        commits = [row.commit for row in self._rows if row is not None]
+        wanted = [row.item for row in diff.rows]
+        read = app_of(self).read
+        read(item_words, commits, wanted, then=view.show_words, on_error=lambda _: None, group="compare-words")
         limit = NAMED if self.size.width >= WIDE else 0
         self.query_one("#sums", OneLine).say([Part(" "), *summary(diff, self._facts, limit)])
 
@@ -303,9 +321,9 @@ class CompareScreen(SearchScreen):
         return self.query_one(f"#{self.view}", PaintedLines)
 
     def on_items_view_opened(self, message: ItemsView.Opened) -> None:
-        row = self._rows[1]
-        if row is not None:
-            self.app.push_screen(ItemScreen(message.item, row.run, name(row)))
+        against, row = self._rows
+        if row is not None and against is not None:
+            self.app.push_screen(ItemScreen(message.item, row.run, name(row), against=against))
 
     def action_compare_next(self) -> None:
         self._turn_to(VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)])

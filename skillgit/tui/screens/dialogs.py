@@ -215,7 +215,7 @@ class CommandLogScreen(Dialog[None]):
         self._ran = ran
 
     def compose(self) -> ComposeResult:
-        lines = Paragraphs(id="log")
+        lines = Paragraphs(id="log", wraps=False)
         lines.border_title = "Commands"
         yield lines
 

@@ -11,18 +11,21 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
 from skillgit.app.history import browse
-from skillgit.app.history.filter_language import narrowed
+from skillgit.app.history.curves import Axis
+from skillgit.app.history.filter_language import TOKENS, narrowed
+from skillgit.app.history.run_list import chosen, in_order
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE, STEPS, StartPicture, named
-from skillgit.tui.widgets.curve import ScorePlot
+from skillgit.tui.widgets.curve import ScorePlot, overlaid
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import EventList, RowList, RunList
+from skillgit.view.numbers import count, money, plural
 from skillgit.view.runs import on_test
 from skillgit.view.text import one_line
 
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from skillgit.app.history.browse import EventStretch, Overview, Page
+    from skillgit.app.history.curves import RunCurve
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
 
 
@@ -121,6 +126,9 @@ class HistoryScreen(Panes):
         super().__init__(classes="-at-events")
         self._run, self._start = run, start
         self._marked: LogRow | None = None
+        self._overview: Overview | None = None
+        self._sort, self._run_filter, self._filters_runs = "", "", False
+        self._axis = Axis.STEP
         self._rejected = self._slow = True
         self._narrowing = Narrowing(run=run)
         self._waiting: Timer | None = None
@@ -191,14 +199,34 @@ class HistoryScreen(Panes):
         if not overview.runs:
             self._show_nothing(overview)
             return
+        self._overview = overview
         name = named(overview.runs, self._run)
         if self._run and not name:
             self.notify(f"there is no run '{self._run}'", severity="warning", markup=False)
         self._run = name or overview.run
-        self.runs.show(overview.runs, overview.run, self._run)
+        self._list_runs()
         if any(run.running_pid is not None for run in overview.runs):
             self.name_pane("runs", "L live")
         self._say_counts()
+
+    def _list_runs(self) -> None:
+        """Show the runs that the filter lets through, in the order that was asked for."""
+        overview = self._overview
+        if overview is None:
+            return
+        try:
+            rows = chosen(overview.runs, self._run_filter.split())
+        except UsageError as error:
+            self.query_one(FilterBar).say(str(error), wrong=True)
+            return
+        if self._filters_runs:
+            self.query_one(FilterBar).say(f"{len(rows):,} of {len(overview.runs):,}")
+        ordered = in_order(rows, self._sort) if self._sort else rows
+        self.runs.show(ordered, overview.run, self._run)
+        if not ordered:
+            self.runs.tell("no run is like that")
+        by = f"by {self._sort.removeprefix('-')}" if self._sort else ""
+        self.name_pane("runs", app_of(self).facts.dotted((by, self._run_filter)))
 
     def _show_nothing(self, overview: Overview) -> None:
         text = f"{overview.failures[0][0]}: {overview.failures[0][1]}" if overview.failures else "no runs yet"
@@ -223,7 +251,7 @@ class HistoryScreen(Panes):
         base = Narrowing(run=self._run, with_rejected=self._rejected, slow=self._slow)
         bar = self.query_one(FilterBar)
         try:
-            self._narrowing = narrowed(base, bar.text, app_of(self).now)
+            self._narrowing = narrowed(base, "" if self._filters_runs else bar.text, app_of(self).now)
         except UsageError as error:
             bar.say(str(error), wrong=True)
             return
@@ -235,13 +263,18 @@ class HistoryScreen(Panes):
         events.runs = not self._narrowing.run
         cursor = events.cursor if page.position is None and page.offset else page.position or 0
         events.begin(page, cursor=cursor)
-        self.query_one(FilterBar).say(f"{page.total:,} of {page.everything:,}")
+        if not self._filters_runs:
+            self.query_one(FilterBar).say(f"{page.total:,} of {page.everything:,}")
         if not page.total:
             events.tell("no event is like that" if page.everything else "no events yet", "esc drops the filter")
             self.detail.clear()
 
     def _read_scores(self) -> None:
         read = app_of(self).read
+        if self.runs.marked or self._axis is not Axis.STEP:
+            names = list(self.runs.marked) or [self._run]
+            read(_curves, names, self._axis, then=self._show_curves, on_error=lambda _: None, group="scores")
+            return
         read(browse.score_line, self._run, STEPS, then=self._show_scores, on_error=lambda _: None, group="scores")
 
     def _show_scores(self, reply: tuple[tuple[Point, ...], int]) -> None:
@@ -251,6 +284,16 @@ class HistoryScreen(Panes):
         test_score = on_test(run, ink) if run is not None and run.name == self._run else ""
         notes = (f"1 step in {apart}" if apart > 1 else "", f"test {test_score}" if test_score else "")
         self.name_pane("scores", ink.dotted(notes))
+
+    def _show_curves(self, curves: Sequence[RunCurve]) -> None:
+        plot, facts = self.query_one(ScorePlot), app_of(self).facts
+        lines = [[(point.x, point.score) for point in curve.points] for curve in curves]
+        plot.cursor = None
+        plot.show_runs(
+            overlaid(lines, facts), axis=self._axis.value, label=money if self._axis is Axis.DOLLAR else _whole
+        )
+        runs = plural(len(curves), "run") if self.runs.marked else ""
+        self.name_pane("scores", facts.dotted((runs, f"by {self._axis.value}")))
 
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)
@@ -280,21 +323,29 @@ class HistoryScreen(Panes):
         self._waiting = None
         row = self.current
         if row is not None:
-            self.query_one(ScorePlot).point_at(row)
+            if not self.runs.marked and self._axis is Axis.STEP:
+                self.query_one(ScorePlot).point_at(row)
             self.detail.show(row)
 
     @on(RowList.Opened, "#runs")
-    @on(FilterBar.Closed)
     def _to_events(self) -> None:
         self.events.focus()
+
+    @on(FilterBar.Closed)
+    def _to_filtered(self) -> None:
+        (self.runs if self._filters_runs else self.events).focus()
 
     @on(RowList.Opened, "#events")
     def _event_opened(self) -> None:
         self.detail.view.focus()
 
     @on(FilterBar.Changed)
-    def _filtered(self) -> None:
-        self._read_list()
+    def _filtered(self, message: FilterBar.Changed) -> None:
+        if self._filters_runs:
+            self._run_filter = message.text
+            self._list_runs()
+        else:
+            self._read_list()
 
     def action_find_open(self) -> None:
         """Filter the history; in the detail, search its text. Where someone types, the key is a sign like others."""
@@ -302,8 +353,12 @@ class HistoryScreen(Panes):
             raise SkipAction
         if self.detail.has_focus_within:
             self.query_one(FindBar).open()
-        else:
-            self.query_one(FilterBar).open()
+            return
+        bar, runs = self.query_one(FilterBar), self.runs.has_focus
+        if runs != self._filters_runs and bar.text:
+            bar.clear()
+        self._filters_runs = runs
+        bar.open("score>.8 model=NAME cost<2 state=improved" if runs else TOKENS)
 
     def action_find_next(self) -> None:
         (self.detail.view.action_find_next if self.detail.has_focus_within else self.events.action_list_down)()
@@ -312,6 +367,11 @@ class HistoryScreen(Panes):
         (self.detail.view.action_find_prev if self.detail.has_focus_within else self.events.action_list_up)()
 
     def action_history_mark(self) -> None:
+        """Mark the event under the cursor; among the runs, the run, whose curve is drawn with those of other ones."""
+        if self.runs.has_focus:
+            self.runs.toggle_mark()
+            self._read_scores()
+            return
         row = self.current
         if row is not None:
             again = self._marked is not None and self._marked.commit == row.commit
@@ -338,6 +398,24 @@ class HistoryScreen(Panes):
             self.notify("it rests on no version", severity="warning")
         elif row is not None:
             self._compare(f"{row.run}/{version_label(row.base)}", row)
+
+    def action_runs_sort(self) -> None:
+        from skillgit.tui.screens.dialogs import ChoiceScreen  # noqa: PLC0415 - few sessions sort
+
+        choices = [(letter, label, key) for letter, label, key in _ORDERS]
+
+        def answered(key: str | None) -> None:
+            if key is not None:
+                self._sort = "" if key == _ORDERS[0][2] else key
+                self._list_runs()
+
+        self.app.push_screen(ChoiceScreen("Sort the runs by", choices), answered)
+
+    def action_plot_axis(self) -> None:
+        axes = list(Axis)
+        self._axis = axes[(axes.index(self._axis) + 1) % len(axes)]
+        self._read_scores()
+        self._show_event()
 
     def action_history_toggle_rejected(self) -> None:
         self._rejected = not self._rejected
@@ -370,6 +448,29 @@ class HistoryScreen(Panes):
             self.events.focus()
         elif self.query_one(FilterBar).text:
             self.query_one(FilterBar).clear()
+
+
+def _whole(number: float) -> str:
+    return count(round(number))
+
+
+_ORDERS: Final = (
+    ("n", "newest", "as they are"),
+    ("s", "score", "-score"),
+    ("g", "gain", "-gain"),
+    ("t", "test", "-test"),
+    ("m", "model", "model"),
+    ("c", "cost", "-cost"),
+    ("k", "tokens", "-tokens"),
+    ("a", "name", "name"),
+)
+"""A letter, what it sorts by, and the key of ``skillgit runs --sort``."""
+
+
+def _curves(context: Context, names: Sequence[str], by: Axis) -> tuple[RunCurve, ...]:
+    from skillgit.app.history.curves import curves  # noqa: PLC0415 - the history is painted without them
+
+    return curves(context, names, by)
 
 
 def _reached(breakpoints: Sequence[tuple[int, str]], size: int) -> str:

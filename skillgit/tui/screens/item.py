@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.errors import SkillgitError
+    from skillgit.index.rows import LogRow
 
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}
@@ -128,7 +129,10 @@ _QUESTION = 2  # lines of the question above the versions; all of it is the firs
 
 
 class ItemScreen(SearchScreen):
-    """One item and all attempts at it, with the trajectories of ``version``, by default the newest, and of its base."""
+    """One item and all attempts at it, with the trajectories of two: ``version``, by default the newest, and its base.
+
+    ``against`` takes the place of the base, whatever is chosen; it may belong to another run.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -145,8 +149,9 @@ class ItemScreen(SearchScreen):
     }
     """
 
-    def __init__(self, item: str, run: str, version: str = "") -> None:
+    def __init__(self, item: str, run: str, version: str = "", *, against: LogRow | None = None) -> None:
         super().__init__()
+        self._against = against
         self.item, self.run_name, self.version = item, run, version
         self._story: ItemStory | None = None
         self._side = "chosen"
@@ -221,28 +226,36 @@ class ItemScreen(SearchScreen):
         if story is None:
             return
         attempt = story.attempts[index]
-        base = next(
-            (candidate for candidate in reversed(story.attempts[:index]) if candidate.version is not None), None
-        )
         self.version = attempt.name
         self.query_one(VersionStrip).show(story.attempts, index)
         self._say("outcome", _outcome(attempt, self._facts))
         self._say("chosen-title", _title(attempt, self._facts))
-        self._read(attempt, "chosen")
-        if base is None:
+        self._read(attempt.commit, "chosen")
+        if self._against is not None:
+            self._show_against(self._against, story)
+            return
+        earlier = [before for before in story.attempts[:index] if before.version is not None]
+        if not earlier:
             self._say("base-title", [Part(" no base ", Style.FAINT)])
             self._view("base").tell(f"{attempt.name} rests on no other version")
             return
-        self._say("base-title", _title(base, self._facts, " (base)"))
-        self._read(base, "base")
+        self._say("base-title", _title(earlier[-1], self._facts, " (base)"))
+        self._read(earlier[-1].commit, "base")
 
-    def _read(self, attempt: Attempt, side: str) -> None:
+    def _show_against(self, row: LogRow, story: ItemStory) -> None:
+        """Show the other side of a comparison; what it scored is known from here if it is of the same run."""
+        own = next((attempt for attempt in story.attempts if attempt.commit == row.commit), None)
+        label = on_one_line(row.address.seen_from(story.run), self._facts)
+        self._say("base-title", _title(own, self._facts) if own is not None else [Part(f" {label} ", Style.STRONG)])
+        self._read(row.commit, "base")
+
+    def _read(self, commit: str, side: str) -> None:
         view = self._view(side)
         read, group = app_of(self).read, f"item-{side}"
         read(
             item_trajectory,
             self.item,
-            attempt.commit,
+            commit,
             then=view.show,
             on_error=partial(view.fail, style=Style.FAINT),
             group=group,

@@ -11,21 +11,24 @@ from textual.widgets import ContentSwitcher
 
 from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.address import version_label
+from skillgit.domain.event_kinds import EventKind
+from skillgit.tui import prints
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.lines import OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs, disarmed, rendered
+from skillgit.tui.widgets.printed import Print, Printed
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import STYLES, sign
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, inert, one_line, pad
+from skillgit.view.text import fit, inert, one_line, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from textual.app import ComposeResult
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.diff.items import ItemChange
     from skillgit.app.history.diff.text import Diffed
+    from skillgit.app.history.item import ItemWords
     from skillgit.app.history.show import EventDetail, Shown
     from skillgit.app.recorded.step_evidence import AppliedEdit, TrainAttempt
     from skillgit.app.workspace.context import Context
@@ -42,10 +46,15 @@ if TYPE_CHECKING:
 
 TABS: Final = ("Diff", "Edits", "Items", "Trace", "Message")
 _IDS: Final = tuple(name.lower() for name in TABS)
+_IN_SHORT: Final = frozenset({EventKind.RUN_FINISHED, EventKind.MEASURED})
+"""What changes no text: the run is told in short."""
 
 
 class Detail(Vertical):
+    """What is known of an event; instead of its difference the seed has its text, and an end its run in short."""
+
     tab_index = 0
+    _first = _IDS[0]
     row: LogRow | None = None
     detail: EventDetail | None = None
 
@@ -55,6 +64,7 @@ class Detail(Vertical):
         yield TabBar(TABS, id="tabs")
         with ContentSwitcher(initial=_IDS[0]):
             yield DiffView(id="diff")
+            yield Printed(id="whole")
             yield Paragraphs(id="edits")
             yield EventItems(id="items")
             yield Paragraphs(id="trace")
@@ -65,7 +75,10 @@ class Detail(Vertical):
 
     @property
     def view(self) -> PaintedLines:
-        return self.query_one(f"#{_IDS[self.tab_index]}", PaintedLines)
+        return self.query_one(f"#{self._tab_id(self.tab_index)}", PaintedLines)
+
+    def _tab_id(self, index: int) -> str:
+        return _IDS[index] if index else self._first
 
     def clear(self, text: str = "", hint: str = "") -> None:
         self.row = self.detail = None
@@ -80,7 +93,26 @@ class Detail(Vertical):
         title, where = head(row, app.facts, app.now)
         self.query_one("#what", OneLine).say(title)
         self.query_one("#where", OneLine).say(where)
+        self._begin_with(self._print_of(row))
         app.read(_detail, row.commit, then=self._show, on_error=self._without, group="detail")
+
+    def _print_of(self, row: LogRow) -> Print | None:
+        now = app_of(self).now
+        if row.kind in _IN_SHORT:
+            return prints.run_summary(row.run, now)
+        return prints.version_text(str(row.address), now) if row.version == 0 else None
+
+    def _begin_with(self, shown: Print | None) -> None:
+        """Let the first tab show ``shown``, or the difference without it."""
+        if shown is not None:
+            self.query_one("#whole", Printed).show(shown)
+        had_focus, before = self.view.has_focus, self._first
+        self._first = _IDS[0] if shown is None else "whole"
+        self.query_one("#tabs", TabBar).names = (shown.name if shown is not None else TABS[0], *TABS[1:])
+        if before != self._first or self.tab_index == 0:
+            self._open_tab()
+        if had_focus:
+            self.view.focus()
 
     def _show(self, detail: EventDetail) -> None:
         if self.row is None or detail.shown.row.commit != self.row.commit:
@@ -92,20 +124,27 @@ class Detail(Vertical):
             self.query_one(DiffView).tell("the event changed nothing in the skill")
         self.query_one("#edits", Paragraphs).show(list(edits(detail)))
         self.query_one(EventItems).show(detail.shown.items)
+        if detail.shown.items:
+            row, items = self.row, [change.item for change in detail.shown.items]
+            read, then = app_of(self).read, self.query_one(EventItems).show_words
+            read(_words, row.commit, items, then=then, on_error=lambda _: None, group="words")
         self.query_one("#trace", Paragraphs).show(list(trace(detail, ink)))
         self.query_one(EventMessage).show(detail.shown)
 
     def _without(self, error: SkillgitError) -> None:
-        for view in self.query(PaintedLines):
+        for view in self.query(PaintedLines).exclude("#whole"):
             view.fail(error)
 
     def turn_to(self, index: int) -> None:
         had_focus = self.view.has_focus
         self.tab_index = index % len(TABS)
-        self.query_one(ContentSwitcher).current = _IDS[self.tab_index]
-        self.query_one(TabBar).open(self.tab_index)
+        self._open_tab()
         if had_focus:
             self.view.focus()
+
+    def _open_tab(self) -> None:
+        self.query_one(ContentSwitcher).current = self._tab_id(self.tab_index)
+        self.query_one(TabBar).open(self.tab_index)
 
     def open(self, tab: str) -> None:
         self.turn_to(_IDS.index(tab))
@@ -142,6 +181,12 @@ def _detail(context: Context, commit: str) -> EventDetail:
     from skillgit.app.history.show import event_detail  # noqa: PLC0415 - see above
 
     return event_detail(context, commit)
+
+
+def _words(context: Context, commit: str, items: Sequence[str]) -> dict[str, ItemWords]:
+    from skillgit.app.history.item import item_words  # noqa: PLC0415 - as above
+
+    return item_words(context, [commit], items)
 
 
 def _diff(context: Context, commit: str, *, lines: int) -> Diffed:
@@ -255,6 +300,7 @@ def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
 
 class EventItems(RowList):
     items: Sequence[ItemChange] = ()
+    words: Mapping[str, ItemWords] = {}
 
     def show(self, items: Sequence[ItemChange]) -> None:
         order = list(STYLES)
@@ -262,8 +308,12 @@ class EventItems(RowList):
         self.shown()
         if not items:
             self.tell("no outcomes of single items are known of this event")
-        self.cursor = 0
+        self.cursor, self.words = 0, {}
         self.show_count(len(self.items))
+
+    def show_words(self, words: Mapping[str, ItemWords]) -> None:
+        self.words = words
+        self.refresh()
 
     @property
     def item(self) -> str:
@@ -272,9 +322,12 @@ class EventItems(RowList):
     def painted(self, line: int) -> Painted:
         row, glyphs = self.items[line], self.ink.glyphs
         scores = f"{numbers.score(row.before) or 'none':>5} {glyphs.arrow} {numbers.score(row.after) or 'none':<5}"
-        return (
+        columns = min(24, max(width(one_line(item.item)) for item in self.items))
+        front = (
             Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
-            Part(pad(fit(one_line(row.item), 24, glyphs.ellipsis), 24)),
+            Part(pad(fit(one_line(row.item), columns, glyphs.ellipsis), columns)),
             Part(f" {scores}  ", STYLES[row.change]),
-            Part(one_line(row.task_type), Style.FAINT),
         )
+        text = prints.said(self.words.get(row.item)) or one_line(row.task_type)
+        room = max(1, self.room - 1 - sum(width(part.text) for part in front))
+        return (*front, Part(fit(self.ink.encodable(text), room, glyphs.ellipsis), Style.FAINT))

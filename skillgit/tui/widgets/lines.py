@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -13,19 +13,19 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from skillgit.app.history.filter_language import TOKENS
-from skillgit.tui.keymap import bindings
+from skillgit.tui.keymap import FIRST, KEYS, PINNED, bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from textual import events
     from textual.app import ComposeResult
-    from textual.binding import BindingType
+    from textual.binding import ActiveBinding, BindingType
     from textual.screen import Screen
 
 
@@ -68,30 +68,76 @@ class OneLine(Widget):
         return Strip(segments).adjust_cell_length(width, ground)
 
 
-_Shown = tuple[tuple[str, str, str, bool], ...]
+class ShownKey(NamedTuple):
+    display: str
+    label: str
+    press: str
+    is_enabled: bool
 
 
-class KeyLine(Footer):
-    """Textual's footer, which makes its keys anew only where others are to be shown, since that takes long."""
+class KeyLine(Widget):
+    """The keys that hold where the focus is, as many as fit; those that hold everywhere stay at the right end."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key"}
+    DEFAULT_CSS = """
+    KeyLine { dock: bottom; height: 1; background: $panel; color: $text-muted; }
+    KeyLine > .keys--key { color: $footer-key-foreground; background: $panel; text-style: bold; }
+    """
 
     def __init__(self, *, compact: bool = False) -> None:
-        super().__init__(show_command_palette=False, compact=compact)
-        self._made: _Shown | None = None
+        super().__init__()
+        self._gap = 1 if compact else 2
+        self.keys: tuple[tuple[ShownKey, ...], tuple[ShownKey, ...]] = ((), ())
 
-    def compose(self) -> ComposeResult:
-        self._made = self._shown(self.screen) if self._bindings_ready else None
-        yield from super().compose()
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
 
-    def bindings_changed(self, screen: Screen[Any]) -> None:
-        if self._made is None or self._made != self._shown(screen):
-            super().bindings_changed(screen)
+    def on_unmount(self) -> None:
+        self.screen.bindings_updated_signal.unsubscribe(self)
 
-    def _shown(self, screen: Screen[Any]) -> _Shown:
-        return tuple(
-            (entry.binding.action, self.app.get_key_display(entry.binding), entry.binding.description, entry.enabled)
-            for entry in screen.active_bindings.values()
-            if entry.binding.show
-        )
+    def _bindings_changed(self, screen: Screen[Any]) -> None:
+        if not (self.is_attached and screen is self.screen and screen.app.app_focus):
+            return
+        active = {entry.binding.id or "": entry for entry in reversed(screen.active_bindings.values())}
+        focus = screen.focused.ancestors_with_self if screen.focused is not None else ()
+        named = next((FIRST[node.id] for node in focus if node.id is not None and node.id in FIRST), None)
+        wanted = named or [key.id for key in KEYS if key.footer and key.id not in PINNED]
+        keys = (self._of(wanted, active), self._of(PINNED, active))
+        if keys != self.keys:
+            self.keys = keys
+            self.refresh()
+
+    def _of(self, ids: Iterable[str], active: Mapping[str, ActiveBinding]) -> tuple[ShownKey, ...]:
+        entries = [(entry.binding, entry.enabled) for name in ids if (entry := active.get(name)) is not None]
+        display = self.app.get_key_display
+        return tuple(ShownKey(display(own), own.description, own.key, enabled) for own, enabled in entries)
+
+    def placed(self) -> Iterator[tuple[int, ShownKey]]:
+        """Yield the keys that fit, with their columns."""
+        near, pinned = ([(key, cell_len(f"{key.display} {key.label}")) for key in keys] for keys in self.keys)
+        end = self.size.width - sum(columns + self._gap for _, columns in pinned)
+        at = self._gap
+        for key, columns in near:
+            if at + columns + self._gap <= end:
+                yield at, key
+                at += columns + self._gap
+        for key, columns in pinned:
+            yield end, key
+            end += columns + self._gap
+
+    def render_line(self, y: int) -> Strip:
+        ground, bold = self.rich_style, self.get_component_rich_style("keys--key")
+        segments, at = [], 0
+        for column, key in self.placed() if not y else ():
+            label = f" {key.label}"
+            segments += [Segment(" " * (column - at), ground), Segment(key.display, bold), Segment(label, ground)]
+            at = column + cell_len(key.display + label)
+        return Strip(segments).adjust_cell_length(self.size.width, ground)
+
+    def on_click(self, event: events.Click) -> None:
+        key = next((key for column, key in reversed([*self.placed()]) if column <= event.x), None)
+        if key is not None and key.is_enabled:
+            self.app.simulate_key(key.press)
 
 
 _GAP = 2
@@ -148,8 +194,9 @@ class FilterBar(Horizontal):
     def text(self) -> str:
         return self.query_one(Input).value
 
-    def open(self) -> None:
+    def open(self, example: str = TOKENS) -> None:
         """Let the user type; the next key belongs here already, however soon it comes."""
+        self.query_one(Input).placeholder = example
         self.add_class("-open", update=False)
         # focus() waits until all messages before it are through, and only what is in sight can have the focus
         self.app.stylesheet.update(self)

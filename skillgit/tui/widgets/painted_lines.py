@@ -10,6 +10,7 @@ from functools import partialmethod
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.geometry import Size
 from textual.message import Message
@@ -99,7 +100,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         hit: int
         hits: int
 
-    cursor = count = hit = 0
+    cursor = count = hit = beside = 0
     sought = ""
     hits: Sequence[int] = ()
     _pattern = re.compile("")
@@ -167,7 +168,18 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 
     def _strip(self, parts: Painted, ground: Paint) -> Strip:
         segments = [Segment(text, self._paint(style, ground)) for text, style in parts]
-        return Strip(segments).adjust_cell_length(self.size.width, ground)
+        strip = Strip(segments)
+        if self.beside:
+            strip = strip.crop(min(self.beside, strip.cell_length))
+        return strip.adjust_cell_length(self.size.width, ground)
+
+    def _slide(self, by: int) -> None:
+        widest = max((cell_len(self.text_of(line)) for line in range(self.count)), default=0)
+        self.beside = max(0, min(self.beside + by * (self.room // 2), widest - self.room))
+        self.refresh()
+
+    action_wide_left = partialmethod(_slide, -1)
+    action_wide_right = partialmethod(_slide, 1)
 
     def _paint(self, style: Style | str, ground: Paint) -> Paint:
         if not style:
@@ -272,6 +284,7 @@ class RenderedLines(PaintedLines):
         self.shown()
         self.lay_out()
         if scroll:
+            self.beside = 0
             self.scroll_to(y=0, animate=False)
 
     def lay_out(self) -> None:

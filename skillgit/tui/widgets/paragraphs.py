@@ -29,9 +29,13 @@ class Paragraph(NamedTuple):
 
 
 class Paragraphs(RenderedLines):
-    """Paragraphs that one can scroll and search."""
+    """Paragraphs that one can scroll and search; without ``wraps`` long lines go on beside the screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find", "wide")
+
+    def __init__(self, *, wraps: bool = True, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._wraps = wraps
 
     _paragraphs: Sequence[Paragraph] = ()
 
@@ -47,7 +51,7 @@ class Paragraphs(RenderedLines):
         lead = paragraph.lead
         for own in inert(self.ink.encodable(paragraph.text)).split("\n"):
             # what fits stays as it is: output of commands has columns
-            for text in [own] if width(own) <= room else wrap(own, room):
+            for text in [own] if width(own) <= room or not self._wraps else wrap(own, room):
                 yield (Part(f"{lead:<{paragraph.indent}}"), Part(text, paragraph.style))
                 lead = ""
 

@@ -10,6 +10,7 @@ from textual.message import Message
 from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
+from skillgit.tui.widgets.curve import run_look
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, app_of
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
@@ -123,10 +124,18 @@ class RunList(RowList):
 
     all: tuple[RunRow, ...] = ()
     default = ""
+    marked: tuple[str, ...] = ()  # runs whose curves are drawn over each other, in that order
 
     @property
     def current(self) -> RunRow | None:
-        return self.all[self.cursor] if self.all else None
+        return self.all[self.cursor] if self.cursor < len(self.all) else None
+
+    def toggle_mark(self) -> None:
+        run = self.current
+        if run is not None:
+            others = tuple(name for name in self.marked if name != run.name)
+            self.marked = others if run.name in self.marked else (*others, run.name)
+            self.refresh()
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:
         self.all, self.default = tuple(runs), default
@@ -145,8 +154,11 @@ class RunList(RowList):
             back += f" {status:<14}{numbers.age(run.updated, app.now):>4} "
         room = max(_LEAST, ink.width - width(back) - 2)
         name = pad(fit(one_line(run.name), room, ink.glyphs.ellipsis), room)
+        sign, style = (ink.glyphs.running if running else " "), Style.RUNNING
+        if run.name in self.marked:
+            sign, style = run_look(self.marked.index(run.name), ink)
         return (
-            Part(f"{ink.glyphs.running if running else ' '} ", Style.RUNNING),
+            Part(f"{sign} ", style),
             Part(name, Style.STRONG if run.name == self.default else ""),
             Part(back, Style.FAINT),
         )

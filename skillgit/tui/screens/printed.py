@@ -1,0 +1,104 @@
+"""What commands print of a run or a version, as a screen: its text, why a rule is there, items, cost, settings."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.containers import Horizontal
+
+from skillgit.tui.actions import SearchScreen
+from skillgit.tui.keymap import bindings
+from skillgit.tui.screens.dialogs import CopyScreen
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
+from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
+from skillgit.tui.widgets.printed import Printed
+from skillgit.tui.widgets.shown_text import broken, on_one_line
+from skillgit.view.surface import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from skillgit.tui.widgets.printed import Print
+
+_NOTE = 2  # lines of what is said of the line under the cursor
+
+
+class PrintedScreen(SearchScreen):
+    """One print at a time; ``[`` and ``]`` turn to the others."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("printed", "tabs", "find")
+    DEFAULT_CSS = """
+    PrintedScreen {
+        #bar { height: 1; }
+        #bar OneLine { background: $panel; }
+        #note, #more { background: $panel; }
+    }
+    """
+
+    def __init__(self, title: str, prints: Sequence[Print]) -> None:
+        super().__init__()
+        self._heading, self._prints, self._at = title, prints, 0
+
+    def compose(self) -> ComposeResult:
+        yield OneLine(id="head")
+        if len(self._prints) > 1:
+            with Horizontal(id="bar"):
+                yield TabBar([shown.name for shown in self._prints], id="tabs")
+        yield Printed(id="lines")
+        yield OneLine(id="note")
+        yield OneLine(id="more")
+        yield FindBar(id="find")
+        yield KeyLine(compact=True)
+
+    def on_mount(self) -> None:
+        self.searched.focus()
+        self._turn_to(0)
+
+    def reload(self) -> None:
+        self._turn_to(self._at)
+
+    def _turn_to(self, index: int) -> None:
+        self._at = index % len(self._prints)
+        facts, shown = app_of(self).facts, self._prints[self._at]
+        for bar in self.query(TabBar):
+            bar.open(self._at)
+        command = [Part(f"{on_one_line(self._command, facts)} ", Style.FAINT)]
+        self.query_one("#head", OneLine).say([Part(f" {on_one_line(self._heading, facts)}", Style.STRONG)], command)
+        self.query_one(Printed).show(shown)
+
+    @property
+    def _command(self) -> str:
+        return shlex.join(("skillgit", *self._prints[self._at].words))
+
+    def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
+        self._turn_to(message.index)
+
+    def action_tab_next(self) -> None:
+        self._turn_to(self._at + 1)
+
+    def action_tab_prev(self) -> None:
+        self._turn_to(self._at - 1)
+
+    def on_printed_noted(self, message: Printed.Noted) -> None:
+        """Show the end of a note that is longer than there is room for: a prompt asks at its end as a rule."""
+        facts, columns = app_of(self).facts, max(20, self.size.width - 2)
+        text = on_one_line(message.text, facts)
+        if len(text) > (room := _NOTE * columns - columns // 4):
+            text = f"{facts.glyphs.ellipsis} {text[2 - room :].lstrip()}"
+        lines = [text[start:end] for start, end in broken(text, columns)]
+        for name, line in zip(("note", "more"), (*lines, "", "")[:_NOTE], strict=True):
+            self.query_one(f"#{name}", OneLine).say([Part(f" {line}")])
+
+    @property
+    def searched(self) -> PaintedLines:
+        return self.query_one(Printed)
+
+    def action_copy_menu(self) -> None:
+        printed = self.query_one(Printed)
+        line = printed.text_of(printed.cursor).strip() if printed.count else ""
+        choices = [("c", "command", self._command), ("l", "line", line)]
+        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self.copy)
