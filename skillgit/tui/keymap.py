@@ -74,7 +74,7 @@ KEYS: Final = (
     _key("list.bottom", "G end greater_than_sign", "Last line", "list"),
     _key("list.page_down", "ctrl+d pagedown", "Page down", "list"),
     _key("list.page_up", "ctrl+u pageup", "Page up", "list"),
-    _key("list.open", "enter", "Open", "list", "live"),
+    _key("list.open", "enter", "Open", "list", "live", footer="open"),
     _key("wide.left", "left", "To the left", "wide"),
     _key("wide.right", "right", "To the right", "wide"),
     _key("find.open", "slash", "Filter or search", "history", "find", footer="find"),
@@ -133,7 +133,16 @@ BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
 PINNED: Final = ("app.help", "command.prompt", "app.quit", "live.close")
 """What the line of keys always has at its right end."""
 FIRST: Final[Mapping[str, tuple[str, ...]]] = {
-    "runs": ("history.mark", "runs.sort", "find.open", "run.summary", "plot.axis", "run.cost", "history.use"),
+    "runs": (
+        "list.open",
+        "history.mark",
+        "runs.sort",
+        "find.open",
+        "run.summary",
+        "plot.axis",
+        "run.cost",
+        "history.use",
+    ),
     "events": (
         *("history.mark", "history.compare", "find.open", "version.text", "run.items", "run.summary"),
         *("history.compare_base", "history.toggle_rejected", "version.checkout", "evidence.open", "copy.menu"),

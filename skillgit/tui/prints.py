@@ -112,7 +112,7 @@ def run_items(run: str) -> tuple[Print, ...]:
     return (*tables, _checks(run), _models(run))
 
 
-_FLAGS: Final = ("flaky", "never_solved", "rejected")
+_FLAGS: Final = ("flaky", "never-solved", "rejected")
 _Items = tuple["ItemTable", "dict[str, ItemWords]"]
 
 
@@ -121,7 +121,8 @@ def _item_table(run: str, name: str, choice: str) -> Print:
         from skillgit.app.history.item import item_words  # noqa: PLC0415 - see the module
         from skillgit.app.history.items import ItemsRequest, items  # noqa: PLC0415 - see the module
 
-        table = items(context, run, ItemsRequest(**{flag: flag == choice for flag in _FLAGS}))
+        flaky, never_solved, rejected = (choice == flag for flag in _FLAGS)
+        table = items(context, run, ItemsRequest(flaky=flaky, never_solved=never_solved, rejected=rejected))
         newest = next(column.name for column in reversed(table.columns) if column.version is not None)
         return table, item_words(context, [f"{run}/{newest}"], [row.item for row in table.rows])
 
@@ -137,16 +138,18 @@ def _item_table(run: str, name: str, choice: str) -> Print:
             for place, row in enumerate(table.rows, start=1)
         }
 
-    flags = (f"--{choice.replace('_', '-')}",) if choice else ()
+    flags = (f"--{choice}",) if choice else ()
     return Print(name=name, words=("items", run, *flags), read=read, lines=lines, rows=rows)
 
 
 def said(words: ItemWords | None) -> str:
-    """Return on one line what an item asks, at the end of its prompt as a rule, and what was answered."""
+    """Return on one line what an item asks, and what the newest of the versions answered."""
+    from skillgit.view.item import asked  # noqa: PLC0415 - see the module
+
     if words is None or not words.question:
         return ""
     answer = next((one_line(reply.answer) for reply in reversed(words.replies) if reply.answer), "")
-    return one_line(words.question) + (f"  = {answer}" if answer else "")
+    return asked(words.question) + (f"  = {answer}" if answer else "")
 
 
 def _item(item: str, run: str) -> Opened[None]:

@@ -26,6 +26,7 @@ _LABEL: Final = 11
 _LEAST = 24
 _NEWEST: Final = 1  # events that the summary is read with: it lists none
 _WIDEST: Final = 100
+_MARKER: Final = "skillgit:slow"  # what the limits of regions have, which are no rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class SummaryFacts:
     def rules(self) -> tuple[BlameRow, ...]:
         """The lines of the best version that training brought."""
         rows = () if self.text is None else self.text.lines
-        return tuple(row for row in rows if row.source != "seed" and row.text.strip())
+        return tuple(row for row in rows if row.source != "seed" and row.text.strip() and _MARKER not in row.text)
 
 
 def lines(report: SummaryFacts, screen: Screen) -> Iterator[str]:

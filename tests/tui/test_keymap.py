@@ -17,12 +17,14 @@ PLACES = {
     "app": "Everywhere",
     "history": "History",
     "list": "Lists and texts",
+    "wide": "Wide texts",
     "find": "Searches",
     "tabs": "Tabs",
     "diff": "Differences",
     "compare": "Compare",
     "item": "Item",
     "event": "Event",
+    "printed": "Text",
     "live": "Live",
     "dialog": "Dialogs",
 }
@@ -38,6 +40,13 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
   pane is shown at a time; 60 by 16 is the smallest terminal that it is made for.
 - **Compare**: `w` marks an event, `c` compares it with the one under the cursor, `b` compares that with its base.
 - **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
+- **A run and its versions**: a run that is over opens on itself in short: scores with intervals, gate, models, cost,
+  settings that are no defaults, and the rules that training brought. `r` shows that at any time. `t` shows the whole
+  text of a version with where each line comes from; `enter` on a line says why it is there, and once more shows the
+  event. `m` shows items by versions, `$` the cost, `s` the settings: all as the command at the right end of the first
+  line prints it. `left` and `right` move what is wider than the screen.
+- **Runs**: in their pane `w` marks runs, whose curves are then drawn over each other, `a` plots by step, paid call or
+  dollar, `O` sorts, and `/` filters like `skillgit runs --filter`.
 - **Live**: `L` watches the run that is trained, be it the one under the cursor or another; below there is more on it.
 - What changes refs or files or may cost money asks first and shows the command, which is then run as a process of its
   own; of one that may ask models it says what that [costs](costs.md). `@` shows what was run, with its output, and how

@@ -77,6 +77,11 @@ class PrintedScreen(SearchScreen):
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
         self._turn_to(message.index)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Have no keys for tabs where there is one print."""
+        del parameters
+        return len(self._prints) > 1 or not action.startswith("tab_")
+
     def action_tab_next(self) -> None:
         self._turn_to(self._at + 1)
 
