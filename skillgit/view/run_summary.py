@@ -111,7 +111,7 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
     counts = (
         f"{run.versions - 1} new versions",
         f"{run.rejected} rejected",
-        f"{report.summary.skipped} skipped",
+        f"{report.summary.skip_count} skipped",
     )
     yield "best", f"{version_label(run.best_version)} of {numbers.plural(run.versions, 'version')}: {', '.join(counts)}"
     yield "skill", f"{run.skill}, {run.environment}" if run.environment else run.skill
@@ -123,10 +123,9 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
             "gate",
             f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)}, by the {verdict.metric} score",
         )
-    total = report.summary.cost.total
-    tokens = f"{numbers.count(total.tokens_in + total.tokens_out)} tokens"
-    price = numbers.dollars(total.usd, is_all=not total.unpriced)
-    yield "cost", screen.dotted((numbers.plural(total.calls, "call"), tokens, price))
+    tokens = f"{numbers.count(run.tokens_in + run.tokens_out)} tokens"
+    price = numbers.dollars(run.usd, is_all=not report.summary.unpriced_calls)
+    yield "cost", screen.dotted((numbers.plural(run.calls, "call"), tokens, price))
     settings = report.settings.settings if report.settings is not None else ()
     yield from under("settings", (f"{row.key}={row.value}" for row in settings if row.chosen == "set"))
 
