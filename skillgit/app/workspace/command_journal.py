@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST: Final = 1 << 20
 """Bytes of output that are kept of a command, the last ones."""
 _SHOWN: Final = 1 << 17  # bytes of output that are returned at most, the last ones
-_READ: Final = 4 << 20  # bytes of the journal that are read, the last ones
+_READ: Final = 2 << 20  # bytes of the journal that are read, the last ones
 _JOURNAL: Final = "activity.jsonl"
 _MODULE: Final = (sys.executable, "-P", "-m")  # a file in the folder that it is run in is no module of ours
 
