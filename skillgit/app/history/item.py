@@ -114,7 +114,7 @@ def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ItemReply:
     """What a version answered to an item; all of it empty where the evidence is not here."""
 
     answer: str = ""
@@ -126,7 +126,7 @@ class Reply:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemWords:
     question: str  # what the target was asked first, in full; empty if the evidence is not here
-    replies: tuple[Reply, ...]  # for each revision
+    replies: tuple[ItemReply, ...]  # for each revision
 
 
 def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
@@ -142,17 +142,17 @@ def item_words(context: Context, revisions: Sequence[str], items: Iterable[str])
         return {
             item: ItemWords(question=_question(workspace, own), replies=own)
             for item in items
-            for own in (tuple(version.get(item, Reply()) for version in replies),)
+            for own in (tuple(version.get(item, ItemReply()) for version in replies),)
         }
 
 
-def _replies(workspace: Workspace, tree: str) -> dict[str, Reply]:
+def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
     return {str(row.get("id")): _reply(tree, row) for row in objects(evidence_file(workspace.repo, tree, SELECTION))}
 
 
-def _reply(tree: str, row: Mapping[str, object]) -> Reply:
+def _reply(tree: str, row: Mapping[str, object]) -> ItemReply:
     path = row.get("trajectory")
-    return Reply(
+    return ItemReply(
         answer=str(row.get("answer", "")),
         feedback=str(row.get("feedback", "")),
         trajectory=f"{tree}:{path}" if path else "",
@@ -215,7 +215,7 @@ def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
     return tuple(map(Turn.read, objects(members(evidence_file(workspace.repo, tree, path)).get("turns"))))
 
 
-def _question(workspace: Workspace, tries: Sequence[Attempt | Reply]) -> str:
+def _question(workspace: Workspace, tries: Sequence[Attempt | ItemReply]) -> str:
     newest = next((attempt for attempt in reversed(tries) if attempt.trajectory), None)
     turns = _turns(workspace, newest.trajectory) if newest is not None else ()
     return next((turn.content for turn in turns if turn.role == "user"), "")

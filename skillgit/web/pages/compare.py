@@ -12,6 +12,7 @@ from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import item_words
 from skillgit.app.history.status import runs
+from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.view.diff import rows as columns_of
 from skillgit.view.item import asked
@@ -35,7 +36,7 @@ _CONTEXT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class ComparedPair:
     """The first side of a comparison and another one."""
 
     a: str
@@ -46,7 +47,7 @@ class Pair:
     sums: Sequence[str]
     test: str
     changes: Sequence[tuple[str, Sequence[str]]]  # what happened, and the items to which it did
-    asked: Mapping[str, ItemWords]
+    words_of: Mapping[str, ItemWords]
     text: DiffExcerpt
     rules: RulesDiffed
 
@@ -80,10 +81,10 @@ def compare_page(visit: Visit) -> Page:
 def _version(revision: str, rows: Mapping[str, RunRow]) -> str:
     """Return what a side is: of a run its best version."""
     row = rows.get(revision.strip())
-    return revision.strip() if row is None else f"{row.name}/v{row.best_version}"
+    return revision.strip() if row is None else f"{row.name}/{version_label(row.best_version)}"
 
 
-def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
+def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[ComparedPair]:
     room = DiffAllowance()
     for name in names[1:]:
         item_diff: ItemDiff | None = None
@@ -95,37 +96,37 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
         differs = item_diff.differs if item_diff else ()
         changes = [(kind, getattr(item_diff, kind)) for kind in CHANGED] if item_diff else []
         labels = change_words(differs)
-        merged: dict[str, list[str]] = {}
-        for kind, found in changes:
-            merged.setdefault(labels[kind], []).extend(found)
-        shown = [item for found in merged.values() for item in found[:LISTED]]
-        yield Pair(
+        by_label: dict[str, list[str]] = {}
+        for kind, members in changes:
+            by_label.setdefault(labels[kind], []).extend(members)
+        visible = [item for members in by_label.values() for item in members[:LISTED]]
+        yield ComparedPair(
             a=names[0],
             b=name,
             items=item_diff,
             missing=missing,
             words=labels,
-            sums=counted([(kind, len(found)) for kind, found in changes], differs) if item_diff else [],
+            sums=counted([(kind, len(members)) for kind, members in changes], differs) if item_diff else [],
             test=chance_words(item_diff) if item_diff else "",
-            changes=[(label, found) for label, found in merged.items() if found],
-            asked=item_words(visit.context, [names[0], name], shown) if shown else {},
+            changes=[(label, members) for label, members in by_label.items() if members],
+            words_of=item_words(visit.context, [names[0], name], visible) if visible else {},
             text=room.take(diff(visit.context, names[0], name, lines=_CONTEXT, as_data=True).files),
             rules=rule_diff(visit.context, names[0], name),
         )
 
 
-def _matrix(pairs: Sequence[Pair]) -> Iterator[tuple[str, Sequence[float | None]]]:
+def _matrix(pairs: Sequence[ComparedPair]) -> Iterator[tuple[str, Sequence[float | None]]]:
     """Yield the items on which a side differs from the first one, with their scores under all sides."""
     scores: dict[str, list[float | None]] = {}
-    moved: set[str] = set()
+    flips: set[str] = set()
     for place, pair in enumerate(pairs, 1):
         for row in pair.items.rows if pair.items else ():
             entry = scores.setdefault(row.item, [None] * (len(pairs) + 1))
             entry[0] = row.before if row.before is not None else entry[0]
             entry[place] = row.after
             if row.change in CHANGED:
-                moved.add(row.item)
-    yield from ((item, scores[item]) for item in sorted(moved))
+                flips.add(row.item)
+    yield from ((item, scores[item]) for item in sorted(flips))
 
 
 ROUTES = (PageRoute(path="/compare", page=compare_page),)

@@ -42,7 +42,7 @@ class Facet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ItemSelection:
     """The items that an address asks for, in their order, and what else it could ask for."""
 
     table: ItemTable
@@ -85,7 +85,7 @@ def items_page(visit: Visit) -> Page:
     return Page(template="run_items.html", title="Items", command=command, values=values)
 
 
-def _selection(visit: Visit) -> Selection:
+def _selection(visit: Visit) -> ItemSelection:
     run, order = visit.parameters["run"], visit.value("sort", ItemOrder.ITEM)
     order = order if order in _ORDERS else ItemOrder.ITEM
     table = items(visit.context, run, ItemsRequest(order=ItemOrder(order)))
@@ -96,7 +96,7 @@ def _selection(visit: Visit) -> Selection:
     if text:
         rows = _matching(visit, table, rows, text.casefold())
     query = {"facet": "" if facet.name == "all" else facet.name, "q": text, "sort": "" if order == "item" else order}
-    return Selection(
+    return ItemSelection(
         table=table,
         facets=tuple(facets),
         facet=facet,
