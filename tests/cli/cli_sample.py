@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skillgit.app.history.diff.items import ItemChange
 from skillgit.app.history.log import Log
-from skillgit.app.history.run_list import RunList
+from skillgit.app.history.run_list import RunListing
 from skillgit.app.history.show import Shown
 from skillgit.app.history.status import Status, Unfinished
 from skillgit.domain.cost import Cost, CostPart
@@ -314,8 +314,8 @@ STOPPED = RunRow(
     usd=0.0,
 )
 RUNS = (LIVE, STOPPED, DONE)
-RUN_LIST = RunList(rows=RUNS, total=3, unreadable={}, courses={}, environments=(), models=())
-NO_RUNS = RunList(rows=(), total=0, unreadable={}, courses={}, environments=(), models=())
+RUN_LIST = RunListing(rows=RUNS, total=3, unreadable={}, courses={}, environments=(), models=())
+NO_RUNS = RunListing(rows=(), total=0, unreadable={}, courses={}, environments=(), models=())
 UNFINISHED = (Unfinished(run=STOPPED.name, what="step 8", cost=Cost(calls=40, tokens_in=23_000, tokens_out=900)),)
 
 STATUS = Status(

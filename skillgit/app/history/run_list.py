@@ -56,7 +56,7 @@ _SIGNS: Final = {"=": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunList:
+class RunListing:
     rows: tuple[RunRow, ...]  # those that are asked for
     total: int  # how many runs there are that can be read
     unreadable: Mapping[str, str]  # run to why its history cannot be read
@@ -67,13 +67,13 @@ class RunList:
 
 def run_list(
     context: Context, *, sort: str = "", filters: Sequence[str] = (), offset: int = 0, charted: int = 0, most: int = 24
-) -> RunList:
+) -> RunListing:
     """Return the runs that pass every filter; for ``charted`` of them how scores went, in ``most`` points each."""
     with open_workspace(context) as workspace:
         every = queries.run_rows(workspace.index, workspace.live())
         rows = in_order(chosen(every, filters), sort)
         names = [row.name for row in rows[offset : offset + charted]]
-        return RunList(
+        return RunListing(
             rows=rows,
             total=len(every),
             unreadable={run: str(error) for run, error in sorted(workspace.index.broken.items())},

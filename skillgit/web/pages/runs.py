@@ -18,7 +18,7 @@ from skillgit.web.rendering import Page, PageRoute, Redirect, address
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.history.run_list import RunList
+    from skillgit.app.history.run_list import RunListing
     from skillgit.index.rows import RunRow
     from skillgit.web.rendering import Visit
 
@@ -102,12 +102,12 @@ def _headings(visit: Visit) -> list[dict[str, str]]:
     return headings
 
 
-def _choices(listing: RunList) -> dict[str, Sequence[str]]:
+def _choices(listing: RunListing) -> dict[str, Sequence[str]]:
     states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
     return {"state": states, "environment": listing.environments, "model": listing.models}
 
 
-def sparks(listing: RunList, rows: Sequence[RunRow]) -> Mapping[str, str]:
+def sparks(listing: RunListing, rows: Sequence[RunRow]) -> Mapping[str, str]:
     """Return run to the path of its scores; all of a page are drawn to one scale."""
     scores = [score for values in listing.courses.values() for score in values]
     low, high = (min(scores), max(scores)) if scores else (0.0, 1.0)
