@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -207,13 +207,18 @@ class ScorePlot(Widget, can_focus=True):
         app = app_of(self)
         faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
         numbered = _evenly(scale.rows)
+        rows: dict[int, list[tuple[int, str, Style]]] = {}
+        for (x, y), (sign, meaning) in sorted(grid.items()):
+            rows.setdefault(y, []).append((x, sign, meaning))
         for y in range(scale.rows):
             score = numbers.score(scale.score(y)) if y in numbered else ""
             text.append(f"{score:>5} {app.facts.glyphs.line}", faint)
-            row = [(*grid.get((x, y), (" ", "")), (x, y) == at) for x in range(scale.columns)]
-            for (meaning, is_chosen), signs in groupby(row, lambda sign: sign[1:]):
-                style = app.paint(meaning) if isinstance(meaning, Style) else Paint()
-                text.append("".join(sign for sign, *_ in signs), style + Paint(reverse=is_chosen))
+            end = 0
+            for x, sign, meaning in rows.get(y, ()):
+                style = app.paint(meaning)
+                text.append(" " * (x - end)).append(sign, style + Paint(reverse=True) if (x, y) == at else style)
+                end = x + 1
+            text.append(" " * (scale.columns - end))
             text.append("\n")
         return text.append(f"{self._axis:>5}  {self._below(scale)}", faint)
 
