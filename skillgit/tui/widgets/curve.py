@@ -121,11 +121,11 @@ def drawing(runs: Sequence[PlottedRun], scale: Scale, glyphs: Glyphs) -> _Cells:
 
 
 def _best_line(run: PlottedRun, scale: Scale, glyphs: Glyphs) -> _Cells:
-    kept = [dot for dot in run.dots if dot.is_kept]
-    if not kept:
+    versions = [dot for dot in run.dots if dot.is_kept]
+    if not versions:
         return {}
-    heights = accumulate((scale.row(dot.score) for dot in kept), min)
-    corners = [*zip((scale.column(dot.x) for dot in kept), heights, strict=True)]
+    heights = accumulate((scale.row(dot.score) for dot in versions), min)
+    corners = [*zip((scale.column(dot.x) for dot in versions), heights, strict=True)]
     end = scale.column(max(dot.x for dot in run.dots))
     signs: dict[tuple[int, int], str] = {}
     for (left, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
@@ -178,8 +178,8 @@ class ScorePlot(Widget, can_focus=True):
     ) -> None:
         """Show runs over each other (see :func:`overlaid`) by ``axis``, whose places ``label`` writes."""
         self._label = label
-        if (shown := (tuple(runs), axis, last)) != (self.runs, self._axis, self._last):
-            self.runs, self._axis, self._last = shown
+        if (picture := (tuple(runs), axis, last)) != (self.runs, self._axis, self._last):
+            self.runs, self._axis, self._last = picture
             self.refresh()
 
     def point_at(self, row: LogRow) -> None:
@@ -206,12 +206,12 @@ class ScorePlot(Widget, can_focus=True):
     def _drawn(self, scale: Scale, grid: _Cells, at: tuple[int, int] | None) -> Text:
         app = app_of(self)
         faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
-        numbered = _evenly(scale.rows)
+        label_rows = _evenly(scale.rows)
         rows: dict[int, list[tuple[int, str, Style]]] = {}
         for (x, y), (sign, meaning) in sorted(grid.items()):
             rows.setdefault(y, []).append((x, sign, meaning))
         for y in range(scale.rows):
-            score = numbers.score(scale.score(y)) if y in numbered else ""
+            score = numbers.score(scale.score(y)) if y in label_rows else ""
             text.append(f"{score:>5} {app.facts.glyphs.line}", faint)
             end = 0
             for x, sign, meaning in rows.get(y, ()):
