@@ -13,7 +13,6 @@ from textual.screen import ModalScreen
 from textual.worker import get_current_worker
 
 from skillgit.app.history.browse import standing
-from skillgit.app.train.trainers import trainings
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands as processes
@@ -269,6 +268,7 @@ class SkillgitApp(App[None]):
         self.push_screen(PromptScreen(), lambda argv: self.command(argv, look=True) if argv else None)
 
     def action_command_log(self) -> None:
+        from skillgit.app.train.trainers import trainings  # noqa: PLC0415 - as above
         from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
 
         self.read(trainings, then=self._adopt, on_error=lambda _: None, group="trainings")

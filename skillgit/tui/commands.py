@@ -9,7 +9,6 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.train.trainers import start_training
 from skillgit.view.catalogue import current
 from skillgit.view.commands import Ran, asks
 
@@ -28,6 +27,8 @@ async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
     """Run a command to its end; whoever stops waiting stops it, unless it trains."""
     ran.began = context.clock()
     if ran.argv and current(ran.argv)[0][0] == "train" and asks(ran.argv):
+        from skillgit.app.train.trainers import start_training  # noqa: PLC0415 - few sessions train
+
         ran.training = start_training(context, ran.argv, options=("--no-pager",))
         await follow(ran, on_line)
         return

@@ -136,4 +136,5 @@ def _environment() -> Environment:
 @cache
 def stylesheet() -> str:
     """Return the style of the report, and behind it that of what only these pages have."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in (report.STYLE, STATIC / "site.css", *sorted(STATIC.glob("pages/*.css"))))
+    paths = (report.STYLE, STATIC / "site.css", *sorted(STATIC.glob("pages/*.css")))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)

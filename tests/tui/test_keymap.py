@@ -81,17 +81,29 @@ The light theme (`^t`):
 
 ## Watching a run
 
-`skillgit train CONFIG --tui` starts the training as a process of its own and watches it; `L` in the history watches any
-run that a process of this machine trains. The screen shows where the run is, its budget, the time left and the process;
-the stages of the step; what fails now, by the type of the items and the reason that the scorer gives, without quoted
-words and numbers; what the run has cost, against its caps; its scores; and the events as they land. `enter` opens one.
-Of a run that nobody works on any more it says what the ledger holds for an event that is not recorded yet.
+`skillgit train CONFIG --tui` starts the training as a process of its own and watches it; `L` in the history watches
+any run that a process of this machine trains. The screen shows where the run is, its budget and the process, how much
+of the whole run is done and the time that is left, slow updates and final tests included; the stages of the step;
+what fails now, by the type of the items and the reason that the scorer gives, without quoted words and numbers; and
+the events as they land. `enter` opens one. Of a run that nobody works on any more it says what the ledger holds for
+an event that is not recorded yet.
+
+Three lines are about calls and money: what the run has cost, against its caps; what it will have cost at its end, at
+the pace of this process; and the pace: calls per second, how long one takes, what an hour costs, and how many were
+refused, failed or were tried again. What is near a cap, or will be beyond it, stands out.
+
+From 30 lines on a curve shows the scores by step, with the signs of the events, a line for the best score so far, and
+room for the steps to come. It grows with the terminal. A candidate that was refused before it was measured in full
+has `≤` at the highest score that it could have had. Less high terminals show the scores of versions as bars.
 
 The screen only looks. `q` closes it and training goes on: no key and no closed terminal reaches the trainer, nor does
-Ctrl-C. `K` asks it, after a question, to stop once its step is written; pressed again, to stop after the calls in
-flight, as Ctrl-C does where `skillgit train` runs without a screen. Either way the trainer exits with 130, nothing is
-lost, and the screen names the command that goes on. When training ends while its screen is open, the screen stays;
-closing it prints what the trainer said, and `skillgit` exits with the trainer's code. Closed before, it exits with 0.
+Ctrl-C. The same holds for a training that is started with `:train …`. `@` lists, in whatever session, the trainings
+that were started so, with what they print and what they exited with; the files are in `skillgit/trainings` in git's
+folder. `K` asks the trainer, after a question, to stop once its step is written; pressed again, to stop after the
+calls in flight, as Ctrl-C does where `skillgit train` runs without a screen. Either way the trainer exits with 130,
+nothing is lost, and the screen names the command that goes on. When training ends while its screen is open, the
+screen stays; closing it prints what the trainer said, and `skillgit` exits with the trainer's code. Closed before, it
+exits with 0.
 
 The trainer says how far it is in `skillgit/run-RUN.progress` in git's folder, two or three times a second at most and
 without credentials; `run-RUN.stop` beside it is the request to stop. One that was killed is shown as stopped without a
@@ -113,8 +125,8 @@ on `127.0.0.1` and a free port (`--port N`), and prints a link; `--open` opens i
   is encrypted.
 - Whoever is in can run skillgit's commands as you. Other users of the machine see the arguments of programs: where that
   matters, open the link yourself instead of with `--open`.
-- Each page that is open is a process of its own, which ends with the page, and so does a command that it runs. Editor
-  and pager need a terminal.
+- Each page that is open is a process of its own, which ends with the page, and so does a command that it runs. A
+  training goes on; the next page finds it with `L` and `@`. Editor and pager need a terminal.
 
 The pictures of this document are made by `python tests/pictures.py build/demo docs/images` from the repository of
 `make demo`; that needs Debian's `chromium`.

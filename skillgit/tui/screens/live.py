@@ -177,8 +177,8 @@ class LiveScreen(Screen[None]):
             else self.size.width - sum(len(part.text) for part in position) - 2
         )
         self.query_one("#live-place", OneLine).say(position, live_text.scores(look, self._points, facts, room))
-        for name, written in (("cost", live_text.cost), ("end", live_text.at_end), ("pace", live_text.pace)):
-            parts, widget = written(look, facts), self.query_one(f"#live-{name}", OneLine)
+        for name, summary in (("cost", live_text.cost), ("end", live_text.at_end), ("pace", live_text.pace)):
+            parts, widget = summary(look, facts), self.query_one(f"#live-{name}", OneLine)
             widget.say(parts)
             widget.set_class(not parts, "-empty")
         message, hint, style = live_text.told(look)

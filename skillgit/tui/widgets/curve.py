@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -121,11 +121,11 @@ def drawing(runs: Sequence[PlottedRun], scale: Scale, glyphs: Glyphs) -> _Cells:
 
 
 def _best_line(run: PlottedRun, scale: Scale, glyphs: Glyphs) -> _Cells:
-    kept = [dot for dot in run.dots if dot.is_kept]
-    if not kept:
+    versions = [dot for dot in run.dots if dot.is_kept]
+    if not versions:
         return {}
-    heights = accumulate((scale.row(dot.score) for dot in kept), min)
-    corners = [*zip((scale.column(dot.x) for dot in kept), heights, strict=True)]
+    heights = accumulate((scale.row(dot.score) for dot in versions), min)
+    corners = [*zip((scale.column(dot.x) for dot in versions), heights, strict=True)]
     end = scale.column(max(dot.x for dot in run.dots))
     signs: dict[tuple[int, int], str] = {}
     for (left, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
@@ -178,8 +178,8 @@ class ScorePlot(Widget, can_focus=True):
     ) -> None:
         """Show runs over each other (see :func:`overlaid`) by ``axis``, whose places ``label`` writes."""
         self._label = label
-        if (shown := (tuple(runs), axis, last)) != (self.runs, self._axis, self._last):
-            self.runs, self._axis, self._last = shown
+        if (picture := (tuple(runs), axis, last)) != (self.runs, self._axis, self._last):
+            self.runs, self._axis, self._last = picture
             self.refresh()
 
     def point_at(self, row: LogRow) -> None:
@@ -206,14 +206,19 @@ class ScorePlot(Widget, can_focus=True):
     def _drawn(self, scale: Scale, grid: _Cells, at: tuple[int, int] | None) -> Text:
         app = app_of(self)
         faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
-        numbered = _evenly(scale.rows)
+        label_rows = _evenly(scale.rows)
+        rows: dict[int, list[tuple[int, str, Style]]] = {}
+        for (x, y), (sign, meaning) in sorted(grid.items()):
+            rows.setdefault(y, []).append((x, sign, meaning))
         for y in range(scale.rows):
-            score = numbers.score(scale.score(y)) if y in numbered else ""
+            score = numbers.score(scale.score(y)) if y in label_rows else ""
             text.append(f"{score:>5} {app.facts.glyphs.line}", faint)
-            row = [(*grid.get((x, y), (" ", "")), (x, y) == at) for x in range(scale.columns)]
-            for (meaning, is_chosen), signs in groupby(row, lambda sign: sign[1:]):
-                style = app.paint(meaning) if isinstance(meaning, Style) else Paint()
-                text.append("".join(sign for sign, *_ in signs), style + Paint(reverse=is_chosen))
+            end = 0
+            for x, sign, meaning in rows.get(y, ()):
+                style = app.paint(meaning)
+                text.append(" " * (x - end)).append(sign, style + Paint(reverse=True) if (x, y) == at else style)
+                end = x + 1
+            text.append(" " * (scale.columns - end))
             text.append("\n")
         return text.append(f"{self._axis:>5}  {self._below(scale)}", faint)
 
