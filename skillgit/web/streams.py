@@ -30,7 +30,7 @@ _BEAT: Final = b": still here\n\n"
 
 
 class Broadcast:
-    """Looks while somebody watches; ``look`` returns all parts by name, given those of the look before."""
+    """Looks while there are viewers; ``look`` returns all parts by name, given those of the look before."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
