@@ -43,18 +43,18 @@ class Broadcast:
 
     async def stream(self) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
-        ends, sent = loop.time() + LASTS_S, 0
+        end, number = loop.time() + LASTS_S, 0
         self.viewers += 1
         if self._task is None:
             self._task = asyncio.create_task(self._watch())
         try:
             yield _RETRY
-            while (left := ends - loop.time()) > 0:
-                if self._number > sent:
-                    news = sorted(event for event in self._events.values() if event[0] > sent)
-                    sent = self._number
+            while (left := end - loop.time()) > 0:
+                if self._number > number:
+                    news = sorted(event for event in self._events.values() if event[0] > number)
+                    number = self._number
                     yield b"".join(data for _, data in news)
-                elif not await self._news(sent, min(BEATS_EVERY_S, left)):
+                elif not await self._news(number, min(BEATS_EVERY_S, left)):
                     yield _BEAT
         finally:
             self.viewers -= 1
@@ -62,10 +62,10 @@ class Broadcast:
                 self._task.cancel()
                 self._task = None
 
-    async def _news(self, sent: int, seconds: float) -> bool:
+    async def _news(self, number: int, seconds: float) -> bool:
         try:
             async with asyncio.timeout(seconds), self._changed:
-                await self._changed.wait_for(lambda: self._number > sent)
+                await self._changed.wait_for(lambda: self._number > number)
         except TimeoutError:
             return False
         return True
