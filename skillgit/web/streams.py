@@ -1,4 +1,4 @@
-"""What is live: one watcher for each thing that is watched, however many look, and what it sends as server-sent events.
+"""What is live: one watcher for each thing that is watched, however many look, and what it sends as server-number events.
 
 Everything is rendered once for all viewers, so that a part may not depend on who looks. Whoever comes gets all parts at
 once, then only what changed.
@@ -27,7 +27,7 @@ _BEAT: Final = b": still here\n\n"
 
 
 class Broadcast:
-    """Looks while somebody watches; ``look`` returns all parts by name, given those of the look before."""
+    """Looks while there are viewers; ``look`` returns all parts by name, given those of the look before."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -39,18 +39,18 @@ class Broadcast:
         self.viewers = 0
 
     async def stream(self, may_look: Callable[[], bool]) -> AsyncIterator[bytes]:
-        sent, quiet_s = 0, 0.0
+        number, quiet_s = 0, 0.0
         self.viewers += 1
         if self._task is None:
             self._task = asyncio.create_task(self._watch())
         try:
             yield _RETRY
             while may_look():
-                if self._number > sent:
-                    news = sorted(event for event in self._events.values() if event[0] > sent)
-                    sent, quiet_s = self._number, 0.0
+                if self._number > number:
+                    news = sorted(event for event in self._events.values() if event[0] > number)
+                    number, quiet_s = self._number, 0.0
                     yield b"".join(data for _, data in news)
-                elif not await self._news(sent):
+                elif not await self._news(number):
                     quiet_s += _ASKS_EVERY_S
                     if quiet_s % BEATS_EVERY_S == 0:
                         yield _BEAT
@@ -60,10 +60,10 @@ class Broadcast:
                 self._task.cancel()
                 self._task = None
 
-    async def _news(self, sent: int) -> bool:
+    async def _news(self, number: int) -> bool:
         try:
             async with asyncio.timeout(_ASKS_EVERY_S), self._changed:
-                await self._changed.wait_for(lambda: self._number > sent)
+                await self._changed.wait_for(lambda: self._number > number)
         except TimeoutError:
             return False
         return True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from program import QUICK, new_repository, skillgit
+from program import new_repository, skillgit
 from serving import NOW, serving
 
 from skillgit.web.streams import Broadcast
@@ -127,7 +127,7 @@ def test_what_changes_is_looked_for_once_however_many_watch():
     async def watched() -> list[list[str]]:
         broadcast = Broadcast(look)
         seen = await asyncio.gather(*(viewer(broadcast) for _ in range(20)))
-        while broadcast.viewers:
+        while broadcast.viewers:  # noqa: ASYNC110 - the loop closes the generators
             await asyncio.sleep(0)
         assert broadcast._task is None, "nobody looks any more"
         return seen
@@ -143,3 +143,27 @@ def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
         assert "Nobody trains this run" in client.get("/run/nobody/live").text
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "step"}).status_code == 404
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "twice"}).status_code == 400
+
+
+@pytest.mark.slow
+def test_in_a_browser_a_value_is_checked_while_it_is_typed_and_the_curve_grows_by_itself(empty, browser):
+    with serving(empty, **NOW) as server:
+        page = browser.new_page()
+        page.goto(server.operator)
+        page.goto(f"{server.origin}/new")
+        page.get_by_label("train.num_epochs").fill("0")
+        page.locator("[data-key='train.num_epochs'] .error:not(:empty)").wait_for()
+        page.get_by_label("train.num_epochs").fill("30")
+        page.locator("[data-checked]", has_text="-o train.num_epochs=30").wait_for()
+        page.get_by_role("button", name="Launch").click()
+        page.locator("[data-part=curve] svg.wide .mark").nth(4).wait_for()
+        page.locator("[data-part=log] tbody tr").nth(4).wait_for()
+        page.get_by_text("Stop", exact=True).click()
+        page.get_by_role("button", name="Stop after this step").click()
+        page.locator(".state .outcome", has_text="stopped").wait_for()
+        page.get_by_text("Continue", exact=True).first.click()
+        page.get_by_role("button", name="Continue").click()
+        page.locator(".state .outcome", has_text="running").wait_for()
+        page.get_by_text("Stop", exact=True).click()
+        page.get_by_role("button", name="Stop now").click()
+        page.locator(".state .outcome", has_text="stopped").wait_for()

@@ -76,46 +76,46 @@ class Forecast:
     def __init__(self, workload: Workload) -> None:
         self._work = workload
         self._part, self._step = _Part.BASELINE, 0
-        self._now: Progress | None = None
+        self._progress: Progress | None = None
         self._moment = 0.0
-        self._elapsed: defaultdict[Stage, float] = defaultdict(float)  # seconds in the stages of this transition
+        self._times: defaultdict[Stage, float] = defaultdict(float)  # seconds in the stages of this transition
         self._units: defaultdict[Stage, int] = defaultdict(int)  # rollouts in them
         self._seconds: dict[Stage, float] = {}  # of the steps before, the older ones faded
-        self._done: dict[Stage, float] = {}
+        self._rollouts: dict[Stage, float] = {}
         self._steps = 0.0
 
     def follow(self, progress: Progress, seconds: float) -> None:
-        before, self._now = self._now, progress
-        if before is not None:
-            self._elapsed[before.stage] += seconds - self._moment
-            if progress.stage is before.stage and progress.done > before.done:
-                self._units[progress.stage] += progress.done - before.done
+        previous, self._progress = self._progress, progress
+        if previous is not None:
+            self._times[previous.stage] += seconds - self._moment
+            if progress.stage is previous.stage and progress.done > previous.done:
+                self._units[progress.stage] += progress.done - previous.done
         self._moment = seconds
-        begun = _BEGUN_BY.get(progress.stage, self._part)
-        if progress.step != self._step or begun is not self._part:
+        part = _BEGUN_BY.get(progress.stage, self._part)
+        if progress.step != self._step or part is not self._part:
             self._close()
-            self._step, self._part = progress.step, begun
+            self._step, self._part = progress.step, part
 
     def _close(self) -> None:
         """Take the transition that is over for a measure of those to come."""
-        if not self._elapsed:
+        if not self._times:
             return
-        for stage in {*self._elapsed, *self._seconds}:
-            self._seconds[stage] = _FADES * self._seconds.get(stage, 0.0) + self._elapsed[stage]
-            self._done[stage] = _FADES * self._done.get(stage, 0.0) + self._units[stage]
+        for stage in {*self._times, *self._seconds}:
+            self._seconds[stage] = _FADES * self._seconds.get(stage, 0.0) + self._times[stage]
+            self._rollouts[stage] = _FADES * self._rollouts.get(stage, 0.0) + self._units[stage]
         if self._part is _Part.STEP:
             self._steps = _FADES * self._steps + 1.0
-        self._elapsed.clear()
+        self._times.clear()
         self._units.clear()
 
     def seconds_left(self, seconds: float) -> float | None:
         """Return how long the rest of the run takes; None as long as nothing was rolled out."""
         pace = self._pace()
-        now = self._now
+        now = self._progress
         if now is None or pace is None:
             return None
-        waited = seconds - self._moment
-        return max(0.0, self._rest_of_part(now, pace) + self._after(pace) - waited)
+        pause = seconds - self._moment
+        return max(0.0, self._rest_of_part(now, pace) + self._after(pace) - pause)
 
     def share(self, seconds: float) -> float:
         """Return how much of the run is done, of the time that all of it takes at the pace of this process."""
@@ -128,8 +128,8 @@ class Forecast:
 
     def _pace(self) -> float | None:
         """Return the seconds of a rollout, which the width of the run has made shorter than one takes by itself."""
-        units = sum(self._done.get(stage, 0.0) + self._units[stage] for stage in _ROLLING)
-        spent = sum(self._seconds.get(stage, 0.0) + self._elapsed[stage] for stage in _ROLLING)
+        units = sum(self._rollouts.get(stage, 0.0) + self._units[stage] for stage in _ROLLING)
+        spent = sum(self._seconds.get(stage, 0.0) + self._times[stage] for stage in _ROLLING)
         return spent / units if units else None
 
     def _thinking(self) -> float:
@@ -140,7 +140,7 @@ class Forecast:
     def _judging(self) -> float:
         """Return the items of an evaluation: as many as the gates of the steps before needed."""
         most = float(self._work.selection)
-        return min(most, self._done.get(Stage.EVALUATE, 0.0) / self._steps) if self._steps >= 1.0 else most
+        return min(most, self._rollouts.get(Stage.EVALUATE, 0.0) / self._steps) if self._steps >= 1.0 else most
 
     def _a_step(self, pace: float) -> float:
         return (self._work.batch + self._judging()) * pace + self._thinking()
@@ -150,7 +150,7 @@ class Forecast:
         if self._part is _Part.STEP and now.stage is Stage.ROLLOUT:
             return rest + self._judging() * pace + self._thinking()
         if self._part in {_Part.STEP, _Part.META} and now.stage not in _ROLLING:
-            thought = sum(time for stage, time in self._elapsed.items() if stage not in _ROLLING)
+            thought = sum(time for stage, time in self._times.items() if stage not in _ROLLING)
             return max(0.0, self._thinking() - thought) + self._judging() * pace
         if self._part is _Part.SLOW and now.stage is Stage.SLOW:
             return (max(0, work.slow - self._units[Stage.SLOW]) + work.selection) * pace

@@ -332,14 +332,14 @@ class Publisher:
         self._spendings.append((seconds, spent))
         while len(self._spendings) > 1 and self._spendings[0][0] < seconds - RECENT_S:
             self._spendings.popleft()
-        earlier, then = self._spendings[0]
+        moment, earlier = self._spendings[0]
         latency = traffic.latency()
         return replace(
             snapshot,
             share=round(forecast.share(seconds), 4),
             seconds_left=None if left is None else round(left, 1),
-            recent=_less(spent, then),
-            recent_s=round(seconds - earlier, 1),
+            recent=_less(spent, earlier),
+            recent_s=round(seconds - moment, 1),
             projected=None if left is None else _projected(spent, self._at_first.whole, seconds, left),
             calls=CallFigures(
                 per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
@@ -365,13 +365,13 @@ def _less(cost: Cost, earlier: Cost) -> Cost:
 
 def _projected(spent: Cost, first: Cost, seconds: float, left: float) -> Cost:
     """Return the cost at the end, if the rest costs as much in a second as this process did."""
-    grown, times = _less(spent, first), left / seconds if seconds > 0 else 0.0
+    growth, times = _less(spent, first), left / seconds if seconds > 0 else 0.0
     return replace(
         spent,
-        calls=spent.calls + round(grown.calls * times),
-        tokens_in=spent.tokens_in + round(grown.tokens_in * times),
-        tokens_out=spent.tokens_out + round(grown.tokens_out * times),
-        usd=spent.usd + grown.usd * times,
+        calls=spent.calls + round(growth.calls * times),
+        tokens_in=spent.tokens_in + round(growth.tokens_in * times),
+        tokens_out=spent.tokens_out + round(growth.tokens_out * times),
+        usd=spent.usd + growth.usd * times,
     )
 
 

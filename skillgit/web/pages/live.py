@@ -70,7 +70,7 @@ def parts(context: Context, run: str, before: Mapping[str, str]) -> dict[str, st
     """Return what the page shows, each part by its name; what the history says is read only where it changed."""
     look = live(context, run)
     snapshot = look.snapshot
-    shown = {
+    current_parts = {
         "now": fragment(
             "live_now.html",
             look=look,
@@ -84,8 +84,8 @@ def parts(context: Context, run: str, before: Mapping[str, str]) -> dict[str, st
     }
     stamp = standing(context)
     if before.get(_STAMP) == stamp:
-        return {**before, **shown}
-    return {**shown, **_recorded(context, run), _STAMP: stamp}
+        return {**before, **current_parts}
+    return {**current_parts, **_recorded(context, run), _STAMP: stamp}
 
 
 def _recorded(context: Context, run: str) -> dict[str, str]:

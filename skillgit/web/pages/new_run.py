@@ -28,15 +28,15 @@ _FIELD: Final = "o."  # what the names of fields for keys begin with
 _CHECKING: Final = threading.Lock()
 _LAUNCHING: Final = threading.Lock()
 _newest: dict[str, int] = {}  # by operator, the number of the check that was asked for last
-_launched: set[tuple[str, str]] = set()  # repositories and runs, so that a second click starts nothing
+_launches: set[tuple[str, str]] = set()  # repositories and runs, so that a second click starts nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RunChoice:
     """What a form says: a configuration or a run, the run's name, and the keys that differ."""
 
     config: str
-    source: str  # the run whose settings are taken; empty for a configuration
+    source: str  # the run whose settings are is_taken; empty for a configuration
     run: str
     sections: tuple[FormSection, ...]
     overrides: tuple[str, ...]
@@ -90,21 +90,21 @@ def launch_page(visit: Visit) -> Page | Redirect:
     back, context = address("run", run, "live"), visit.context
     mark = (str(context.directory), run)
     with _LAUNCHING:
-        taken = any(row.name == run for row in runs(context)) or live(context, run).standing is not Standing.IDLE
-        if mark in _launched:
+        is_taken = any(row.name == run for row in runs(context)) or live(context, run).standing is not Standing.IDLE
+        if mark in _launches:
             return Redirect(address=back)
-        if taken:
+        if is_taken:
             error = UsageError(f"there is a run {run} already", hint="give the new one another name")
             return _page(visit, choice, findings=Findings(error=error, key="run"))
         findings = _findings(context, choice)
         if findings.error is not None:
             return _page(visit, choice, findings=findings)
-        _launched.add(mark)
+        _launches.add(mark)
         start(visit, choice.words, back=back)
     return Redirect(address=back)
 
 
-def _page(visit: Visit, choice: Choice, *, findings: Findings | None) -> Page:
+def _page(visit: Visit, choice: RunChoice, *, findings: Findings | None) -> Page:
     return Page(
         template="new.html",
         title="New run",
@@ -119,23 +119,23 @@ def _page(visit: Visit, choice: Choice, *, findings: Findings | None) -> Page:
     )
 
 
-def _choice(visit: Visit) -> Choice:
+def _choice(visit: Visit) -> RunChoice:
     source, config = visit.value("from"), visit.value("config") or DEMO
     if config not in configurations(visit.context):
         raise UsageError(f"there is no configuration '{config}' here", hint="choose one of the list")
     sections = form_of(chosen_config(visit.context, config, source))
     changes = dict(_changes(visit, sections))
-    shown = tuple(
+    filled_sections = tuple(
         replace(
             section, fields=tuple(replace(field, text=changes.get(field.key, field.text)) for field in section.fields)
         )
         for section in sections
     )
-    return Choice(
+    return RunChoice(
         config=config,
         source=source,
         run=visit.value("run").strip() or _free_name(visit.context, source or config),
-        sections=shown,
+        sections=filled_sections,
         overrides=tuple(f"{key}={text}" for key, text in changes.items()),
         changed=frozenset(changes),
     )
@@ -161,7 +161,7 @@ def _free_name(context: Context, base: str) -> str:
     )
 
 
-def _findings(context: Context, choice: Choice) -> Findings:
+def _findings(context: Context, choice: RunChoice) -> Findings:
     """Return what a dry run and a check-up say; no model is called and nothing is written."""
     try:
         check_run_name(choice.run)
@@ -175,7 +175,7 @@ def _findings(context: Context, choice: Choice) -> Findings:
     return Findings(plan=plan, checkup=checkup)
 
 
-def _about(error: SkillgitError, choice: Choice) -> str:
+def _about(error: SkillgitError, choice: RunChoice) -> str:
     text = str(error)
     fields: list[FormField] = [field for section in choice.sections for field in section.fields]
     keys = sorted((field.key for field in fields if field.key in text), key=len, reverse=True)

@@ -104,8 +104,8 @@ def _choices(annotation: object) -> Iterator[str]:
     elif get_origin(annotation) is Literal:
         yield from map(str, get_args(annotation))
     elif (parts := get_args(annotation)) and NoneType in parts:
-        found = list(chain.from_iterable(_choices(part) for part in parts if part is not NoneType))
-        yield from (["null", *found] if found else [])
+        choices = list(chain.from_iterable(_choices(part) for part in parts if part is not NoneType))
+        yield from (["null", *choices] if choices else [])
 
 
 def _limits(limit: object) -> Iterator[str]:
