@@ -61,8 +61,8 @@ def test_no_key_opens_a_repository_while_the_screen_waits(visit, press, monkeypa
     ("keys", "wanted"),
     [
         (["j"], ["_detail"]),
-        (["G"], ["_detail"]),
-        (["x"], ["page", "_detail"]),
+        (["G"], ["read", "_detail"]),
+        (["x"], ["page", "read", "_detail"]),
         (["right_square_bracket"], []),
         (["0", "1", "3", "2"], []),
         (["w"], []),

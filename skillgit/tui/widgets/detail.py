@@ -124,10 +124,7 @@ class Detail(Vertical):
             self.query_one(DiffView).tell("the event changed nothing in the skill")
         self.query_one("#edits", Paragraphs).show(list(edits(detail)))
         self.query_one(EventItems).show(detail.shown.items)
-        if detail.shown.items:
-            row, items = self.row, [change.item for change in detail.shown.items]
-            read, then = app_of(self).read, self.query_one(EventItems).show_words
-            read(_words, row.commit, items, then=then, on_error=lambda _: None, group="words")
+        self._read_words()
         self.query_one("#trace", Paragraphs).show(list(trace(detail, ink)))
         self.query_one(EventMessage).show(detail.shown)
 
@@ -142,8 +139,17 @@ class Detail(Vertical):
         if had_focus:
             self.view.focus()
 
+    def _read_words(self) -> None:
+        """Read what the items ask, if they are in sight."""
+        view = self.query_one(EventItems)
+        if self.row is None or self.view is not view or view.words or not view.items:
+            return
+        items = [row.item for row in view.items]
+        app_of(self).read(_words, self.row.commit, items, then=view.show_words, on_error=lambda _: None, group="words")
+
     def _open_tab(self) -> None:
         self.query_one(ContentSwitcher).current = self._tab_id(self.tab_index)
+        self._read_words()
         self.query_one(TabBar).open(self.tab_index)
 
     def open(self, tab: str) -> None:
