@@ -1,4 +1,4 @@
-"""What is live: one watcher for each thing that is watched, however many look, and what it sends as server-number events.
+"""What is live: one watcher for each thing that is watched, however many look, and what it sends as server-sent events.
 
 Everything is rendered once for all viewers, so that a part may not depend on who looks. Whoever comes gets all parts at
 once, then only what changed.

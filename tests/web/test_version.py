@@ -249,7 +249,7 @@ PARTS = (
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_a_text_brings_no_markup_of_its_own(content: str) -> None:
-    body = rendered(content, lambda first, last: LINES.format(first, last), {}).html
+    body = rendered(content, LINES.format, {}).html
     page = parsed(f"<!DOCTYPE html><html><head><title>t</title></head><body>{body}</body></html>")
     for part in page.find("body").iter():
         if part.tag == "i":
