@@ -54,10 +54,12 @@ class Ear:
 
 def barriers(page: Page) -> list[tuple[str, str]]:
     """Return what axe-core finds on a page with all its parts open: the rule, and what breaks it first."""
-    page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
+    page.evaluate("window.shut = [...document.querySelectorAll('details:not([open])')]")
+    page.evaluate("window.shut.forEach(part => { part.open = true })")
     if not page.evaluate("'axe' in window"):
         page.evaluate(_AXE)
     report = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    page.evaluate("window.shut.forEach(part => { part.open = false })")
     return [(rule["id"], rule["nodes"][0]["html"]) for rule in report["violations"]]
 
 

@@ -164,7 +164,10 @@ async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, re
         query = {key: request.query_params.getlist(key) for key in request.query_params}
         visit = replace(visit, parameters=request.path_params, query=query, form=fields)
         answer = await run_in_threadpool(_drawn, route, visit)
-        return _streaming(gatekeeper, visit, answer) if isinstance(answer, Stream) else answer
+        if not isinstance(answer, Stream):
+            return answer
+        is_head = request.method == "HEAD"
+        return Response(media_type="text/event-stream") if is_head else _streaming(gatekeeper, visit, answer)
     except Exception as error:  # noqa: BLE001 - every error becomes a page
         return _refusal(error, visit)
 

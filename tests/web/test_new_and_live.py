@@ -118,7 +118,7 @@ def test_what_changes_is_looked_for_once_however_many_watch():
 
     async def viewer(broadcast: Broadcast) -> list[str]:
         texts = []
-        async for data in broadcast.stream():
+        async for data in broadcast.stream(lambda: True):
             texts += [line.removeprefix("data: ") for line in data.decode().splitlines() if line.startswith("data")]
             if '{"part": "number", "html": "2"}' in texts:
                 return texts
