@@ -1,0 +1,102 @@
+"""Every page, as a browser has it: readable by everybody, quiet, whole on a desk and on a phone, in both themes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, overflow
+from program import skillgit
+from read_page import parsed
+from serving import OTHER
+from trained_runs import RUN
+
+from skillgit.web.pages import ROUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+    from serving import Served
+
+FILES = {"/run/{run}/live/stream", "/run/{run}/report", "/run/{run}/{event}/export", "/run/{run}/picture/{digest}"}
+"""Addresses that answer with something else than a page."""
+QUERIES = {
+    "/": ["", "?sort=cost&q=score>.1", f"?show={RUN}&show={OTHER}&by=call"],
+    "/compare": ["", f"?rev={RUN}/v0&rev={RUN}/v1", f"?rev={RUN}&rev={OTHER}&rev={RUN}/v0&view=split"],
+    "/new": ["", "?config=demo", f"?from={RUN}"],
+    "/run/{run}/events": ["", "?q=event:rejected"],
+    "/run/{run}/items": ["", "?facet=flaky"],
+    "/run/{run}/{event}": ["?view=text&diff=split", "?diff=word"],
+    "/run/{run}/{event}/why": ["?file=SKILL.md&line=10"],
+}
+"""What is asked of pages behind their addresses."""
+EVENTS = ("v0", "r1", "end")
+
+
+def addresses(served: Served) -> Iterator[str]:
+    """Yield addresses of all pages; one whose names have no example here ends the test."""
+    item = json.loads(skillgit("items", RUN, "--json", cwd=served.repository).out)["items"][0]["item"]
+    examples = {"run": RUN, "event": "v1", "item": item}
+    yield from (f"/run/{RUN}/{event}" for event in EVENTS)
+    for route in ROUTES:
+        if route.method == "POST" or route.path in FILES or "{id}" in route.path:
+            continue
+        path = re.sub(r"{(\w+)(?::\w+)?}", lambda hole: quote(examples[hole[1]], safe=""), route.path)
+        yield from (path + query for query in QUERIES.get(route.path, [""]))
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize(("theme", "window"), [("dark", DESK), ("light", PHONE)], ids=["desk", "phone"])
+def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
+    served: Served, browser: Browser, theme: str, window: dict[str, int]
+):
+    faults = {}
+    with browser.new_context(viewport=window, color_scheme=theme) as context:
+        page = context.new_page()
+        ear = Ear(page, served.origin)
+        page.goto(served.operator)
+        for address in addresses(served):
+            answer = page.goto(served.origin + address)
+            missing = answer.status == 404
+            complaints = [text for text in ear.complaints if not (missing and "404" in text)]
+            ear.complaints.clear()
+            faults[address] = [
+                *complaints,
+                *overflow(page),
+                *barriers(page),
+                *([answer.status] if answer.status >= 500 else []),
+            ]
+    assert {address: fault for address, fault in faults.items() if fault} == {}
+    assert len(faults) > len(ROUTES) // 2
+
+
+def test_it_is_html_as_the_standard_has_it(served: Served):
+    with served.visit() as client:
+        for address in addresses(served):
+            answer = client.get(address)
+            assert answer.status_code in {200, 404}, address
+            parsed(answer.text)
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+def test_html_validate_has_nothing_to_say(served: Served, tmp_path):
+    if shutil.which("npx") is None:
+        pytest.skip("npx is not installed")
+    rules = {"extends": ["html-validate:recommended"], "rules": {"long-title": "off", "no-trailing-whitespace": "off"}}
+    (tmp_path / ".htmlvalidate.json").write_text(json.dumps(rules))
+    with served.visit() as client:
+        for number, address in enumerate(addresses(served)):
+            (tmp_path / f"{number:03}.html").write_text(client.get(address).text, encoding="utf-8")
+    command = ["npx", "--yes", "html-validate@11", "--formatter", "text", "*.html"]
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+    if "ERR" in answer.stderr:
+        pytest.skip("html-validate cannot be fetched")
+    assert answer.stdout.strip() == ""
