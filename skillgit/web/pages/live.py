@@ -170,7 +170,7 @@ def stop_page(visit: Visit) -> Redirect:
         case "now":
             stop_now(visit.context, run)
         case _:
-            raise UsageError("say how to stop: after the step, or now")
+            raise UsageError("this form does not say how to stop", hint="reload the page and press one of its buttons")
     return Redirect(address=address("run", run, "live"))
 
 
@@ -190,9 +190,9 @@ def _new_caps(visit: Visit) -> Iterator[str]:
         try:
             number = kind(text)
         except ValueError as error:
-            raise UsageError(f"'{text}' is not a number for {name}") from error
+            raise UsageError(f"'{text}' is not a number for {name}", hint="write it in digits") from error
         if not number > 0:
-            raise UsageError(f"{name} has to be more than 0")
+            raise UsageError(f"{name} has to be more than 0", hint="leave it empty for no cap")
         yield from (f"--{name.replace('_', '-')}", str(number))
 
 
