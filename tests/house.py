@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ROOTS = {"skillgit": ROOT, "skillgit_envs": ROOT / "envs", "skillgit_backends": ROOT / "backends"}
 LOADED_BY_NAME = re.compile(
-    r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.)|skillgit_(envs|backends)\.\w+$"
+    r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.)|skillgit_(envs|backends)\.\w+$"
 )
-"""Modules that no import names: the program, commands, screens, and plug-ins."""
+"""Modules that one list names or nothing does: the program, commands, screens, pages, and plug-ins."""
 PRONOUNS = frozenset(
     {"it", "one", "ones", "other", "others", "place", "places", "that", "these", "this", "those", "what"}
 )

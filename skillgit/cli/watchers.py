@@ -189,31 +189,28 @@ def watching(
             yield watcher
 
 
-_SIGNAL_BASE = 128  # what shells add to the number of the signal that killed a process
-
-
 def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
     require_terminal(
         session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
     )
-    from skillgit.app.train.trainers import start_training  # noqa: PLC0415 - see below
+    from skillgit.app.workspace.command_journal import start_command  # noqa: PLC0415 - see below
     from skillgit.tui.screens.live import watch  # noqa: PLC0415 - slow to import
 
     options = (f"--color={'always' if session.screen.colour else 'never'}",)
-    trainer = start_training(session.context, tuple(_words(session, request, strict=strict)), options=options)
+    trainer = start_command(session.context, tuple(_words(session, request, strict=strict)), options=options)
     run = watch(session.context, trainer, unicode=session.screen.unicode)
-    code = trainer.code
-    if code is None:
+    trainer = trainer.now()
+    if trainer.code is None:
         name = f"run {run}" if run else "the training"
         hint = f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step"
         session.diagnostics.note(f"{name} goes on as process {trainer.pid}", hint=hint)
         return 0
-    output, errors = trainer.output()
+    output, errors = trainer.outputs()
     session.output.raw(output)
     session.output.flush()
     sys.stderr.write(errors.decode(errors="replace"))
-    return code if code >= 0 else _SIGNAL_BASE - code
+    return trainer.code
 
 
 def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.worker import get_current_worker
 
 from skillgit.app.history.browse import standing
+from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands as processes
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
+    from skillgit.app.workspace.command_journal import CommandRecord
     from skillgit.app.workspace.context import Context
-    from skillgit.processes import DetachedCommand
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -235,15 +236,8 @@ class SkillgitApp(App[None]):
             more()
 
     def action_app_quit(self) -> None:
-        """Leave; ask if a command still runs that ends with the app."""
-        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - as above
-
-        running = [ran.line for ran in self.ran if ran.code is None and ran.training is None]
-        if running:
-            question = AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit")
-            self.push_screen(question, lambda yes: self.exit() if yes else None)
-        else:
-            self.exit()
+        """Leave; commands that change anything go on."""
+        self.exit()
 
     def action_app_help(self) -> None:
         from skillgit.tui.screens.dialogs import HelpScreen  # noqa: PLC0415 - as above
@@ -268,16 +262,15 @@ class SkillgitApp(App[None]):
         self.push_screen(PromptScreen(), lambda argv: self.command(argv, look=True) if argv else None)
 
     def action_command_log(self) -> None:
-        from skillgit.app.train.trainers import trainings  # noqa: PLC0415 - as above
         from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
 
-        self.read(trainings, then=self._adopt, on_error=lambda _: None, group="trainings")
+        self.read(command_journal.commands, then=self._adopt, on_error=lambda _: None, group="journal")
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
 
-    def _adopt(self, others: Iterable[DetachedCommand]) -> None:
-        """Put trainings that other screens have started in the log."""
-        for ran in processes.adopted(self.ran, others):
+    def _adopt(self, records: Sequence[CommandRecord]) -> None:
+        """Put commands that other screens and pages have started in the log."""
+        for ran in processes.adopted(self.ran, records):
             self.ran.append(ran)
             self.run_worker(processes.follow(ran, self._told_more), group="command")
         self.ran.sort(key=lambda ran: ran.began or self.now)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from skillgit.domain.cost import Grouping
-from skillgit.tui.widgets.printed import Print, Row
+from skillgit.tui.widgets.printed import Print, PrintRow
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
@@ -51,15 +51,15 @@ def version_text(revision: str, now: datetime) -> Print:
 
         return lines(result, screen, whole=True)
 
-    def rows(result: Blame) -> Mapping[int, Row]:
+    def rows(result: Blame) -> Mapping[int, PrintRow]:
         return _reasons(enumerate(((row.line, row.text) for row in result.lines), start=1), revision, now)
 
     return Print(name="Text", words=("blame", revision), read=read, lines=lines, rows=rows)
 
 
-def _reasons(places: Iterable[tuple[int, tuple[int, str]]], revision: str, now: datetime) -> Mapping[int, Row]:
+def _reasons(places: Iterable[tuple[int, tuple[int, str]]], revision: str, now: datetime) -> Mapping[int, PrintRow]:
     return {
-        place: Row(_screen(f"Why line {number} of {revision}", reason(revision, number, now)))
+        place: PrintRow(_screen(f"Why line {number} of {revision}", reason(revision, number, now)))
         for place, (number, text) in places
         if text.strip()
     }
@@ -78,11 +78,11 @@ def reason(revision: str, line: int, now: datetime) -> Print:
 
         return lines(story, screen, now)
 
-    def rows(story: Story) -> Mapping[int, Row]:
+    def rows(story: Story) -> Mapping[int, PrintRow]:
         if story.origin is None:
             return {}
         name = str(story.origin.address)
-        return dict.fromkeys(range(_LINES), Row(_screen(name, event(name, now)), f"enter shows {name}"))
+        return dict.fromkeys(range(_LINES), PrintRow(_screen(name, event(name, now)), f"enter shows {name}"))
 
     return Print(name="Why", words=("why", str(line), "--rev", revision), read=read, lines=lines, rows=rows)
 
@@ -131,10 +131,10 @@ def _item_table(run: str, name: str, choice: str) -> Print:
 
         return lines(both[0], screen) if both[0].rows else iter([f"none of the {both[0].items} items is like that"])
 
-    def rows(both: _Items) -> Mapping[int, Row]:
+    def rows(both: _Items) -> Mapping[int, PrintRow]:
         table, words = both
         return {
-            place: Row(partial(_item, row.item, run), said(words.get(row.item)))
+            place: PrintRow(partial(_item, row.item, run), said(words.get(row.item)))
             for place, row in enumerate(table.rows, start=1)
         }
 
@@ -235,7 +235,7 @@ def run_summary(run: str, now: datetime) -> Print:
 
         return lines(facts, screen)
 
-    def rows(facts: SummaryFacts) -> Mapping[int, Row]:
+    def rows(facts: SummaryFacts) -> Mapping[int, PrintRow]:
         places = ((place, (row.line, row.text)) for place, row in enumerate(facts.rules, -len(facts.rules)))
         return _reasons(places, str(facts.summary.best.address), now)
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
-from skillgit.app.history.browse import Overview, Page, standing
+from skillgit.app.history.browse import Overview, EventPage, standing
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Narrowing, Point
@@ -39,7 +39,7 @@ class StartPicture:
     standing: str
     settings: Mapping[str, str]
     overview: Overview
-    page: Page | None
+    page: EventPage | None
     scores: tuple[tuple[Point, ...], int]
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from skillgit.app.workspace.command_journal import TERMINAL, command_line
 from skillgit.view.catalogue import RENAMED, current
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from skillgit.processes import DetachedCommand
+    from skillgit.app.workspace.command_journal import CommandRecord
+    from skillgit.app.workspace.context import Context
 
+_PLANNING_S: Final = 120
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
@@ -52,7 +56,7 @@ class Ran:
     began: datetime | None = None
     output: list[str] = field(default_factory=list)
     code: int | None = None
-    training: DetachedCommand | None = None  # its process if it trains, which is not stopped with the screens
+    record: CommandRecord | None = None  # in the journal if it changes anything; then it survives the screens
 
     @property
     def line(self) -> str:
@@ -68,11 +72,14 @@ class Ran:
         return lines[-1] if lines else ""
 
     def state(self, now: datetime) -> str:
-        """Return for how many seconds it has run, or what it exited with if that is not 0."""
+        """Return who ran it on a page, and for how many seconds it has run, or what it exited with if not 0."""
+        parts = [self.record.by] if self.record is not None and self.record.by != TERMINAL else []
         if self.code is None:
             seconds = 0 if self.began is None else max(0, int((now - self.began).total_seconds()))
-            return f"runs, {seconds} s"
-        return f"exit {self.code}" if self.code else ""
+            parts.append(f"runs, {seconds} s")
+        elif self.code:
+            parts.append(f"exit {self.code}")
+        return ", ".join(parts)
 
 
 def asks(argv: Sequence[str]) -> str:
@@ -93,9 +100,19 @@ def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
     return (*argv, "--dry-run", "--json") if pays else ()
 
 
-def plan_text(ran: Ran) -> str:
-    """Return what a plan that was asked for by :func:`plan_of` says; where there is none, what is wrong."""
-    text = "\n".join(ran.output)
+def plan_text(context: Context, words: Sequence[str]) -> str:
+    """Return what the plan says that :func:`plan_of` has given the words for; where there is none, what is wrong."""
+    process = subprocess.run(  # noqa: S603 - skillgit itself, and no shell
+        command_line(context, words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(context.environ),
+        timeout=_PLANNING_S,
+        check=False,
+    )
+    text = process.stdout.decode(errors="replace")
+    ran = Ran(argv=tuple(words), output=text.splitlines(), code=process.returncode)
     try:
         plan = json.loads(text[max(text.find("{"), 0) :]) if ran.code == 0 else {}
     except ValueError:

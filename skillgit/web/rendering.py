@@ -93,7 +93,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """An answer that goes on: ``look`` returns the parts of a page by name, see :mod:`skillgit.web.streams`."""
+    """An answer that goes on: ``look`` returns the parts of a page by name, see ``application.Broadcast``."""
 
     look: Callable[[Mapping[str, str]], Mapping[str, str]]
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.train import trainers
+from skillgit.app.workspace import command_journal
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.screens import live
 
@@ -23,11 +23,14 @@ class Process:
         assert context.environ
         Process.began = (*options, *words)
 
+    def now(self) -> Process:
+        return self
+
     @property
     def code(self) -> int | None:
         return Process.ends
 
-    def output(self) -> tuple[bytes, bytes]:
+    def outputs(self) -> tuple[bytes, bytes]:
         return b"the report\n", b"skillgit: what went wrong\nhint: what helps\n"
 
 
@@ -35,7 +38,7 @@ class Process:
 def ends(monkeypatch):
     """Let the trainer end with a code, and somebody look at it."""
     monkeypatch.setattr("skillgit.cli.watchers.require_terminal", lambda *_, **__: None)
-    monkeypatch.setattr(trainers, "start_training", Process)
+    monkeypatch.setattr(command_journal, "start_command", Process)
     monkeypatch.setattr(live, "watch", lambda *_, **__: "demo-1")
 
     def set_code(code: int | None) -> None:
@@ -44,7 +47,7 @@ def ends(monkeypatch):
     return set_code
 
 
-@pytest.mark.parametrize(("ended", "told"), [(0, 0), (20, 20), (5, 5), (130, 130), (-9, 137)])
+@pytest.mark.parametrize(("ended", "told"), [(0, 0), (20, 20), (5, 5), (130, 130), (137, 137)])
 def test_what_the_trainer_said_and_its_code_reach_the_user(skillgit, ends, ended, told):
     ends(ended)
     found = skillgit("train", "demo", "--tui")

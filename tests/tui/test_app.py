@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 
 import click
 import pytest
 from sample_run import RUN, write_run
 
+from skillgit.app.workspace.command_journal import commands as commands_of
+from skillgit.app.workspace.command_journal import start_command
 from skillgit.cli.main import cli
 from skillgit.errors import UsageError
 from skillgit.tui import commands as processes
@@ -111,28 +114,25 @@ def test_what_pays_is_planned_before_it_is_asked_about(argv, plan):
 
 
 def test_the_question_tells_the_plan(visit, press, monkeypatch):
-    async def run(context, ran, told):
-        del context, told
-        ran.code = 0
-        ran.output += [
-            "a warning",
-            *json.dumps({"sentence": "at most 8 calls", "notes": ["a note"]}, indent=1).splitlines(),
-        ]
+    plan = json.dumps({"sentence": "at most 8 calls", "notes": ["a note"]}, indent=1)
+    monkeypatch.setattr(
+        commands, "command_line", lambda *_: (sys.executable, "-c", f"print('a warning')\nprint({plan!r})")
+    )
 
     async def scenario(app, pilot):
-        monkeypatch.setattr(processes, "run", run)
         await press(pilot, "colon", *"eval v1", "enter")
         assert isinstance(app.screen, AskScreen)
-        await pilot.pause()
-        assert str(app.screen.query_one("#plan").content) == "at most 8 calls\na note"
+        while not (shown := str(app.screen.query_one("#plan").content)):
+            await pilot.pause(0.01)
+        assert shown == "at most 8 calls\na note"
         await press(pilot, "n")
 
     visit(scenario)
 
 
-def test_a_plan_that_cannot_be_made_says_why():
-    ran = Ran(argv=(), output=["skillgit: there is no v9", "hint: skillgit log"], code=3)
-    assert commands.plan_text(ran) == "skillgit: there is no v9\nhint: skillgit log"
+def test_a_plan_that_cannot_be_made_says_why(context_of, sample):
+    plan = commands.plan_text(context_of(sample.workdir), commands.plan_of(("eval", "v99")))
+    assert plan == f"skillgit: run {RUN} has no v99\nhint: it has v0 to v3"
 
 
 def test_every_command_that_spends_is_planned():
@@ -160,10 +160,10 @@ def test_a_command_that_fails_tells_its_first_line(context_of, sample):
 
 
 def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
-    monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", "import time; time.sleep(600)"))
+    monkeypatch.setattr(processes, "command_line", lambda *_: (sys.executable, "-c", "import time; time.sleep(600)"))
 
     async def cancelled():
-        ran = Ran(argv=())
+        ran = Ran(argv=("log",))
         task = asyncio.create_task(processes.run(context_of(sample.workdir), ran, lambda: None))
         await asyncio.sleep(0.05)
         task.cancel()
@@ -174,25 +174,21 @@ def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
     asyncio.run(cancelled())
 
 
-def test_leaving_while_a_command_runs_is_asked_about(visit, press):
+def test_what_changes_anything_is_in_the_journal_and_what_others_ran_in_the_log(visit, press, context_of, sample):
+    context = context_of(sample.workdir)
+    ran = Ran(argv=("fork", "v99"))
+    asyncio.run(processes.run(context, ran, lambda: None))
+    start_command(context, ["note", "v98", "a text"], by="Ada").wait()
+    own, others = commands_of(context)[::-1]
+    assert (own, ran.code, ran.output) == (ran.record, 3, own.text().splitlines())
+
     async def scenario(app, pilot):
-        app.ran.append(Ran(argv=("eval", "v1")))
-        await press(pilot, "q")
-        assert isinstance(app.screen, AskScreen)
-        await press(pilot, "n")
-        app.ran[0].code = 0
-        await pilot.press("q")
-        assert not app.is_running or app._exit
-
-    visit(scenario)
-
-
-def test_a_training_goes_on_when_the_screens_are_left(visit):
-    async def scenario(app, pilot):
-        app.ran.append(Ran(argv=("train", "demo"), training=object()))
-        await pilot.press("q")
-        assert not isinstance(app.screen, AskScreen)
-        assert not app.is_running or app._exit
+        await press(pilot, "at")
+        while len(app.ran) < 2 or any(entry.code is None for entry in app.ran):
+            await pilot.pause(0.01)
+        log = text(app.screen)
+        assert log.index("$ skillgit fork v99") < log.index("$ skillgit note v98 'a text'   Ada, exit 3")
+        assert others.text().splitlines()[0] in log
 
     visit(scenario)
 

@@ -24,7 +24,7 @@ from wire import wire_server
 from wire.training import ENVIRONMENT, over
 
 from skillgit.app.history.live import Standing, live
-from skillgit.app.train.trainers import trainings
+from skillgit.app.workspace.command_journal import commands
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets import live as live_text
 
@@ -257,9 +257,8 @@ def test_a_training_that_a_page_has_started_survives_it_and_is_found_again(wire,
     while (look := live(context, RUN)).standing in live_text.ALIVE:
         time.sleep(BETWEEN_LOOKS_S)
     assert look.snapshot.end.outcome in FINISHED
-    (training,) = trainings(context)
+    (training,) = commands(context)
     assert training.words == words(wire)
-    while training.code is None:
-        time.sleep(BETWEEN_LOOKS_S)
+    training = training.wait()
     assert training.code == 0
-    assert b"skillgit log --graph" in training.output()[0]
+    assert b"skillgit log --graph" in training.outputs()[0]

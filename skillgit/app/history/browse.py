@@ -35,7 +35,7 @@ class EventStretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page(EventStretch):
+class EventPage(EventStretch):
     """The first stretch that is read of a list, with how long that is."""
 
     total: int  # how many there are that the narrowing lets through
@@ -63,7 +63,7 @@ def overview(context: Context) -> Overview:
         )
 
 
-def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit: str = "") -> Page:
+def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit: str = "") -> EventPage:
     """Return at most ``limit`` events, without the ``offset`` newest ones."""
     with _opened(context) as workspace:
         index = workspace.index
@@ -72,7 +72,7 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
         if commit and index_of_commit is not None:
             offset = index_of_commit // limit * limit
         total, whole = event_pages.count(index, gathering), narrowing.without_filter()
-        return Page(
+        return EventPage(
             offset=offset,
             rows=event_pages.rows(index, gathering, offset, limit, total=total),
             total=total,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.item_history import (
@@ -20,17 +21,19 @@ from skillgit.app.recorded.item_history import (
 )
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
+from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Turn
-from skillgit.errors import NotFoundError
+from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow, told_flips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
+    from skillgit.plugin.backend import Image
 
 SELECTION = "selection.json"
 
@@ -232,3 +235,49 @@ def _why_not(event: LogRow, tries: Sequence[Attempt], item: str) -> str:
     if attempt.outcome.noted:
         return "a note tells the outcome, and no trajectory"
     return f"bring it: {BRING}" if attempt.absence is Absence.AWAY else "its evidence is not here, nor at a remote"
+
+
+RASTER: Final = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
+"""How the files that are shown begin; one that says of itself that it is something else, or SVG, is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemPicture:
+    media_type: str  # as its bytes say, not as the data do
+    content: bytes
+
+
+def item_picture(context: Context, run: str, item: str, digest: str) -> ItemPicture:
+    """Return the picture with ``digest`` of a selection item; a NotFoundError if the run's data are not here."""
+    try:
+        images = list(_images(context, run, item))
+    except NotFoundError:
+        raise
+    except SkillgitError as error:
+        raise NotFoundError(f"the data of run {run} are not here: {error}", hint=error.hint) from error
+    content = next((base64.b64decode(image.data) for image in images if image.picture.digest == digest), b"")
+    media_type = next((kind for beginning, kind in RASTER.items() if content.startswith(beginning)), "")
+    if not media_type:
+        raise NotFoundError(f"item {item} has no picture {digest[:8]} that can be shown", hint="its data have changed")
+    return ItemPicture(media_type=media_type, content=content)
+
+
+def _images(context: Context, run: str, item: str) -> Iterator[Image]:
+    from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - only pictures need the data
+    from skillgit.plugin.environment import ShowsPictures  # noqa: PLC0415 - likewise
+    from skillgit.plugin.registry import find_environment  # noqa: PLC0415 - likewise
+
+    with open_workspace(context) as workspace:
+        name = find_run(workspace, run)
+        # of a stranger's run only what such a run may set
+        config = recorded_config(context, workspace, name, ())
+    environment = find_environment(config.values.env.name, config.root).cls(config.options, config.root)
+    if isinstance(environment, ShowsPictures):
+        for entry in environment.items(Split.SELECTION):
+            if entry.id == item:
+                yield from environment.pictures(entry)

@@ -1,8 +1,8 @@
-"""Commands that were started for someone who is elsewhere: who asked, what they print, and how they end.
+"""Commands that someone started from a page or a screen: who did, what they print, and how they end.
 
-Each has a process of its own, the keeper, which runs as this module. It outlives whoever started it, keeps the output
-within :data:`MOST`, and writes the exit code into the journal. As long as it lives it holds a lock on the output, which
-the kernel gives back however it dies: so a command that runs is never confused with another process of the same number.
+Each has a process of its own, the keeper, which runs as this module. It outlives whoever started it, keeps the outputs
+within :data:`MOST`, and notes the exit code. As long as it lives it holds a lock on the facts of its command, which the
+kernel gives back however it dies: so a command that runs is never confused with another process of the same number.
 """
 
 from __future__ import annotations
@@ -10,175 +10,201 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillgit.errors import ConflictError, NotFoundError
-from skillgit.files import open_plain
+from skillgit.files import open_plain, read_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from skillgit.app.workspace.context import Context
 
+KEPT: Final = 100
+"""Commands that are remembered; of older ones only those that still run."""
 MOST: Final = 1 << 20
-"""Bytes of output that are kept of a command, the last ones."""
-_SHOWN: Final = 1 << 17  # bytes of output that are returned at most, the last ones
-_READ: Final = 2 << 20  # bytes of the journal that are read, the last ones
-_JOURNAL: Final = "activity.jsonl"
+"""Bytes that are kept of each output, the last ones."""
+TERMINAL: Final = "terminal"
+"""Who started what no page did."""
+_SHOWN: Final = 1 << 17  # bytes of each output that are shown at most, the last ones
+_FACTS, _OUTPUT, _ERRORS = ".command", ".out", ".err"
+_FOLDER: Final = "commands"
 _MODULE: Final = (sys.executable, "-P", "-m")  # a file in the folder that it is run in is no module of ours
+_KILLED: Final = 128 + signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRecord:
-    """A command that was started; ``exit_code`` is unknown while it runs, and of one that was killed."""
+    """A command as it was when it was read; ``exit_code`` is unknown while it runs, and if its keeper was killed."""
 
-    id: str
+    folder: Path
+    id: str  # names its files; later commands have greater ones
     time: datetime
     by: str  # the name of the token that asked for it
     words: tuple[str, ...]  # behind ``skillgit``
     back: str = ""  # the page that asked for it
-    pid: int = 0
+    pid: int = 0  # 0 until it has begun
     exit_code: int | None = None
     runs: bool = False
 
+    @property
+    def code(self) -> int | None:
+        """What a shell would say that it exited with; None while it runs."""
+        return None if self.runs else _KILLED if self.exit_code is None else self.exit_code
 
-def serve_folder(context: Context) -> Path:
-    """Return the folder of what ``skillgit serve`` remembers; nobody else may read it."""
+    def now(self) -> CommandRecord:
+        return _read(self.folder, self.id) or self
+
+    def wait(self) -> CommandRecord:
+        """Return the command as it is after its end."""
+        with suppress(OSError), os.fdopen(open_plain(self._path(_FACTS))) as facts:
+            fcntl.flock(facts, fcntl.LOCK_SH)
+        return self.now()
+
+    def outputs(self, most: int = MOST) -> tuple[bytes, bytes]:
+        """Return the last of what it printed, and of what it said beside that."""
+        return _tail(self._path(_OUTPUT), most), _tail(self._path(_ERRORS), most)
+
+    def text(self) -> str:
+        """Return the last of both outputs, without colours and what looks like a credential."""
+        from skillgit.domain.untrusted.model_text import clean  # noqa: PLC0415 - the keeper does without
+        from skillgit.plugin.redaction import redact  # noqa: PLC0415 - likewise
+
+        output, errors = self.outputs(_SHOWN)
+        return redact(clean((errors + output).decode(errors="replace")))
+
+    def interrupt(self) -> None:
+        """Do to a command that runs what Ctrl-C does."""
+        command = self.now()
+        if command.runs and command.pid:
+            with suppress(ProcessLookupError):
+                os.killpg(os.getpgid(command.pid), signal.SIGINT)
+
+    def remove(self) -> None:
+        for suffix in (_OUTPUT, _ERRORS, _FACTS):
+            self._path(suffix).unlink(missing_ok=True)
+
+    def _path(self, suffix: str) -> Path:
+        return self.folder / f"{self.id}{suffix}"
+
+
+def own_folder(context: Context, name: str) -> Path:
+    """Return a folder of what is remembered here; nobody else may read it."""
     from skillgit.store.repo import Repo  # noqa: PLC0415 - the keeper does without
 
     repo = Repo.discover(context.directory)
     try:
-        folder = repo.private_dir / "serve"
+        folder = repo.private_dir / name
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:
         # nothing is remembered where nobody can write
-        return repo.common_dir / "skillgit" / "serve"
+        return repo.common_dir / "skillgit" / name
     return folder
 
 
-def start_command(context: Context, words: Sequence[str], *, by: str, back: str = "") -> CommandRecord:
-    """Start ``skillgit`` with ``words`` so that it survives this process, and note who asked for it."""
-    folder = serve_folder(context)
-    now = context.clock()
-    record = CommandRecord(
-        id=f"{now:%Y%m%d-%H%M%S}-{context.entropy(4).hex()}", time=now, by=by, words=tuple(words), back=back
-    )
+def command_line(context: Context, words: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what runs ``skillgit WORDS`` here as another process."""
+    return (*_MODULE, "skillgit", "-C", str(context.directory), "--no-pager", *options, *words)
+
+
+_STARTED: Final[list[subprocess.Popen[bytes]]] = []
+"""Children of this process that are not known to be over."""
+
+
+def start_command(
+    context: Context, words: Sequence[str], *, by: str = TERMINAL, back: str = "", options: Sequence[str] = ()
+) -> CommandRecord:
+    """Start ``skillgit OPTIONS WORDS`` so that it survives this process; the options are no part of what is shown."""
+    folder, now = own_folder(context, _FOLDER), context.clock()
+    name = str(time.time_ns())
     try:
-        output = os.open(_output(folder, record.id), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        for old in commands(context)[KEPT - 1 :]:
+            if not old.runs:
+                old.remove()
+        facts, output, errors = (_created(folder / f"{name}{suffix}") for suffix in (_FACTS, _OUTPUT, _ERRORS))
     except OSError as error:
         raise ConflictError(
             f"no command can be started from here: {error.strerror}", hint=f"ls -ld {folder}"
         ) from error
     try:
         # taken here and inherited by the keeper, so that there is no moment at which nobody holds it
-        fcntl.flock(output, fcntl.LOCK_EX)
-        note = {"id": record.id, "time": now.isoformat(), "by": by, "words": record.words, "back": back}
-        _append(folder, note)
-        keeper = (*_MODULE, __name__, str(folder), record.id, *_command(context, record))
-        process = subprocess.Popen(  # noqa: S603 - words of ours, and no shell
-            keeper,
-            env={**context.environ, "NO_COLOR": "1"},
+        fcntl.flock(facts, fcntl.LOCK_EX)
+        _note(facts, time=now.isoformat(), by=by, words=tuple(words), back=back)
+        keeper = subprocess.Popen(  # noqa: S603 - words of ours, and no shell
+            (*_MODULE, __name__, str(facts), *command_line(context, words, options)),
+            env=dict(context.environ),
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=output,
+            stderr=errors,
+            pass_fds=(facts,),
             start_new_session=True,
         )
     finally:
-        os.close(output)
-    _reap(process)
-    return record
+        for handle in (facts, output, errors):
+            os.close(handle)
+    _STARTED[:] = [child for child in (*_STARTED, keeper) if child.poll() is None]
+    return CommandRecord(folder=folder, id=name, time=now, by=by, words=tuple(words), back=back, runs=True)
 
 
-def _command(context: Context, record: CommandRecord) -> tuple[str, ...]:
-    return (*_MODULE, "skillgit", "-C", str(context.directory), "--no-pager", *record.words)
-
-
-_STARTED: Final[list[subprocess.Popen[bytes]]] = []
-
-
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Remember a child until it is over, and forget those that are: their ends are in the journal."""
-    _STARTED[:] = [child for child in (*_STARTED, process) if child.poll() is None]
+def _created(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 def commands(context: Context) -> tuple[CommandRecord, ...]:
-    """Return the commands of the journal, the newest first."""
-    folder = serve_folder(context)
-    _STARTED[:] = [child for child in _STARTED if child.poll() is None]
-    notes: dict[str, dict[str, object]] = {}
-    for line in _tail(folder / _JOURNAL, _READ).splitlines():
-        with suppress(ValueError, TypeError, KeyError):
-            note = json.loads(line)
-            notes.setdefault(note["id"], {}).update(note)
-    return tuple(filter(None, (_record(folder, note) for note in reversed(notes.values()))))
+    """Return the commands that were started here, the newest first."""
+    folder = own_folder(context, _FOLDER)
+    names = sorted((path.stem for path in folder.glob(f"*{_FACTS}")), reverse=True)
+    return tuple(filter(None, (_read(folder, name) for name in names)))
 
 
 def command(context: Context, name: str) -> CommandRecord:
-    record = next((record for record in commands(context) if record.id == name), None)
+    record = _read(own_folder(context, _FOLDER), name) if name.isalnum() else None
     if record is None:
         raise NotFoundError("there is no such command in the journal", hint="see what was run under Activity")
     return record
 
 
-def output(context: Context, record: CommandRecord) -> str:
-    """Return the last of what ``record`` printed, without what looks like a credential."""
-    from skillgit.plugin.redaction import redact  # noqa: PLC0415 - the keeper does without
-
-    return redact(_tail(_output(serve_folder(context), record.id), _SHOWN).decode(errors="replace"))
-
-
-def interrupt(context: Context, record: CommandRecord) -> None:
-    """Do to a command that runs what Ctrl-C does."""
-    running = command(context, record.id)
-    if running.runs and running.pid:
-        with suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGINT)
-
-
-def _record(folder: Path, note: dict[str, object]) -> CommandRecord | None:
-    match note:
-        case {"id": str() as name, "time": str() as time, "by": str() as by, "words": list() as words}:
-            code, pid, back = note.get("exit"), note.get("pid"), note.get("back")
-            ended = isinstance(code, int)
-            try:
-                moment = datetime.fromisoformat(time)
-            except ValueError:
-                return None
-            return CommandRecord(
-                id=name,
-                time=moment,
-                by=by,
-                words=tuple(map(str, words)),
-                back=back if isinstance(back, str) else "",
-                pid=pid if isinstance(pid, int) else 0,
-                exit_code=code if isinstance(code, int) else None,
-                runs=not ended and is_held(_output(folder, name)),
-            )
-    return None
-
-
-def _output(folder: Path, name: str) -> Path:
-    return folder / f"command-{name.replace('/', '')}.txt"
+def _read(folder: Path, name: str) -> CommandRecord | None:
+    path = folder / f"{name}{_FACTS}"
+    is_alive = is_held(path)  # before it is read, so that no exit code is missed
+    facts: dict[str, object] = {}
+    try:
+        for line in read_plain(path).splitlines():
+            with suppress(ValueError):  # a full disk may have cut it off
+                facts.update(json.loads(line))
+        words, pid, code = facts["words"], facts.get("pid"), facts.get("exit")
+        return CommandRecord(
+            folder=folder,
+            id=name,
+            time=datetime.fromisoformat(str(facts["time"])),
+            by=str(facts["by"]),
+            words=tuple(map(str, words)) if isinstance(words, list) else (),
+            back=str(facts["back"]),
+            pid=pid if isinstance(pid, int) else 0,
+            exit_code=code if isinstance(code, int) else None,
+            runs=is_alive and code is None,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def is_held(path: Path) -> bool:
     try:
-        handle = open_plain(path)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with os.fdopen(open_plain(path)) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    finally:
-        os.close(handle)
+    except OSError:
+        pass
     return False
 
 
@@ -194,46 +220,48 @@ def _tail(path: Path, most: int) -> bytes:
     return content.partition(b"\n")[2] if start else content
 
 
-def _append(folder: Path, note: Mapping[str, object]) -> None:
+def _note(facts: int, **fields: object) -> None:
     """Add a line in one write; what a full disk cut off before it stays a line of its own."""
-    handle = os.open(folder / _JOURNAL, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        os.write(handle, f"\n{json.dumps(note)}\n".encode())
-    finally:
-        os.close(handle)
+    with suppress(OSError):
+        os.write(facts, f"{json.dumps(fields)}\n".encode())
 
 
-def _keep(folder: Path, name: str, words: Sequence[str]) -> int:
-    """Run ``words``, with their output behind that of this process, and write down how they end."""
+def _keep(facts: int, words: Sequence[str]) -> None:
+    """Run ``words``, with their outputs behind those of this process, and note how they end."""
     # Ctrl-C is for the command, which may have something to tidy up
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _append(folder, {"id": name, "pid": os.getpid()})
     process = subprocess.Popen(  # noqa: S603 - what start_command gave
         words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - one thread
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    assert process.stdout is not None  # noqa: S101 - for the type checker
-    while piece := os.read(process.stdout.fileno(), 1 << 16):
-        _write_within(piece)
+    _note(facts, pid=process.pid)
+    with selectors.DefaultSelector() as selector:
+        for number, stream in enumerate((process.stdout, process.stderr), start=1):
+            assert stream is not None  # noqa: S101 - for the type checker
+            selector.register(stream, selectors.EVENT_READ, number)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if piece := os.read(key.fd, 1 << 16):
+                    _write_within(key.data, piece)
+                else:
+                    selector.unregister(key.fileobj)
     code = process.wait()
-    _append(folder, {"id": name, "exit": code if code >= 0 else 128 - code})
-    return 0
+    _note(facts, exit=code if code >= 0 else 128 - code)
 
 
-def _write_within(piece: bytes) -> None:
-    """Add to the output, which is file 1; what is too much goes from its beginning."""
+def _write_within(output: int, piece: bytes) -> None:
+    """Add to an output; what is too much goes from its beginning."""
     with suppress(OSError):  # a command goes on though the disk is full
-        if (size := os.lseek(1, 0, os.SEEK_END)) + len(piece) > MOST:
-            kept = os.pread(1, MOST // 2, max(0, size - MOST // 2))
-            os.ftruncate(1, 0)
-            os.pwrite(1, b"(what came before is left out)\n" + kept, 0)
-            os.lseek(1, 0, os.SEEK_END)
-        os.write(1, piece)
+        if (size := os.fstat(output).st_size) + len(piece) > MOST:
+            end = os.pread(output, MOST // 2, max(0, size - MOST // 2))
+            os.ftruncate(output, 0)
+            os.write(output, b"(what came before is left out)\n" + end)
+        os.write(output, piece)
 
 
 if __name__ == "__main__":
-    sys.exit(_keep(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))
+    _keep(int(sys.argv[1]), sys.argv[2:])

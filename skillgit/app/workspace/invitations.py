@@ -17,7 +17,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.command_journal import is_held, serve_folder
+from skillgit.app.workspace.command_journal import TERMINAL, is_held, own_folder
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
 from skillgit.files import read_plain
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OWNER: Final = "owner"
 """Who has the link that a server prints when it starts; it ends with the server."""
-_FILE, _SERVER = "tokens.json", "server-"
+_FOLDER, _FILE, _SERVER = "serve", "tokens.json", "server-"
 _NAME: Final = re.compile(r"[^\W_][\w .@+-]{0,39}")
 _BYTES: Final = 32  # random bytes of a token
 USE_PRECISION: Final = timedelta(minutes=1)
@@ -63,7 +63,7 @@ def digest_of(token: str) -> str:
 
 def invite(context: Context, name: str, role: Role) -> str:
     """Return a token for ``name``, which is valid until it is revoked."""
-    if not _NAME.fullmatch(name) or name == OWNER:
+    if not _NAME.fullmatch(name) or name in {OWNER, TERMINAL}:
         raise UsageError(
             f"'{name}' cannot be the name of a token" if name.isprintable() else "that cannot be the name of a token",
             hint="up to 40 letters, digits, spaces and .@+-_, as in 'Ada'",
@@ -92,13 +92,13 @@ def revoke(context: Context, name: str) -> Invitation:
 
 
 def invitations(context: Context) -> tuple[Invitation, ...]:
-    return _read(serve_folder(context))
+    return _read(own_folder(context, _FOLDER))
 
 
 def stamp(context: Context) -> tuple[int, ...]:
     """Return what is another value after every change of the invitations, without reading them."""
     try:
-        status = (serve_folder(context) / _FILE).stat()
+        status = (own_folder(context, _FOLDER) / _FILE).stat()
     except OSError:
         return ()
     return status.st_ino, status.st_mtime_ns, status.st_size
@@ -114,7 +114,7 @@ def note_use(context: Context, digest: str) -> None:
 @contextmanager
 def serving(context: Context, port: int, link: str) -> Iterator[None]:
     """Let invitations know where a server listens, as long as it does."""
-    path = serve_folder(context) / f"{_SERVER}{port}"
+    path = own_folder(context, _FOLDER) / f"{_SERVER}{port}"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
@@ -132,13 +132,13 @@ def serving(context: Context, port: int, link: str) -> Iterator[None]:
 
 def addresses(context: Context) -> tuple[str, ...]:
     """Return how the links of servers begin that show this repository now."""
-    paths = sorted(serve_folder(context).glob(f"{_SERVER}*"))
+    paths = sorted(own_folder(context, _FOLDER).glob(f"{_SERVER}*"))
     return tuple(read_plain(path).decode() for path in paths if is_held(path))
 
 
 @contextmanager
 def _held(context: Context) -> Iterator[Path]:
-    folder = serve_folder(context)
+    folder = own_folder(context, _FOLDER)
     try:
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:

@@ -12,7 +12,6 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
 from skillgit.app.history.filter_language import TOKENS
-from skillgit.tui import commands as processes
 from skillgit.tui import keymap
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
@@ -20,7 +19,6 @@ from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.view import commands
 from skillgit.view.catalogue import ENTRIES
-from skillgit.view.commands import Ran
 from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line
 
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
+
+    from skillgit.view.commands import Ran
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -64,13 +64,10 @@ class AskScreen(Dialog[bool | None]):
     def on_mount(self) -> None:
         """Have the cost planned while the user reads; nobody has to wait for it."""
         if self.plan:
-            self.run_worker(self._planned(), group="plan")
+            app_of(self).read(commands.plan_text, self.plan, then=self._show_plan)
 
-    async def _planned(self) -> None:
-        ran = Ran(argv=self.plan)
-        await processes.run(app_of(self).context, ran, lambda: None)
-        lines = [_line(text) for text in commands.plan_text(ran).splitlines()]
-        self.query_one("#plan", Static).update(Text("\n").join(lines))
+    def _show_plan(self, plan: str) -> None:
+        self.query_one("#plan", Static).update(Text("\n").join(map(_line, plan.splitlines())))
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it
         self.dismiss(yes)
@@ -206,7 +203,7 @@ class PromptScreen(_TypingScreen[tuple[str, ...] | None]):
 
 
 class CommandLogScreen(Dialog[None]):
-    """The commands that were run from the screens with what they printed, the newest at the end."""
+    """The commands that were run from screens and pages with what they printed, the newest at the end."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("q,at", "screen_back", "Close")]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from textual.events import ScreenResume
     from textual.timer import Timer
 
-    from skillgit.app.history.browse import EventStretch, Overview, Page
+    from skillgit.app.history.browse import EventStretch, Overview, EventPage
     from skillgit.index.rows import LogRow
 
 
@@ -160,7 +160,7 @@ class HistoryScreen(RunPanes):
         read, request = app_of(self).read, (self._narrowing, 0, PAGE, row.commit if row is not None else "")
         read(browse.page, *request, then=self._show_page, on_error=self.events.fail, group="page")
 
-    def _show_page(self, page: Page) -> None:
+    def _show_page(self, page: EventPage) -> None:
         events = self.events
         events.runs = not self._narrowing.run
         cursor = events.cursor if page.position is None and page.offset else page.position or 0

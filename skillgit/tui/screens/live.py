@@ -33,14 +33,15 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.history.browse import Page
+    from skillgit.app.history.browse import EventPage
+    from skillgit.app.workspace.command_journal import CommandRecord
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
-    from skillgit.processes import DetachedCommand
 
 
 LOOKS_EVERY: Final = 0.4
 """Seconds between two looks: with the pace of the trainer, what happens shows within a second."""
+_NOBODY: Final = -1  # the process of a trainer that has not begun
 
 
 class LiveScreen(Screen[None]):
@@ -73,7 +74,7 @@ class LiveScreen(Screen[None]):
     }
     """
 
-    def __init__(self, run: str = "", *, last: str = "", trainer: DetachedCommand | None = None) -> None:
+    def __init__(self, run: str = "", *, last: str = "", trainer: CommandRecord | None = None) -> None:
         super().__init__(classes="-at-landed")
         self.run_name = run
         self.look: LiveLook | None = None
@@ -117,7 +118,9 @@ class LiveScreen(Screen[None]):
         return self.query_one(FailingList)
 
     def look_again(self) -> None:
-        pid = self._trainer.pid if self._trainer is not None else 0
+        if self._trainer is not None:
+            self._trainer = self._trainer.now()
+        pid = self._trainer.pid or _NOBODY if self._trainer is not None else 0
         then, fail = self._show, self.landed.fail
         app_of(self).read(live, self.run_name, pid=pid, last=self._last, then=then, on_error=fail, group="live")
 
@@ -135,7 +138,7 @@ class LiveScreen(Screen[None]):
         before, was_trained, self.look = self.look, self._trained is not None, look
         if was_trained != (self._trained is not None):
             self.refresh_bindings()
-        if self._trainer is not None and look.snapshot is None and self._trainer.ended():
+        if self._trainer is not None and look.snapshot is None and not self._trainer.runs:
             self.app.exit()  # it failed before it had anything to show: what it said is printed
             return
         self.run_name = self.run_name or look.run
@@ -191,7 +194,7 @@ class LiveScreen(Screen[None]):
         notice.update(text)
         notice.display = bool(message)
 
-    def _show_events(self, page: Page) -> None:
+    def _show_events(self, page: EventPage) -> None:
         self.landed.show(page.rows)
 
     def _show_points(self, reply: tuple[tuple[Point, ...], int]) -> None:
@@ -291,7 +294,7 @@ class EventScreen(VersionScreen):
         return self._row
 
 
-def watch(context: Context, trainer: DetachedCommand, *, unicode: bool) -> str:
+def watch(context: Context, trainer: CommandRecord, *, unicode: bool) -> str:
     """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
     screens: list[LiveScreen] = []
 

@@ -88,7 +88,7 @@ class PrintedScreen(SearchScreen):
     def action_tab_prev(self) -> None:
         self._turn_to(self._at - 1)
 
-    def on_printed_noted(self, message: Printed.Noted) -> None:
+    def on_printed_note_moved(self, message: Printed.NoteMoved) -> None:
         """Show the end of a note that is longer than there is room for: a prompt asks at its end as a rule."""
         facts, columns = app_of(self).facts, max(20, self.size.width - 2)
         text = on_one_line(message.text, facts)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 
-class Row(NamedTuple):
+class PrintRow(NamedTuple):
     """What a line opens, and what is said below while the cursor is on it."""
 
     opens: Callable[[], Opened[None]] | None = None
     note: str = ""
 
 
-def _no_rows(_facts: Any) -> Mapping[int, Row]:  # noqa: ANN401 - whatever was read
+def _no_rows(_facts: Any) -> Mapping[int, PrintRow]:  # noqa: ANN401 - whatever was read
     return {}
 
 
@@ -44,7 +44,7 @@ class Print:
     words: tuple[str, ...]
     read: Callable[[Context], Any]
     lines: Callable[[Any, Screen], Iterable[str]]
-    rows: Callable[[Any], Mapping[int, Row]] = _no_rows
+    rows: Callable[[Any], Mapping[int, PrintRow]] = _no_rows
 
 
 class Printed(RenderedLines):
@@ -52,14 +52,14 @@ class Printed(RenderedLines):
     has_cursor: ClassVar[bool] = True
 
     @dataclass
-    class Noted(Message):
+    class NoteMoved(Message):
         """The cursor is on a line of which there is something to say, or nothing."""
 
         text: str
 
     shown_print: Print | None = None
     _facts: Any = None
-    _rows: Mapping[int, Row] = {}
+    _rows: Mapping[int, PrintRow] = {}
 
     def show(self, wanted: Print) -> None:
         """Read and show ``wanted`` from its beginning; where it is shown already, the cursor stays."""
@@ -89,11 +89,11 @@ class Printed(RenderedLines):
         return [(Part(" "), *line) for line in rendered(self.shown_print.lines(disarmed(self._facts, ink), ink))]
 
     @property
-    def _row(self) -> Row:
-        return self._rows.get(self.cursor) or self._rows.get(self.cursor - self.count, Row())
+    def _row(self) -> PrintRow:
+        return self._rows.get(self.cursor) or self._rows.get(self.cursor - self.count, PrintRow())
 
     def _say_note(self) -> None:
-        self.post_message(self.Noted(self._row.note))
+        self.post_message(self.NoteMoved(self._row.note))
 
     def _go(self, line: int) -> None:
         before = self.cursor

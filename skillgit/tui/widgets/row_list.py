@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.strip import Strip
 
-    from skillgit.app.history.browse import EventStretch, Page
+    from skillgit.app.history.browse import EventStretch, EventPage
     from skillgit.index.rows import LogRow, RunRow
 
 
@@ -194,7 +194,7 @@ class EventList(RowList):
     def current(self) -> LogRow | None:
         return self.event_at(self.cursor) if self.count else None
 
-    def begin(self, page: Page, *, cursor: int) -> None:
+    def begin(self, page: EventPage, *, cursor: int) -> None:
         self._pages = {page.offset: page.rows}
         self._asked.clear()
         self.shown()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.workspace.command_journal import command, commands, interrupt, output
+from skillgit.app.workspace.command_journal import command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import UsageError
 from skillgit.web.rendering import Page, PageRoute, Redirect, address
@@ -34,23 +34,19 @@ def activity_page(visit: Visit) -> Page:
 
 
 def command_page(visit: Visit) -> Page:
-    record = command(visit.context, visit.parameters["id"])
-    text = output(visit.context, record)
-    return Page(
-        template="command.html",
-        title="Command",
-        command=record.words,
-        values={"record": record, "output": text, "last": _last(text)},
-    )
+    return _command(visit, "command.html")
 
 
 def command_part(visit: Visit) -> Page:
     """Return the part of :func:`command_page` that changes while the command runs."""
+    return _command(visit, "command_part.html")
+
+
+def _command(visit: Visit, template: str) -> Page:
     record = command(visit.context, visit.parameters["id"])
-    text = output(visit.context, record)
-    return Page(
-        template="command_part.html", title="Command", values={"record": record, "output": text, "last": _last(text)}
-    )
+    text = record.text()
+    values = {"record": record, "output": text, "last": _last(text)}
+    return Page(template=template, title="Command", command=record.words, values=values)
 
 
 def invite_someone(visit: Visit) -> Page:
@@ -74,7 +70,7 @@ def revoke_someone(visit: Visit) -> Redirect:
 
 def stop_command(visit: Visit) -> Redirect:
     record = command(visit.context, visit.parameters["id"])
-    interrupt(visit.context, record)
+    record.interrupt()
     return Redirect(address=address("activity", record.id))
 
 

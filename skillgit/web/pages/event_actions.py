@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
@@ -14,17 +12,16 @@ from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import RevisionNotFoundError, UsageError
-from skillgit.view.commands import Ran, asks, plan_of, plan_text
+from skillgit.view.commands import asks, plan_of, plan_text
 from skillgit.web import commands
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from skillgit.index.rows import LogRow
     from skillgit.web.rendering import Visit
 
-_PLANNING_S: Final = 120
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _NOTE_LENGTH: Final = 4_000
 
@@ -170,23 +167,9 @@ def action_page(action: Action, visit: Visit) -> Page:
             "row": row,
             "words": words,
             "warning": asks(words),
-            "plan": plan_text(_planned(visit, plan)) if plan else "",
+            "plan": plan_text(visit.context, plan) if plan else "",
         },
     )
-
-
-def _planned(visit: Visit, words: Sequence[str]) -> Ran:
-    process = subprocess.run(  # noqa: S603 - skillgit itself, with words of ours
-        (sys.executable, "-m", "skillgit", "-C", str(visit.context.directory), "--no-pager", *words),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=dict(visit.context.environ),
-        timeout=_PLANNING_S,
-        check=False,
-    )
-    lines = process.stdout.decode(errors="replace").splitlines()
-    return Ran(argv=tuple(words), output=lines, code=process.returncode)
 
 
 def run_action(action: Action, visit: Visit) -> Redirect:

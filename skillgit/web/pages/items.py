@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.history.item import item_story, item_trajectory, item_words
-from skillgit.app.history.item_picture import item_picture
+from skillgit.app.history.item import item_picture, item_story, item_trajectory, item_words
 from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.errors import NotFoundError
 from skillgit.view.item import asked, who_solves

@@ -100,7 +100,7 @@ def _choice(visit: Visit, name: str, values: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class SkillDocument:
     """A file of the skill folder with where its lines come from, and the other files beside it."""
 
     path: str
@@ -112,7 +112,7 @@ class Document:
     is_text: bool
 
 
-def _document(visit: Visit, row: LogRow) -> Document:
+def _document(visit: Visit, row: LogRow) -> SkillDocument:
     skill = skill_of(visit.context, row.commit)
     path, view = visit.value("file", DOCUMENT), _choice(visit, "view", _VIEWS)
     if path not in skill.files:
@@ -120,7 +120,7 @@ def _document(visit: Visit, row: LogRow) -> Document:
     texts = dict(skill.text_files())
     lines = blame(visit.context, str(row.address), path).lines if path in texts else ()
     is_markdown = path.endswith(".md") and view == "rendered" and len(lines) <= LINES
-    return Document(
+    return SkillDocument(
         path=path,
         files={name: len(content) for name, content in skill.files.items()},
         view=view,

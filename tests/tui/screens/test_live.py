@@ -7,7 +7,7 @@ import cli_sample as sample
 import pytest
 from soaking import soak
 
-from skillgit.app.history.browse import Page
+from skillgit.app.history.browse import EventPage
 from skillgit.app.history.live import CallFigures, End, LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.app.history.status import Unfinished
 from skillgit.domain.cost import Cost
@@ -150,7 +150,7 @@ def seen(monkeypatch):
 
     uses = {
         "live": lambda *_, **__: told["look"],
-        "browse.page": lambda *_, **__: Page(offset=0, rows=told["rows"], total=4, everything=4),
+        "browse.page": lambda *_, **__: EventPage(offset=0, rows=told["rows"], total=4, everything=4),
         "browse.score_line": lambda *_: (POINTS, 1),
         "stop_after_step": asked("after its step"),
         "stop_now": asked("now"),

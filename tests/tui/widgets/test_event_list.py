@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import cli_sample
 
-from skillgit.app.history.browse import Page
+from skillgit.app.history.browse import EventPage
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.row_list import EventList
 
 EVERY = 100_000
 
 
-def page(offset: int) -> Page:
+def page(offset: int) -> EventPage:
     rows = tuple(
         cli_sample.row("rejected", commit=f"{place:040x}", step=EVERY - place, title="\x1b[31m[b]no[/b]\r", score=0.5)
         for place in range(offset, min(offset + PAGE, EVERY))
     )
-    return Page(offset=offset, rows=rows, total=EVERY, everything=EVERY)
+    return EventPage(offset=offset, rows=rows, total=EVERY, everything=EVERY)
 
 
 def test_of_a_hundred_thousand_events_only_pages_in_sight_are_read(play):
