@@ -122,7 +122,13 @@ class Guard:
             self._gatekeeper.check(scope["method"], _single(scope["headers"]))
         except RefusedError as error:
             return await Response(f"{error}\n", error.status, media_type="text/plain")(scope, receive, protected)
-        return await self._app(scope, _bounded(receive), protected)
+        try:
+            await self._app(scope, _bounded(receive), protected)
+        except asyncio.CancelledError:
+            if not self._gatekeeper.is_ending:
+                raise
+            # a stream that the end of the server cuts off is no error
+            await send({"type": "http.response.body"})
 
 
 def _single(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -158,12 +164,15 @@ async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, re
             return _entrance(gatekeeper, token, request)
         visit = replace(visit, access=access)
         gatekeeper.check_role(access, route.role)
+        if route.role is Role.OPERATOR and (request.path_params or request.query_params):
+            gatekeeper.check_way(request.headers)
         fields = await _fields(request) if request.method == "POST" else {}
         if request.method == "POST":
             gatekeeper.check_form(access, {key: values[0] for key, values in fields.items()})
         query = {key: request.query_params.getlist(key) for key in request.query_params}
         visit = replace(visit, parameters=request.path_params, query=query, form=fields)
-        answer = await run_in_threadpool(_drawn, route, visit)
+        async with gatekeeper.turn(access):
+            answer = await run_in_threadpool(_drawn, route, visit)
         if not isinstance(answer, Stream):
             return answer
         is_head = request.method == "HEAD"
@@ -193,7 +202,10 @@ async def _fields(request: Request) -> Mapping[str, list[str]]:
         raise RefusedError("this form took too long to arrive", status=408) from None
     except HTTPException as error:
         raise RefusedError("this form cannot be read", status=400) from error
-    return {key: [str(value) for value in form.getlist(key)] for key in form}
+    fields = {key: [str(value) for value in form.getlist(key)] for key in form}
+    if any("\0" in text for values in fields.values() for text in values):
+        raise RefusedError("a form cannot contain a NUL character", status=400)
+    return fields
 
 
 def _streaming(gatekeeper: Gatekeeper, visit: Visit, answer: Stream) -> Response:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Look = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 LOOKS_EVERY_S: Final = 0.5
+_AT_FULL_PACE: Final = 8  # things that are watched at once; of more, each is looked at less often
 BEATS_EVERY_S: Final = 15.0  # without news, so that nobody between server and browser thinks the stream dead
 _ASKS_EVERY_S: Final = 1.0  # whether a viewer may still look
 _RETRY: Final = b"retry: 1000\n\n"
@@ -29,8 +30,8 @@ _BEAT: Final = b": still here\n\n"
 class Broadcast:
     """Looks while there are viewers; ``look`` returns all parts by name, given those of the look before."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, look: Look, pause_s: Callable[[], float]) -> None:
+        self._look, self._pause_s = look, pause_s
         self._parts: dict[str, str] = {}
         self._events: dict[str, tuple[int, bytes]] = {}
         self._number = 0
@@ -75,7 +76,7 @@ class Broadcast:
             except SkillgitError as error:  # a repository that cannot be read now may be read later
                 parts = {**self._parts, "notice": str(error)}
             await self._take(parts)
-            await asyncio.sleep(LOOKS_EVERY_S)
+            await asyncio.sleep(self._pause_s())
 
     async def _take(self, parts: dict[str, str]) -> None:
         changes = {name: text for name, text in parts.items() if self._parts.get(name) != text}
@@ -96,8 +97,11 @@ class Broadcasts:
     def __init__(self) -> None:
         self._open: dict[str, Broadcast] = {}
 
+    def _pause_s(self) -> float:
+        return LOOKS_EVERY_S * max(1.0, len(self._open) / _AT_FULL_PACE)
+
     async def stream(self, address: str, look: Look, may_look: Callable[[], bool]) -> AsyncIterator[bytes]:
-        broadcast = self._open.setdefault(address, Broadcast(look))
+        broadcast = self._open.setdefault(address, Broadcast(look, self._pause_s))
         try:
             async for data in broadcast.stream(may_look):
                 yield data
