@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections import Counter
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 STREAMS: Final = 256
 """Streams of events that are open at once, and half as many for one token."""
+_PAGES: Final = 4  # that are drawn at once for one token
 _RETRY_S: Final = 10
 _OWN_PAGES: Final = frozenset({"same-origin", "none"})  # of Sec-Fetch-Site: a page of ours, or a person
 
@@ -51,7 +53,8 @@ class Names:
     @property
     def cookie(self) -> str:
         """The name of its cookie, with the port: browsers send cookies to every port of a host."""
-        return f"skillgit-{urlsplit(self.link).port or 443}"
+        # a browser takes one with __Host- only from this host, encrypted, so that no neighbor can put one there
+        return f"{'__Host-' if self.secure else ''}skillgit-{urlsplit(self.link).port or 443}"
 
 
 class Gatekeeper:
@@ -67,7 +70,8 @@ class Gatekeeper:
         self._lasting: dict[str, tuple[str, Role]] = {}
         self._used: dict[str, datetime] = {}
         self._streams: Counter[str] = Counter()
-        self._ending = False
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self.is_ending = False
 
     def admit(self, token: str) -> Access:
         """Return what ``token`` allows; refuse one that is not valid, or not any more."""
@@ -84,16 +88,24 @@ class Gatekeeper:
         if name != OWNER and now - self._used.get(digest, NEVER) >= USE_PRECISION:
             self._used[digest] = now
             invitations.note_use(self._context, digest)
-        return Access(name=name, role=role, csrf=hmac.new(self._key, digest.encode(), sha256).hexdigest())
+        return Access(name=name, role=role, csrf=self._secret(digest))
+
+    def _secret(self, digest: str) -> str:
+        return hmac.new(self._key, digest.encode(), sha256).hexdigest()
 
     def valid(self, access: Access) -> bool:
         """Return whether ``access`` still holds: its token was not revoked, and the server is not about to end."""
-        holders = (*self._owners.values(), *self._invited().values())
-        return not self._ending and (access.name, access.role) in holders
+        # not by name: whoever is invited again after a leak has another token
+        secrets = map(self._secret, (*self._owners, *self._invited()))
+        return not self.is_ending and access.csrf in secrets
+
+    def turn(self, access: Access) -> asyncio.Semaphore:
+        """Return what lets a few pages of one token be drawn at once, so that others get theirs meanwhile."""
+        return self._turns.setdefault(access.name, asyncio.Semaphore(_PAGES))
 
     def end(self) -> None:
         """Have all streams end."""
-        self._ending = True
+        self.is_ending = True
 
     def _invited(self) -> Mapping[str, tuple[str, Role]]:
         stamp = invitations.stamp(self._context)
@@ -125,13 +137,24 @@ class Gatekeeper:
         if origin is None and not reads:
             raise RefusedError("a form has to come from a page of this server", status=403)
         site = headers.get("sec-fetch-site", "none")
-        follows_link = reads and headers.get("sec-fetch-mode") == "navigate"
+        # a frame is opened too, and a page in it is drawn though no browser shows it
+        opens = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest", "document")
+        follows_link = reads and opens == ("navigate", "document")
         if (origin is not None and origin not in self.names.origins) or (site not in _OWN_PAGES and not follows_link):
             raise RefusedError("another site asked for this", status=403)
 
     def check_role(self, access: Access, role: Role) -> None:
         if role is Role.OPERATOR and not access.operates:
             raise RefusedError("this link only reads", status=403)
+
+    def check_way(self, headers: Mapping[str, str]) -> None:
+        """Refuse a page that loads what its address names, such as a configuration, if another site led there."""
+        if headers.get("sec-fetch-site", "none") not in _OWN_PAGES:
+            raise RefusedError(
+                "another site led here",
+                status=403,
+                hint="if that is what you want, press Enter in the address bar",
+            )
 
     def check_form(self, access: Access, fields: Mapping[str, object]) -> None:
         given = fields.get("csrf")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -37,9 +36,10 @@ from skillgit.web.rendering import (
     html,
     stylesheet,
 )
+from skillgit.web.streams import Broadcasts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -64,11 +64,6 @@ _FORM_S = 15  # seconds that it may take to arrive
 _COOKIE_S = 30 * 24 * 3600  # seconds for which a browser remembers a link
 _SORRY = "a bug in skillgit kept this page from being made"
 _log = logging.getLogger("uvicorn.error")
-LOOKS_EVERY_S: Final = 0.5
-BEATS_EVERY_S: Final = 15.0  # without news, so that nobody between server and browser thinks the stream dead
-_ASKS_EVERY_S: Final = 1.0  # whether a viewer may still look
-_RETRY: Final = b"retry: 1000\n\n"
-_BEAT: Final = b": still here\n\n"
 
 
 def application(context: Context, gatekeeper: Gatekeeper) -> Starlette:
@@ -126,7 +121,13 @@ class Guard:
             self._gatekeeper.check(scope["method"], _single(scope["headers"]))
         except RefusedError as error:
             return await Response(f"{error}\n", error.status, media_type="text/plain")(scope, receive, protected)
-        return await self._app(scope, _bounded(receive), protected)
+        try:
+            await self._app(scope, _bounded(receive), protected)
+        except asyncio.CancelledError:
+            if not self._gatekeeper.is_ending:
+                raise
+            # a stream that the end of the server cuts off is no error
+            await send({"type": "http.response.body"})
 
 
 def _single(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -162,12 +163,15 @@ async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, re
             return _entrance(gatekeeper, token, request)
         visit = replace(visit, access=access)
         gatekeeper.check_role(access, route.role)
+        if route.role is Role.OPERATOR and (request.path_params or request.query_params):
+            gatekeeper.check_way(request.headers)
         fields = await _fields(request) if request.method == "POST" else {}
         if request.method == "POST":
             gatekeeper.check_form(access, {key: values[0] for key, values in fields.items()})
         query = {key: request.query_params.getlist(key) for key in request.query_params}
         visit = replace(visit, parameters=request.path_params, query=query, form=fields)
-        answer = await run_in_threadpool(_drawn, route, visit)
+        async with gatekeeper.turn(access):
+            answer = await run_in_threadpool(_drawn, route, visit)
         if not isinstance(answer, Stream):
             return answer
         is_head = request.method == "HEAD"
@@ -197,91 +201,10 @@ async def _fields(request: Request) -> Mapping[str, list[str]]:
         raise RefusedError("this form took too long to arrive", status=408) from None
     except HTTPException as error:
         raise RefusedError("this form cannot be read", status=400) from error
-    return {key: [str(value) for value in form.getlist(key)] for key in form}
-
-
-class Broadcast:
-    """Looks while there are viewers; ``look`` returns all parts by name, given those of the look before.
-
-    Everything is rendered once for all viewers, so that a part may not depend on who looks. Whoever comes gets all
-    parts at once, then only what changed.
-    """
-
-    def __init__(self, look: Look) -> None:
-        self._look = look
-        self._parts: dict[str, str] = {}
-        self._events: dict[str, tuple[int, bytes]] = {}
-        self._number = 0
-        self._changed = asyncio.Condition()
-        self._task: asyncio.Task[None] | None = None
-        self.viewers = 0
-
-    async def stream(self, may_look: Callable[[], bool]) -> AsyncIterator[bytes]:
-        number, quiet_s = 0, 0.0
-        self.viewers += 1
-        if self._task is None:
-            self._task = asyncio.create_task(self._watch())
-        try:
-            yield _RETRY
-            while may_look():
-                if self._number > number:
-                    news = sorted(event for event in self._events.values() if event[0] > number)
-                    number, quiet_s = self._number, 0.0
-                    yield b"".join(data for _, data in news)
-                elif not await self._news(number):
-                    quiet_s += _ASKS_EVERY_S
-                    if quiet_s % BEATS_EVERY_S == 0:
-                        yield _BEAT
-        finally:
-            self.viewers -= 1
-            if not self.viewers and self._task is not None:
-                self._task.cancel()
-                self._task = None
-
-    async def _news(self, number: int) -> bool:
-        try:
-            async with asyncio.timeout(_ASKS_EVERY_S), self._changed:
-                await self._changed.wait_for(lambda: self._number > number)
-        except TimeoutError:
-            return False
-        return True
-
-    async def _watch(self) -> None:
-        while True:
-            try:
-                parts = dict(await run_in_threadpool(self._look, self._parts))
-            except SkillgitError as error:  # a repository that cannot be read now may be read later
-                parts = {**self._parts, "notice": str(error)}
-            await self._take(parts)
-            await asyncio.sleep(LOOKS_EVERY_S)
-
-    async def _take(self, parts: dict[str, str]) -> None:
-        changes = {name: text for name, text in parts.items() if self._parts.get(name) != text}
-        self._parts = parts
-        if not changes:
-            return
-        async with self._changed:
-            for name, text in changes.items():
-                self._number += 1
-                data = json.dumps({"part": name, "html": text}, ensure_ascii=False)
-                self._events[name] = (self._number, f"id: {self._number}\ndata: {data}\n\n".encode())
-            self._changed.notify_all()
-
-
-class Broadcasts:
-    """The broadcasts of a server by the address that is watched; those that nobody watches are forgotten."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, Broadcast] = {}
-
-    async def stream(self, address: str, look: Look, may_look: Callable[[], bool]) -> AsyncIterator[bytes]:
-        broadcast = self._open.setdefault(address, Broadcast(look))
-        try:
-            async for data in broadcast.stream(may_look):
-                yield data
-        finally:
-            if not broadcast.viewers and self._open.get(address) is broadcast:
-                del self._open[address]
+    fields = {key: [str(value) for value in form.getlist(key)] for key in form}
+    if any("\0" in text for values in fields.values() for text in values):
+        raise RefusedError("a form cannot contain a NUL character", status=400)
+    return fields
 
 
 _BROADCASTS = Broadcasts()

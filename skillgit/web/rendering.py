@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
-from skillgit.app.workspace.invitations import Role
+from skillgit.app.workspace.invitations import OWNER, Role
 from skillgit.report import page as report
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = ["STATIC", "Access", "Page", "PageRoute", "Redirect", "Role", "Visit",
 
 _FOLDER = Path(__file__).parent
 STATIC = _FOLDER / "static"
+_NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,11 @@ class Access:
     @property
     def operates(self) -> bool:
         return self.role is Role.OPERATOR
+
+    @property
+    def owns(self) -> bool:
+        """Whether it is the link of whoever started the server, who may do here what they may do in a terminal."""
+        return self.name == OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,11 @@ class Visit:
     def value(self, name: str, otherwise: str = "") -> str:
         """Return the first value of ``name`` in the query, or in the form."""
         return next(iter(self.query.get(name) or self.form.get(name) or ()), otherwise)
+
+    def number(self, name: str, otherwise: int = 0) -> int:
+        """Return the value of ``name`` as a number from 0; ``otherwise`` if it is none, or larger than any of ours."""
+        text = self.value(name)
+        return int(text) if _NUMBER.fullmatch(text) else otherwise
 
     def values(self, name: str) -> tuple[str, ...]:
         return tuple(self.query.get(name) or self.form.get(name) or ())

@@ -167,6 +167,7 @@ class EndingServer(uvicorn.Server):
         tasks = asyncio.gather(*self.server_state.tasks, return_exceptions=True)
         # a stream that only waits is not waited for
         await asyncio.wait([tasks], timeout=0.3)
+        tasks.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         tasks.cancel()
         await super().shutdown(sockets)
 

@@ -118,6 +118,9 @@ def test_an_open_stream_learns_that_its_token_was_revoked(context):
     assert keeper.valid(access)
     invitations.revoke(context, "Ada")
     assert not keeper.valid(access)
+    # nor does a link that is made anew for the same person bring it back
+    invitations.invite(context, "Ada", Role.VIEWER)
+    assert not keeper.valid(access)
     owner = keeper.admit(keeper.owner)
     assert keeper.valid(owner)
     keeper.end()

@@ -55,6 +55,11 @@ def viewer(repository, server):
     return server.visitor(skillgit("serve", "--invite", "Eve", cwd=repository).out.strip())
 
 
+@pytest.fixture(scope="module")
+def colleague(repository, server):
+    return server.visitor(skillgit("serve", "--invite", "Bob", "--as", "operator", cwd=repository).out.strip())
+
+
 ATTACKS = {
     "no token": ("GET", "/", {"cookie": ""}, 403),
     "a token that was guessed": ("GET", f"/?token={'A' * 43}", {"cookie": ""}, 403),
@@ -72,6 +77,28 @@ ATTACKS = {
     "another port of this machine loads it": (
         *("GET", "/", {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"}, 403),
     ),
+    "another port of this machine has it in a frame": (
+        "GET",
+        "/",
+        {"sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
+        403,
+    ),
+    "a foreign link chooses a configuration, whose plug-ins are loaded": (
+        "GET",
+        "/new?config=demo",
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"},
+        403,
+    ),
+    "a foreign link has a measurement planned": (
+        "GET",
+        "/run/hostile/v0/eval",
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"},
+        403,
+    ),
+    "a length and chunks (smuggling)": (
+        *("POST", "/revoke", {"origin": "{origin}", "content-length": "4", "transfer-encoding": "chunked"}, 403),
+    ),
+    "a proxy's headers": ("GET", "/", {"host": "evil.example", "x-forwarded-host": "127.0.0.1:{port}"}, 421),
     "a form without Origin": ("POST", "/revoke", {}, 403),
     "a form of a foreign page": ("POST", "/revoke", {"origin": "https://evil.example"}, 403),
     "a form of nowhere": ("POST", "/revoke", {"origin": "null"}, 403),
@@ -120,9 +147,68 @@ def test_an_attack_is_refused(server, owner, attack):
     assert "cache-control: no-store" in head
 
 
-def test_two_names_in_one_request_are_one_too_many(server, owner):
-    code, _ = raw(server, owner, "GET", "/", {"host": "127.0.0.1:{port}\r\nhost: evil.example"})
-    assert code == 400
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 12, "²", "-1", "x"])
+def test_a_number_that_is_none_does_no_harm(owner, number):
+    for path in ("/?from=", "/activity?page=", "/run/hostile/items?page=", "/run/hostile/events?from="):
+        assert owner.get(path + number).status_code == 200
+    assert owner.get(f"/run/hostile/v0/why?line={number}").status_code == 400
+
+
+def test_a_form_with_nul_starts_nothing(server, owner):
+    answer = server.post(owner, "/run/hostile/v0/note", text="a\0b")
+    assert answer.status_code == 400
+    assert "NUL" in answer.text
+
+
+PLUGIN = "from pathlib import Path\nPath('executed').touch()\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("env.name", "evil.py:Evil"),
+        ("env.name", '"evil.py:Evil"'),
+        ("model.target_backend", "evil.py:Evil"),
+        ("model.target_backend", "claude_code_exec"),
+        ("gate.policy", "evil.py:Evil"),
+        ("env.split_dir", "/etc"),
+        ("env.data_path", "~/.ssh"),
+        ("env.skill_init", "/etc/passwd"),
+        ("optimizer.check", "touch executed"),
+    ],
+)
+def test_an_invited_operator_names_no_file_and_no_program(repository, server, owner, colleague, key, value):
+    (repository / "evil.py").write_text(PLUGIN)
+    for path in ("/new/check", "/new"):
+        answer = server.post(colleague, path, config="demo", run="mine", **{f"o.{key}": value})
+        assert answer.status_code == 400
+        assert f"your link does not allow this value for {key}" in answer.text
+    assert not (repository / "executed").exists()
+    fine = {"o.train.batch_size": "10", "o.budget.max_calls": "9", "o.train.stop_at_ceiling": "true"}
+    assert server.post(colleague, "/new/check", config="demo", run="mine", **fine).status_code == 200
+    (repository / "evil.py").unlink()
+
+
+def test_an_invited_operator_lets_no_operator_in(server, colleague):
+    answer = server.post(colleague, "/invite", name="Mallory", role="operator")
+    assert answer.status_code == 400
+    assert "Mallory" not in colleague.get("/activity").text
+    assert 'value="operator"' not in colleague.get("/activity").text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "127.0.0.1:{port}\r\nhost: evil.example"},
+        {"content-length": "0\r\ncontent-length: 5"},
+        {"content-length": "+5"},
+        {"transfer-encoding": "chunked\r\ntransfer-encoding: identity"},
+        {"x\r\n y": "folded"},
+    ],
+)
+def test_a_request_that_contradicts_itself_is_none(server, owner, headers):
+    code, _ = raw(server, owner, "POST", "/revoke", {"origin": "{origin}", **headers})
+    assert code in {400, 501}
 
 
 def test_a_form_of_a_gigabyte_is_not_read(server, owner):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 import httpx2
 import pytest
 from program import new_repository, skillgit
-from served import page_server
+from served import DEADLINE_S, page_server
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,15 @@ def test_a_server_with_a_certificate_encrypts(tmp_path, repository):
         assert server.origin == f"https://localhost:{server.port}"
         answer = httpx2.get(server.link, verify=ssl.create_default_context(cafile=str(cert)))
         assert "; Secure" in answer.headers["set-cookie"]
+
+
+def test_a_server_with_open_streams_ends_without_a_word(repository):
+    with page_server(repository) as server:
+        viewer = server.visitor()
+        with viewer.stream("GET", "/run/none/live/stream") as stream:
+            assert next(stream.iter_bytes())
+            server.process.send_signal(signal.SIGINT)
+            _, errors = server.process.communicate(timeout=DEADLINE_S)
+    assert server.process.returncode == 0
+    assert b"Traceback" not in errors
+    assert b"ERROR" not in errors

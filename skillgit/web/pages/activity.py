@@ -17,8 +17,7 @@ _ROWS = 50  # commands on a page
 
 def activity_page(visit: Visit) -> Page:
     rows = commands(visit.context)
-    number = visit.value("page", "1")
-    page = max(1, int(number)) if number.isascii() and number.isdecimal() and len(number) < 6 else 1  # noqa: PLR2004
+    page = max(1, visit.number("page", 1))
     shown = rows[(page - 1) * _ROWS : page * _ROWS]
     return Page(
         template="activity.html",
@@ -55,6 +54,8 @@ def invite_someone(visit: Visit) -> Page:
     page = visit.value("page", "/")
     if role not in set(Role):
         raise UsageError("a link is for a viewer or an operator", hint="choose one of them")
+    if role == Role.OPERATOR and not visit.access.owns:
+        raise UsageError("only whoever started the server lets operators in", hint="make a link to look")
     # two slashes at the beginning would name another server
     path, _, query = page.partition("?")
     token = invite(visit.context, name, Role(role))

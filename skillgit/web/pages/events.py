@@ -24,9 +24,7 @@ _ROOM: Final = 24  # columns of the graph
 def events_page(visit: Visit) -> Page:
     run = find_row(visit.context, visit.parameters["run"])
     narrowing = _narrowing(visit, run.name)
-    begin = visit.value("from", "0")
-    offset = int(begin) if begin.isdecimal() else 0
-    page = browse.page(visit.context, narrowing, offset, SHOWN)
+    page = browse.page(visit.context, narrowing, visit.number("from"), SHOWN)
     parents = beside(visit.context, page.rows)
     graph = log.draw(page.rows, parents, Screen(), _ROOM)
     # filters of a log are not those of a list of events; without any both print the same

@@ -54,7 +54,7 @@ class ItemSelection:
 def items_page(visit: Visit) -> Page:
     selection = _selection(visit)
     table = selection.table
-    first = max(0, int(visit.value("page", "1")) - 1) * ROWS if visit.value("page", "1").isdecimal() else 0
+    first = max(0, visit.number("page", 1) - 1) * ROWS
     rows = selection.rows[first : first + ROWS]
     start, indexes = _window(table.columns, visit.value("from"))
     names = [table.columns[index].name for index in indexes]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history.live import Standing, live
 from skillgit.app.history.status import runs
-from skillgit.app.setup.config.form import FormField, FormSection, chosen_config, configurations, form_of
+from skillgit.app.setup.config.form import FormField, FormSection, chosen_config, configurations, form_of, of_owner_only
 from skillgit.app.train.doctor import Checkup, doctor
 from skillgit.app.train.train import TrainRequest, plan_train
 from skillgit.domain.ids import check_run_name
@@ -78,7 +78,7 @@ def check_page(visit: Visit) -> Page:
     with _CHECKING:
         if visit.value("part") and _newest[name] != number:
             return Page(template="new_check.html", title="", values={"findings": None, "choice": choice})
-        findings = _findings(visit.context, choice)
+        findings = _findings(visit, choice)
     if visit.value("part"):
         return Page(template="new_check.html", title="", values={"findings": findings, "choice": choice})
     return _page(visit, choice, findings=findings)
@@ -96,7 +96,7 @@ def launch_page(visit: Visit) -> Page | Redirect:
         if is_taken:
             error = UsageError(f"there is a run {run} already", hint="give the new one another name")
             return _page(visit, choice, findings=Findings(error=error, key="run"))
-        findings = _findings(context, choice)
+        findings = _findings(visit, choice)
         if findings.error is not None:
             return _page(visit, choice, findings=findings)
         _launches.add(mark)
@@ -161,10 +161,13 @@ def _free_name(context: Context, base: str) -> str:
     )
 
 
-def _findings(context: Context, choice: RunChoice) -> Findings:
+def _findings(visit: Visit, choice: RunChoice) -> Findings:
     """Return what a dry run and a check-up say; no model is called and nothing is written."""
+    context = visit.context
     try:
         check_run_name(choice.run)
+        # before anything is loaded: a value may name a file with code
+        _check_permission(visit, choice)
         plan = plan_train(context, choice.request)
     except SkillgitError as error:
         return Findings(error=error, key=_about(error, choice))
@@ -173,6 +176,16 @@ def _findings(context: Context, choice: RunChoice) -> Findings:
         look = doctor(context, choice.config, choice.overrides, call=False)
         checkup = look if isinstance(look, Checkup) else None
     return Findings(plan=plan, checkup=checkup)
+
+
+def _check_permission(visit: Visit, choice: RunChoice) -> None:
+    for option in () if visit.access.owns else choice.overrides:
+        key, _, text = option.partition("=")
+        if of_owner_only(key, text):
+            raise UsageError(
+                f"your link does not allow this value for {key}",
+                hint="it may name a file, a program or an address; ask whoever started the server",
+            )
 
 
 def _about(error: SkillgitError, choice: RunChoice) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def rule_page(visit: Visit) -> Page:
     row = row_of(visit)
-    path, line = visit.value("file", DOCUMENT), visit.value("line")
-    if not line.isdecimal() or not line.isascii():
+    path, line = visit.value("file", DOCUMENT), str(visit.number("line"))
+    if line == "0":
         raise UsageError("which line the rule is on is missing", hint=f"skillgit blame {row.address} numbers the lines")
     story = why(visit.context, line, str(row.address), path)
     return Page(

@@ -44,7 +44,7 @@ SPARK: Final = (96, 26)
 def runs_page(visit: Visit) -> Page | Redirect:
     sort = f"{'-' if visit.value('order') == 'desc' else ''}{visit.value('sort')}" if visit.value("sort") else ""
     filters = _filters(visit)
-    offset = max(0, _number(visit.value("from", "0")))
+    offset = visit.number("from")
     listing = run_list(visit.context, sort=sort, filters=filters, offset=offset, charted=SHOWN)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return Redirect(address=address("new"))
@@ -69,10 +69,6 @@ def runs_page(visit: Visit) -> Page | Redirect:
             **_CELLS,
         },
     )
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
 
 
 def _filters(visit: Visit) -> list[str]:
@@ -130,7 +126,8 @@ def _overlaid(visit: Visit) -> dict[str, object]:
     except ValueError:
         raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
     drawn_curves = curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
-    axes = [axis for axis in Axis if axis is not Axis.DOLLAR or any(curve.run.usd for curve in drawn_curves)]
+    has_prices = any(curve.run.usd for curve in drawn_curves)
+    axes = [axis for axis in Axis if axis is not Axis.DOLLAR or has_prices or by is axis]
     sizes = {"wide": overlay.WIDE, "narrow": overlay.NARROW}
     return {
         "curves": drawn_curves,

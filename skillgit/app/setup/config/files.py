@@ -99,6 +99,8 @@ def located(
 
 
 def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[str, str]) -> tuple[Path, list[str]]:
+    if "\0" in text:
+        raise ConfigError(f"{leaf.origin}: {key} is no path: it contains a NUL character", hint="remove it")
     if text.startswith("~/") and environ.get("HOME"):
         text = f"{environ['HOME']}{text[1:]}"
     here, there = (leaf.folder / text).resolve(), (directory / text).resolve()
@@ -139,7 +141,7 @@ def _value(text: str) -> tuple[object, str, bool]:
     loader = Loader(text)
     try:
         node = loader.get_single_node()
-        value = loader.construct_object(node, deep=True) if node else None
+        value = _constructed(node, loader) if node else None
     except yaml.YAMLError:
         return text, text, True
     if isinstance(node, yaml.ScalarNode) and node.style:
@@ -264,9 +266,17 @@ def _leaves(key: str, node: yaml.Node, loader: Loader, *, name: str, folder: Pat
     return leaves
 
 
+def _constructed(node: yaml.Node, loader: Loader) -> object:
+    try:
+        return loader.construct_object(node, deep=True)
+    except (ValueError, AttributeError) as error:  # 2026-99-99, a number of 5,000 digits
+        problem = "a value looks like a date or a number but is not one"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
+
+
 def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:
     try:
-        value = loader.construct_object(node, deep=True)
+        value = _constructed(node, loader)
     except yaml.YAMLError as error:
         raise _invalid(name, error) from error
     text: str | None = None
@@ -282,7 +292,7 @@ def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:
 
 
 def _bases(node: yaml.Node, loader: Loader, name: str) -> list[str]:
-    value = loader.construct_object(node, deep=True)
+    value = _leaf(node, loader, name=name, folder=Path()).value
     bases = [value] if isinstance(value, str) else value
     if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
         problem = f"{name}:{_line(node)}: {BASE} must be a path or a list of paths"

@@ -14,6 +14,7 @@ from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.untrusted.allowed_settings import TAKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +75,20 @@ def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:
         )
         for name, shape in shapes.items()
     )
+
+
+def of_owner_only(key: str, text: str) -> bool:
+    """Whether ``key`` may get the value ``text`` only from whoever owns this machine, as it may name a file or program.
+
+    A colleague's word counts as much as a stranger's configuration; budgets and pacing of calls are theirs to set.
+    """
+    try:
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        value = text
+    if key.startswith(("budget.", "calls.")):
+        return False
+    return key not in TAKEN or not (value is None or TAKEN[key](value))
 
 
 def written(value: object) -> str:

@@ -63,6 +63,8 @@ def test_a_missing_base_is_named_with_the_file_that_wants_it(load: Load):
         ("train: {seed: 1}\ntrain: {seed: 2}\n", r"^my\.yaml:2 sets 'train' a second time"),
         ("? [a]\n: 1\n", r"^my\.yaml:1 has a key that is not text"),
         ("train: {seed: !!python/object:os.system x}\n", r"^my\.yaml:1 is not valid YAML"),
+        ("train:\n  seed: 2026-99-99\n", r"^my\.yaml:2 is not valid YAML: a value looks like a date or a number but"),
+        (f"train:\n  seed: {'9' * 5000}\n", r"^my\.yaml:2 is not valid YAML: a value looks like"),
         ("a: 1\n--- \nb: 2\n", r"^my\.yaml:2 is not valid YAML"),
     ],
 )
