@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
-from skillgit.app.history.browse import Overview, EventPage, standing
+from skillgit.app.history.browse import EventPage, Overview, standing
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Narrowing, Point

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from textual.events import ScreenResume
     from textual.timer import Timer
 
-    from skillgit.app.history.browse import EventStretch, Overview, EventPage
+    from skillgit.app.history.browse import EventPage, EventStretch, Overview
     from skillgit.index.rows import LogRow
 
 

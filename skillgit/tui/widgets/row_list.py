@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.strip import Strip
 
-    from skillgit.app.history.browse import EventStretch, EventPage
+    from skillgit.app.history.browse import EventPage, EventStretch
     from skillgit.index.rows import LogRow, RunRow
 
 
