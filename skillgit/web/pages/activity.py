@@ -19,13 +19,13 @@ def activity_page(visit: Visit) -> Page:
     rows = commands(visit.context)
     number = visit.value("page", "1")
     page = max(1, int(number)) if number.isascii() and number.isdecimal() and len(number) < 6 else 1  # noqa: PLR2004
-    shown = rows[(page - 1) * _ROWS : page * _ROWS]
+    section = rows[(page - 1) * _ROWS : page * _ROWS]
     return Page(
         template="activity.html",
         title="Activity",
         command=("serve", "--tokens"),
         values={
-            "rows": shown,
+            "rows": section,
             "number": page,
             "older": len(rows) > page * _ROWS,
             "invited": invitations(visit.context),
