@@ -21,7 +21,7 @@ ROOTS = {"skillgit": ROOT, "skillgit_envs": ROOT / "envs", "skillgit_backends": 
 LOADED_BY_NAME = re.compile(
     r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.)|skillgit_(envs|backends)\.\w+$"
 )
-"""Modules that one list names or nothing does: the program, commands, screens, pages, and plug-ins."""
+"""Modules that are loaded by name or from a list: the program, commands, screens, pages, and plug-ins."""
 PRONOUNS = frozenset(
     {"it", "one", "ones", "other", "others", "place", "places", "that", "these", "this", "those", "what"}
 )

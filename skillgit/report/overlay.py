@@ -63,9 +63,9 @@ class _OverlayPlot:
         self._curves, self._size = curves, size
         self._by = curves[0].by
         self._end = max(curve.end for curve in curves) or 1.0
-        known = [point.row.known for curve in curves for point in curve.points if point.is_mark]
+        marks = [point.row.known for curve in curves for point in curve.points if point.is_mark]
         scores = [point.score for curve in curves for point in curve.points]
-        scores += [value.value for value in known if value is not None]
+        scores += [value.value for value in marks if value is not None]
         ends = [end for curve in curves for point in curve.points for end in point.interval or ()]
         # several bands over each other hide the lines
         self._has_bands = len(curves) <= 2  # noqa: PLR2004 - a pair can be told apart
@@ -74,7 +74,7 @@ class _OverlayPlot:
 
     def drawing(self) -> Overlay:
         ends = [(self._x(curve.end), self._y(curve.points[-1].score)) for curve in self._curves]
-        places = _apart([y for _, y in ends], self._size)
+        heights = _apart([y for _, y in ends], self._size)
         return Overlay(
             size=self._size,
             unit=UNITS[self._by],
@@ -86,9 +86,9 @@ class _OverlayPlot:
                     band=self._band(curve) if self._has_bands else "",
                     marks=tuple(self._marks(curve)),
                     end=end,
-                    label_y=place,
+                    label_y=height,
                 )
-                for curve, end, place in zip(self._curves, ends, places, strict=True)
+                for curve, end, height in zip(self._curves, ends, heights, strict=True)
             ),
             scores=self._score_ticks(),
             ticks=self._ticks(),
@@ -126,9 +126,9 @@ class _OverlayPlot:
 
     def _marks(self, curve: RunCurve) -> Iterator[OverlayMark]:
         for point in curve.points:
-            known = point.row.known
-            if point.is_mark and known is not None:
-                x, y = self._x(point.x), self._y(known.value)
+            value = point.row.known
+            if point.is_mark and value is not None:
+                x, y = self._x(point.x), self._y(value.value)
                 yield OverlayMark(x=x, y=y, is_version=point.row.version is not None, words=_words(point))
 
     def _score_ticks(self) -> tuple[tuple[float, str], ...]:
@@ -154,14 +154,14 @@ def _words(point: CurvePoint) -> str:
     return f"{row.address}: {event_marks.decision(Entry.of_row(row))}, {text}{gain}, step {row.step}"
 
 
-def _apart(places: Sequence[float], size: Size) -> list[float]:
-    """Return where labels go that belong beside ``places``: as near as they can be without touching each other."""
-    order = sorted(range(len(places)), key=lambda index: places[index])
+def _apart(heights: Sequence[float], size: Size) -> list[float]:
+    """Return where labels go that belong beside ``heights``: as near as they can be without touching each other."""
+    order = sorted(range(len(heights)), key=lambda index: heights[index])
     lowest = size.height - size.bottom
-    result = [0.0] * len(places)
+    result = [0.0] * len(heights)
     before = float("-inf")
     for number, index in enumerate(order):
         room_below = (len(order) - 1 - number) * _LABEL_HEIGHT
-        before = max(before + _LABEL_HEIGHT, min(places[index], lowest - room_below))
+        before = max(before + _LABEL_HEIGHT, min(heights[index], lowest - room_below))
         result[index] = round(before, 1)
     return result

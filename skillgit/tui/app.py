@@ -16,7 +16,6 @@ from skillgit.app.history.browse import standing
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
-from skillgit.tui import commands as processes
 from skillgit.tui import keymap, theme
 from skillgit.tui.actions import exchange
 from skillgit.tui.start import THEME, StartPicture, setting_names
@@ -223,7 +222,7 @@ class SkillgitApp(App[None]):
         self.run_worker(self._finish(ran, look=look), group="command")
 
     async def _finish(self, ran: Ran, *, look: bool) -> None:
-        await processes.run(self.context, ran, self._told_more)
+        await commands.run(self.context, ran, self._told_more)
         self._told_more()
         if ran.code or not look:
             message = ran.last or "done"
@@ -270,9 +269,9 @@ class SkillgitApp(App[None]):
 
     def _adopt(self, records: Sequence[CommandRecord]) -> None:
         """Put commands that other screens and pages have started in the log."""
-        for ran in processes.adopted(self.ran, records):
+        for ran in commands.adopted(self.ran, records):
             self.ran.append(ran)
-            self.run_worker(processes.follow(ran, self._told_more), group="command")
+            self.run_worker(commands.follow(ran, self._told_more), group="command")
         self.ran.sort(key=lambda ran: ran.began or self.now)
 
     action_remote_push = partialmethod(exchange, "push")

@@ -57,10 +57,12 @@ def version_text(revision: str, now: datetime) -> Print:
     return Print(name="Text", words=("blame", revision), read=read, lines=lines, rows=rows)
 
 
-def _reasons(places: Iterable[tuple[int, tuple[int, str]]], revision: str, now: datetime) -> Mapping[int, PrintRow]:
+def _reasons(
+    numbered_lines: Iterable[tuple[int, tuple[int, str]]], revision: str, now: datetime
+) -> Mapping[int, PrintRow]:
     return {
-        place: PrintRow(_screen(f"Why line {number} of {revision}", reason(revision, number, now)))
-        for place, (number, text) in places
+        index: PrintRow(_screen(f"Why line {number} of {revision}", reason(revision, number, now)))
+        for index, (number, text) in numbered_lines
         if text.strip()
     }
 
@@ -121,8 +123,8 @@ def _item_table(run: str, name: str, choice: str) -> Print:
         from skillgit.app.history.item import item_words  # noqa: PLC0415 - see the module
         from skillgit.app.history.items import ItemsRequest, items  # noqa: PLC0415 - see the module
 
-        flaky, never_solved, rejected = (choice == flag for flag in _FLAGS)
-        table = items(context, run, ItemsRequest(flaky=flaky, never_solved=never_solved, rejected=rejected))
+        flaky, never_solved, of_candidates = (choice == flag for flag in _FLAGS)
+        table = items(context, run, ItemsRequest(flaky=flaky, never_solved=never_solved, rejected=of_candidates))
         newest = next(column.name for column in reversed(table.columns) if column.version is not None)
         return table, item_words(context, [f"{run}/{newest}"], [row.item for row in table.rows])
 
@@ -134,8 +136,8 @@ def _item_table(run: str, name: str, choice: str) -> Print:
     def rows(both: _Items) -> Mapping[int, PrintRow]:
         table, words = both
         return {
-            place: PrintRow(partial(_item, row.item, run), said(words.get(row.item)))
-            for place, row in enumerate(table.rows, start=1)
+            index: PrintRow(partial(_item, row.item, run), said(words.get(row.item)))
+            for index, row in enumerate(table.rows, start=1)
         }
 
     flags = (f"--{choice}",) if choice else ()
@@ -236,7 +238,7 @@ def run_summary(run: str, now: datetime) -> Print:
         return lines(facts, screen)
 
     def rows(facts: SummaryFacts) -> Mapping[int, PrintRow]:
-        places = ((place, (row.line, row.text)) for place, row in enumerate(facts.rules, -len(facts.rules)))
-        return _reasons(places, str(facts.summary.best.address), now)
+        numbered_lines = ((index, (row.line, row.text)) for index, row in enumerate(facts.rules, -len(facts.rules)))
+        return _reasons(numbered_lines, str(facts.summary.best.address), now)
 
     return Print(name="In short", words=("report", run), read=read, lines=lines, rows=rows)

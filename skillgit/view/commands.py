@@ -1,24 +1,28 @@
-"""What a command would change and cost, for those who ask before they run it: the terminal and the browser."""
+"""What a command would change and cost, for who asks before it is run, and how it goes: for terminal and browser."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.command_journal import TERMINAL, command_line
+from skillgit.app.workspace.command_journal import TERMINAL, command_line, start_command
+from skillgit.errors import ConflictError
 from skillgit.view.catalogue import RENAMED, current
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from skillgit.app.workspace.command_journal import CommandRecord
     from skillgit.app.workspace.context import Context
 
 _PLANNING_S: Final = 120
+_MOST: Final = 5_000  # lines of output that are kept of one command
+_LOOKS_EVERY: Final = 0.2  # seconds between two looks at what a command prints
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
@@ -118,3 +122,52 @@ def plan_text(context: Context, words: Sequence[str]) -> str:
     except ValueError:
         plan = {}
     return "\n".join((plan["sentence"], *plan["notes"])) if "sentence" in plan else ran.last
+
+
+async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
+    """Run a command to its end; whoever stops waiting stops it if it only reads."""
+    ran.began = context.clock()
+    if asks(ran.argv):
+        try:
+            ran.record = start_command(context, ran.argv)
+        except ConflictError as error:
+            ran.output[:], ran.code = [f"skillgit: {error}", f"hint: {error.hint}"], error.exit_code
+        await follow(ran, on_line)
+        return
+    process = await asyncio.create_subprocess_exec(
+        *command_line(context, ran.argv),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=dict(context.environ),
+    )
+    try:
+        if process.stdout is not None:
+            while line := await process.stdout.readline():
+                ran.output.append(line.decode(errors="replace").rstrip("\r\n"))
+                del ran.output[:-_MOST]
+                on_line()
+        ran.code = await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            ran.code = await process.wait()
+
+
+async def follow(ran: Ran, on_line: Callable[[], None]) -> None:
+    """Keep up with what a command prints until it ends."""
+    while ran.record is not None and ran.code is None:
+        record = ran.record = ran.record.now()  # before the output is read, so that none of it is missed
+        lines = record.text().splitlines()[-_MOST:]
+        if lines != ran.output or not record.runs:
+            ran.output[:], ran.code = lines, record.code
+            on_line()
+        if record.runs:
+            await asyncio.sleep(_LOOKS_EVERY)
+
+
+def adopted(log: Iterable[Ran], records: Sequence[CommandRecord]) -> list[Ran]:
+    """Return those of ``records`` that are not in the log yet, the oldest first."""
+    ids = {ran.record.id for ran in log if ran.record is not None}
+    unknown = (record for record in reversed(records) if record.id not in ids)
+    return [Ran(argv=record.words, began=record.time, record=record) for record in unknown]

@@ -75,8 +75,8 @@ def excerpt(text: str) -> str:
 
 def asked(text: str) -> str:
     """Return on one line what a prompt asks, without the passages and tables around it, for lists of items."""
-    tagged = _QUESTION.findall(text)
-    return one_line(tagged[-1][1]) if tagged else excerpt(inert(text))
+    questions = _QUESTION.findall(text)
+    return one_line(questions[-1][1]) if questions else excerpt(inert(text))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.web.access import Gatekeeper
 
+    Look = Callable[[Mapping[str, str]], Mapping[str, str]]
+
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -237,14 +239,14 @@ def _drawn(route: PageRoute, visit: Visit) -> Response | Stream:
 
 
 def _refusal(error: Exception, visit: Visit) -> Response:
-    known = error if isinstance(error, RefusedError) else explained(error, visit.context)
-    if known is None:
+    refusal = error if isinstance(error, RefusedError) else explained(error, visit.context)
+    if refusal is None:
         _log.error("%s: %s", visit.path.encode("unicode_escape").decode(), _SORRY, exc_info=error)
-        known = RefusedError(_SORRY, status=500, hint="the terminal in which skillgit serve runs says more")
-    page = Page(template="error.html", title=str(known), values={"error": known}, status=_status(known))
+        refusal = RefusedError(_SORRY, status=500, hint="the terminal in which skillgit serve runs says more")
+    page = Page(template="error.html", title=str(refusal), values={"error": refusal}, status=_status(refusal))
     response = HTMLResponse(html(page, visit), page.status)
-    if isinstance(known, RefusedError) and known.retry_after:
-        response.headers["Retry-After"] = str(known.retry_after)
+    if isinstance(refusal, RefusedError) and refusal.retry_after:
+        response.headers["Retry-After"] = str(refusal.retry_after)
     return response
 
 

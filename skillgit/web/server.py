@@ -103,12 +103,12 @@ def _is_local(host: str) -> bool:
 def _names(wish: Wish, listener: socket.socket) -> Names:
     number, port = listener.getsockname()[:2]
     anywhere = ip_address(number).is_unspecified
-    named = (socket.gethostname() if anywhere else wish.host).lower()
+    own_name = (socket.gethostname() if anywhere else wish.host).lower()
     scheme, usual = ("https", 443) if wish.certificate else ("http", 80)
-    hosts = {f"[{name}]" if ":" in name else name for name in (named, LOOPBACK, "localhost", "::1")}
+    hosts = {f"[{name}]" if ":" in name else name for name in (own_name, LOOPBACK, "localhost", "::1")}
     hosts = {*(f"{host}:{port}" for host in hosts), *(hosts if port == usual else ())}
-    bracketed = f"[{named}]" if ":" in named else named
-    link = f"{scheme}://{bracketed}{'' if port == usual else f':{port}'}"
+    literal = f"[{own_name}]" if ":" in own_name else own_name
+    link = f"{scheme}://{literal}{'' if port == usual else f':{port}'}"
     origins = {f"{scheme}://{host}" for host in hosts}
     if wish.public:
         link = wish.public.rstrip("/").lower()
@@ -127,8 +127,8 @@ class ImpatientProtocol(H11Protocol):
         self._since = self.loop.time()
         self._expect()
         if len(self.connections) > _CONNECTIONS:
-            idle = [other for other in self.connections if isinstance(other, ImpatientProtocol) and other.waits]
-            min(idle, key=lambda other: other._since, default=self).transport.abort()  # noqa: SLF001 - one of its kind
+            idle = [peer for peer in self.connections if isinstance(peer, ImpatientProtocol) and peer.waits]
+            min(idle, key=lambda peer: peer._since, default=self).transport.abort()  # noqa: SLF001 - one of its kind
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -12,7 +12,6 @@ from skillgit.app.workspace.command_journal import commands as commands_of
 from skillgit.app.workspace.command_journal import start_command
 from skillgit.cli.main import cli
 from skillgit.errors import UsageError
-from skillgit.tui import commands as processes
 from skillgit.tui import keymap, theme
 from skillgit.tui.screens.dialogs import AskScreen, CommandLogScreen, HelpScreen, PromptScreen
 from skillgit.tui.screens.history import HistoryScreen
@@ -33,7 +32,7 @@ def instead(monkeypatch):
         told()
         one.code = 0
 
-    monkeypatch.setattr(processes, "run", run)
+    monkeypatch.setattr(commands, "run", run)
     return ran
 
 
@@ -147,24 +146,24 @@ def test_every_command_that_spends_is_planned():
 def test_a_command_is_run_as_a_process_and_its_output_is_kept(context_of, sample):
     ran = Ran(argv=("rev-parse", "v0"))
     told: list[int] = []
-    asyncio.run(processes.run(context_of(sample.workdir), ran, lambda: told.append(len(ran.output))))
+    asyncio.run(commands.run(context_of(sample.workdir), ran, lambda: told.append(len(ran.output))))
     assert (ran.code, len(ran.output), told) == (0, 1, [1])
     assert len(ran.last) == 40
 
 
 def test_a_command_that_fails_tells_its_first_line(context_of, sample):
     ran = Ran(argv=("show", "v99"))
-    asyncio.run(processes.run(context_of(sample.workdir), ran, lambda: None))
+    asyncio.run(commands.run(context_of(sample.workdir), ran, lambda: None))
     assert ran.code == 3
     assert ran.last.startswith("skillgit: ")
 
 
 def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
-    monkeypatch.setattr(processes, "command_line", lambda *_: (sys.executable, "-c", "import time; time.sleep(600)"))
+    monkeypatch.setattr(commands, "command_line", lambda *_: (sys.executable, "-c", "import time; time.sleep(600)"))
 
     async def cancelled():
         ran = Ran(argv=("log",))
-        task = asyncio.create_task(processes.run(context_of(sample.workdir), ran, lambda: None))
+        task = asyncio.create_task(commands.run(context_of(sample.workdir), ran, lambda: None))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -177,7 +176,7 @@ def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
 def test_what_changes_anything_is_in_the_journal_and_what_others_ran_in_the_log(visit, press, context_of, sample):
     context = context_of(sample.workdir)
     ran = Ran(argv=("fork", "v99"))
-    asyncio.run(processes.run(context, ran, lambda: None))
+    asyncio.run(commands.run(context, ran, lambda: None))
     start_command(context, ["note", "v98", "a text"], by="Ada").wait()
     own, others = commands_of(context)[::-1]
     assert (own, ran.code, ran.output) == (ran.record, 3, own.text().splitlines())

@@ -14,8 +14,8 @@ from trained_runs import RUN, user
 
 from skillgit.errors import SkillgitError
 from skillgit.web.pages import event_actions
+from skillgit.web.pages.version import rendered
 from skillgit.web.rendering import Access, Redirect, Role, Visit
-from skillgit.web.skill_text import rendered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

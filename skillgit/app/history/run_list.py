@@ -92,8 +92,8 @@ def chosen(rows: Sequence[RunRow], filters: Sequence[str]) -> tuple[RunRow, ...]
 def _test(text: str) -> Callable[[RunRow], bool]:
     condition = _CONDITION.fullmatch(text)
     if condition is None:
-        wanted = text.casefold()
-        return lambda row: any(wanted in value(row).casefold() for value in TEXTS.values())
+        phrase = text.casefold()
+        return lambda row: any(phrase in value(row).casefold() for value in TEXTS.values())
     key, sign, value = condition["key"], condition["sign"], condition["value"]
     if key in TEXTS:
         if sign != "=":

@@ -119,18 +119,18 @@ class Forecast:
 
     def share(self, seconds: float) -> float:
         """Return how much of the run is done, of the time that all of it takes at the pace of this process."""
-        pace, left = self._pace(), self.seconds_left(seconds)
-        if pace is None or left is None:
+        pace, remainder = self._pace(), self.seconds_left(seconds)
+        if pace is None or remainder is None:
             return 0.0
         whole = self._work.selection * pace + self._ends(pace, first=1) + self._work.end * pace
         whole += self._work.per_epoch * self._work.epochs * self._a_step(pace)
-        return min(1.0, max(0.0, 1.0 - left / whole)) if whole > 0 else 0.0
+        return min(1.0, max(0.0, 1.0 - remainder / whole)) if whole > 0 else 0.0
 
     def _pace(self) -> float | None:
         """Return the seconds of a rollout, which the width of the run has made shorter than one takes by itself."""
         units = sum(self._rollouts.get(stage, 0.0) + self._units[stage] for stage in _ROLLING)
-        spent = sum(self._seconds.get(stage, 0.0) + self._times[stage] for stage in _ROLLING)
-        return spent / units if units else None
+        seconds = sum(self._seconds.get(stage, 0.0) + self._times[stage] for stage in _ROLLING)
+        return seconds / units if units else None
 
     def _thinking(self) -> float:
         """Return the seconds of the optimizer's stages in a step; 0 before there was one."""
@@ -150,8 +150,8 @@ class Forecast:
         if self._part is _Part.STEP and now.stage is Stage.ROLLOUT:
             return rest + self._judging() * pace + self._thinking()
         if self._part in {_Part.STEP, _Part.META} and now.stage not in _ROLLING:
-            thought = sum(time for stage, time in self._times.items() if stage not in _ROLLING)
-            return max(0.0, self._thinking() - thought) + self._judging() * pace
+            thinking_s = sum(time for stage, time in self._times.items() if stage not in _ROLLING)
+            return max(0.0, self._thinking() - thinking_s) + self._judging() * pace
         if self._part is _Part.SLOW and now.stage is Stage.SLOW:
             return (max(0, work.slow - self._units[Stage.SLOW]) + work.selection) * pace
         return rest

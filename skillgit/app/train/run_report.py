@@ -326,10 +326,10 @@ class Publisher:
         session, forecast = self._session, self._forecast
         if session is None or forecast is None:
             return snapshot
-        seconds, traffic, spent = time.monotonic() - self._began, session.calls.traffic, session.calls.spent().whole
+        seconds, traffic, costs = time.monotonic() - self._began, session.calls.traffic, session.calls.spent().whole
         is_over = snapshot.end is not None
-        left = 0.0 if is_over else forecast.seconds_left(seconds)
-        self._spendings.append((seconds, spent))
+        remainder = 0.0 if is_over else forecast.seconds_left(seconds)
+        self._spendings.append((seconds, costs))
         while len(self._spendings) > 1 and self._spendings[0][0] < seconds - RECENT_S:
             self._spendings.popleft()
         moment, earlier = self._spendings[0]
@@ -337,10 +337,10 @@ class Publisher:
         return replace(
             snapshot,
             share=round(forecast.share(seconds), 4),
-            seconds_left=None if left is None else round(left, 1),
-            recent=_less(spent, earlier),
+            seconds_left=None if remainder is None else round(remainder, 1),
+            recent=_less(costs, earlier),
             recent_s=round(seconds - moment, 1),
-            projected=None if left is None else _projected(spent, self._at_first.whole, seconds, left),
+            projected=None if remainder is None else _projected(costs, self._at_first.whole, seconds, remainder),
             calls=CallFigures(
                 per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
                 latency_s=None if latency is None else round(latency, 3),
@@ -363,15 +363,15 @@ def _less(cost: Cost, earlier: Cost) -> Cost:
     )
 
 
-def _projected(spent: Cost, first: Cost, seconds: float, left: float) -> Cost:
+def _projected(costs: Cost, first: Cost, seconds: float, remainder: float) -> Cost:
     """Return the cost at the end, if the rest costs as much in a second as this process did."""
-    growth, times = _less(spent, first), left / seconds if seconds > 0 else 0.0
+    growth, times = _less(costs, first), remainder / seconds if seconds > 0 else 0.0
     return replace(
-        spent,
-        calls=spent.calls + round(growth.calls * times),
-        tokens_in=spent.tokens_in + round(growth.tokens_in * times),
-        tokens_out=spent.tokens_out + round(growth.tokens_out * times),
-        usd=spent.usd + growth.usd * times,
+        costs,
+        calls=costs.calls + round(growth.calls * times),
+        tokens_in=costs.tokens_in + round(growth.tokens_in * times),
+        tokens_out=costs.tokens_out + round(growth.tokens_out * times),
+        usd=costs.usd + growth.usd * times,
     )
 
 

@@ -87,7 +87,7 @@ def revoke(context: Context, name: str) -> Invitation:
         row = next((row for row in rows if row.name == name), None)
         if row is None:
             raise NotFoundError(f"{name} has no token", hint="skillgit serve --tokens lists them")
-        _write(folder, tuple(other for other in rows if other is not row))
+        _write(folder, tuple(entry for entry in rows if entry is not row))
     return row
 
 

@@ -271,9 +271,9 @@ class CompareScreen(SearchScreen):
         view = self.query_one(ItemsView)
         view.show(diff)
         commits = [row.commit for row in self._rows if row is not None]
-        wanted = [row.item for row in diff.rows]
+        names = [row.item for row in diff.rows]
         read = app_of(self).read
-        read(item_words, commits, wanted, then=view.show_words, on_error=lambda _: None, group="compare-words")
+        read(item_words, commits, names, then=view.show_words, on_error=lambda _: None, group="compare-words")
         limit = NAMED if self.size.width >= WIDE else 0
         self.query_one("#sums", OneLine).say([Part(" "), *summary(diff, self._facts, limit)])
 

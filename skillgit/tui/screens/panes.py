@@ -122,9 +122,9 @@ class RunPanes(Panes):
             return
         if self._filters_runs:
             self.query_one(FilterBar).say(f"{len(rows):,} of {len(overview.runs):,}")
-        ordered = in_order(rows, self._sort) if self._sort else rows
-        self.runs.show(ordered, overview.run, self._run)
-        if not ordered:
+        sequence = in_order(rows, self._sort) if self._sort else rows
+        self.runs.show(sequence, overview.run, self._run)
+        if not sequence:
             self.runs.tell("no run is like that")
         by = f"by {self._sort.removeprefix('-')}" if self._sort else ""
         self.name_pane("runs", app_of(self).facts.dotted((by, self._run_filter)))

@@ -47,7 +47,7 @@ class PrintedScreen(SearchScreen):
         yield OneLine(id="head")
         if len(self._prints) > 1:
             with Horizontal(id="bar"):
-                yield TabBar([shown.name for shown in self._prints], id="tabs")
+                yield TabBar([view.name for view in self._prints], id="tabs")
         yield Printed(id="lines")
         yield OneLine(id="note")
         yield OneLine(id="more")
@@ -63,12 +63,12 @@ class PrintedScreen(SearchScreen):
 
     def _turn_to(self, index: int) -> None:
         self._at = index % len(self._prints)
-        facts, shown = app_of(self).facts, self._prints[self._at]
+        facts, view = app_of(self).facts, self._prints[self._at]
         for bar in self.query(TabBar):
             bar.open(self._at)
         command = [Part(f"{on_one_line(self._command, facts)} ", Style.FAINT)]
         self.query_one("#head", OneLine).say([Part(f" {on_one_line(self._heading, facts)}", Style.STRONG)], command)
-        self.query_one(Printed).show(shown)
+        self.query_one(Printed).show(view)
 
     @property
     def _command(self) -> str:
@@ -103,7 +103,7 @@ class PrintedScreen(SearchScreen):
         return self.query_one(Printed)
 
     def action_copy_menu(self) -> None:
-        printed = self.query_one(Printed)
-        line = printed.text_of(printed.cursor).strip() if printed.count else ""
+        widget = self.query_one(Printed)
+        line = widget.text_of(widget.cursor).strip() if widget.count else ""
         choices = [("c", "command", self._command), ("l", "line", line)]
         self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self.copy)

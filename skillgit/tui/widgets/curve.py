@@ -128,8 +128,8 @@ def _best_line(run: PlottedRun, scale: Scale, glyphs: Glyphs) -> _Cells:
     corners = [*zip((scale.column(dot.x) for dot in versions), heights, strict=True)]
     end = scale.column(max(dot.x for dot in run.dots))
     signs: dict[tuple[int, int], str] = {}
-    for (left, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
-        signs |= {(column, row): glyphs.rule for column in range(left + 1, right + 1)}
+    for (start, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
+        signs |= {(column, row): glyphs.rule for column in range(start + 1, right + 1)}
         if higher < row:
             signs |= {(right, between): glyphs.line for between in range(higher + 1, row)}
             signs |= {(right, row): glyphs.up_left, (right, higher): glyphs.down_right}
@@ -226,9 +226,9 @@ class ScorePlot(Widget, can_focus=True):
         """Return the numbers of the places, each under its own."""
         line = " " * scale.columns
         first, last = scale.sides
-        for place in ticks(first, last, scale.columns // _TICK):
-            label = self._label(place)
-            begin = max(0, min(scale.column(place) - len(label) // 2, scale.columns - len(label)))
+        for step in ticks(first, last, scale.columns // _TICK):
+            label = self._label(step)
+            begin = max(0, min(scale.column(step) - len(label) // 2, scale.columns - len(label)))
             if not line[max(0, begin - 1) : begin + len(label) + 1].strip():
                 line = line[:begin] + label + line[begin + len(label) :]
         return line

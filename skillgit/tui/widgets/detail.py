@@ -102,13 +102,13 @@ class Detail(Vertical):
             return prints.run_summary(row.run, now)
         return prints.version_text(str(row.address), now) if row.version == 0 else None
 
-    def _begin_with(self, shown: Print | None) -> None:
-        """Let the first tab show ``shown``, or the difference without it."""
-        if shown is not None:
-            self.query_one("#whole", Printed).show(shown)
+    def _begin_with(self, view: Print | None) -> None:
+        """Let the first tab show ``view``, or the difference without it."""
+        if view is not None:
+            self.query_one("#whole", Printed).show(view)
         had_focus, before = self.view.has_focus, self._first
-        self._first = _IDS[0] if shown is None else "whole"
-        self.query_one("#tabs", TabBar).names = (shown.name if shown is not None else TABS[0], *TABS[1:])
+        self._first = _IDS[0] if view is None else "whole"
+        self.query_one("#tabs", TabBar).names = (view.name if view is not None else TABS[0], *TABS[1:])
         if before != self._first or self.tab_index == 0:
             self._open_tab()
         if had_focus:

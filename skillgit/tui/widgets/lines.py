@@ -100,9 +100,9 @@ class KeyLine(Widget):
             return
         active = {entry.binding.id or "": entry for entry in reversed(screen.active_bindings.values())}
         focus = screen.focused.ancestors_with_self if screen.focused is not None else ()
-        named = next((FIRST[node.id] for node in focus if node.id is not None and node.id in FIRST), None)
-        wanted = named or [key.id for key in KEYS if key.footer and key.id not in PINNED]
-        keys = (self._of(wanted, active), self._of(PINNED, active))
+        first_ids = next((FIRST[node.id] for node in focus if node.id is not None and node.id in FIRST), None)
+        ids = first_ids or [key.id for key in KEYS if key.footer and key.id not in PINNED]
+        keys = (self._of(ids, active), self._of(PINNED, active))
         if keys != self.keys:
             self.keys = keys
             self.refresh()
@@ -110,18 +110,18 @@ class KeyLine(Widget):
     def _of(self, ids: Iterable[str], active: Mapping[str, ActiveBinding]) -> tuple[ShownKey, ...]:
         entries = [(entry.binding, entry.enabled) for name in ids if (entry := active.get(name)) is not None]
         display = self.app.get_key_display
-        return tuple(ShownKey(display(own), own.description, own.key, enabled) for own, enabled in entries)
+        return tuple(ShownKey(display(own), own.description, own.key, is_enabled) for own, is_enabled in entries)
 
     def placed(self) -> Iterator[tuple[int, ShownKey]]:
         """Yield the keys that fit, with their columns."""
-        near, pinned = ([(key, cell_len(f"{key.display} {key.label}")) for key in keys] for keys in self.keys)
-        end = self.size.width - sum(columns + self._gap for _, columns in pinned)
+        near, fixtures = ([(key, cell_len(f"{key.display} {key.label}")) for key in keys] for keys in self.keys)
+        end = self.size.width - sum(columns + self._gap for _, columns in fixtures)
         at = self._gap
         for key, columns in near:
             if at + columns + self._gap <= end:
                 yield at, key
                 at += columns + self._gap
-        for key, columns in pinned:
+        for key, columns in fixtures:
             yield end, key
             end += columns + self._gap
 

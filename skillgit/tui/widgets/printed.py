@@ -61,14 +61,14 @@ class Printed(RenderedLines):
     _facts: Any = None
     _rows: Mapping[int, PrintRow] = {}
 
-    def show(self, wanted: Print) -> None:
-        """Read and show ``wanted`` from its beginning; where it is shown already, the cursor stays."""
-        is_same = self.shown_print is not None and self.shown_print.words == wanted.words
-        self.shown_print = wanted
+    def show(self, view: Print) -> None:
+        """Read and show ``view`` from its beginning; where it is shown already, the cursor stays."""
+        is_same = self.shown_print is not None and self.shown_print.words == view.words
+        self.shown_print = view
         if not is_same:
             self.cursor, self._facts, self._rows = 0, None, {}
             self.tell(f"reading {app_of(self).facts.glyphs.ellipsis}")
-        app_of(self).read(wanted.read, then=self._take, on_error=self.fail, group=f"print-{self.id}")
+        app_of(self).read(view.read, then=self._take, on_error=self.fail, group=f"print-{self.id}")
 
     def _take(self, facts: object) -> None:
         if self.shown_print is None:

@@ -133,8 +133,8 @@ class RunList(RowList):
     def toggle_mark(self) -> None:
         run = self.current
         if run is not None:
-            others = tuple(name for name in self.marked if name != run.name)
-            self.marked = others if run.name in self.marked else (*others, run.name)
+            names = tuple(name for name in self.marked if name != run.name)
+            self.marked = names if run.name in self.marked else (*names, run.name)
             self.refresh()
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:

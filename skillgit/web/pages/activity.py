@@ -18,13 +18,13 @@ _ROWS = 50  # commands on a page
 def activity_page(visit: Visit) -> Page:
     rows = commands(visit.context)
     page = max(1, visit.number("page", 1))
-    shown = rows[(page - 1) * _ROWS : page * _ROWS]
+    section = rows[(page - 1) * _ROWS : page * _ROWS]
     return Page(
         template="activity.html",
         title="Activity",
         command=("serve", "--tokens"),
         values={
-            "rows": shown,
+            "rows": section,
             "number": page,
             "older": len(rows) > page * _ROWS,
             "invited": invitations(visit.context),

@@ -119,11 +119,11 @@ def _matrix(pairs: Sequence[ComparedPair]) -> Iterator[tuple[str, Sequence[float
     """Yield the items on which a side differs from the first one, with their scores under all sides."""
     scores: dict[str, list[float | None]] = {}
     flips: set[str] = set()
-    for place, pair in enumerate(pairs, 1):
+    for number, pair in enumerate(pairs, 1):
         for row in pair.items.rows if pair.items else ():
             entry = scores.setdefault(row.item, [None] * (len(pairs) + 1))
             entry[0] = row.before if row.before is not None else entry[0]
-            entry[place] = row.after
+            entry[number] = row.after
             if row.change in CHANGED:
                 flips.add(row.item)
     yield from ((item, scores[item]) for item in sorted(flips))

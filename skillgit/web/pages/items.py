@@ -69,7 +69,8 @@ def items_page(visit: Visit) -> Page:
         "first": first,
         "rows_per_page": ROWS,
         "columns": [
-            (index, table.columns[index], indexes[place - 1] if place else None) for place, index in enumerate(indexes)
+            (index, table.columns[index], indexes[position - 1] if position else None)
+            for position, index in enumerate(indexes)
         ],
         "questions": {item: asked(entry.question) for item, entry in words.items()},
         "best": best,
@@ -137,13 +138,13 @@ def _shifts(table: ItemTable) -> dict[tuple[str, str], list[ItemLine]]:
     for line in table.rows:
         past: bool | None = None
         for column, cell in zip(table.columns, line.cells, strict=True):
-            solved = cell.solved if cell is not None else None
-            if solved is None:
+            is_solved = cell.solved if cell is not None else None
+            if is_solved is None:
                 past = None if column.absence else past
                 continue
-            if past is not None and solved != past:
-                shifts.setdefault(("fixed" if solved else "broken", column.name), []).append(line)
-            past = solved
+            if past is not None and is_solved != past:
+                shifts.setdefault(("fixed" if is_solved else "broken", column.name), []).append(line)
+            past = is_solved
     return shifts
 
 

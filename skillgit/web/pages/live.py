@@ -115,21 +115,21 @@ def _stages(look: LiveLook) -> Iterator[StageBar]:
         count = counts.get(name)
         over = count is not None or (name in STAGES and STAGES.index(name) < furthest)
         phase = "now" if name == current else "over" if over else "due"
-        done, total = (count.done, count.total) if count is not None else (0, 0)
-        yield StageBar(name, done, total, phase)
+        count_done, total = (count.done, count.total) if count is not None else (0, 0)
+        yield StageBar(name, count_done, total, phase)
 
 
 def _caps(snapshot: Snapshot | None) -> Iterator[CapBar]:
     if snapshot is None:
         return
-    spent, ahead, limits = snapshot.spent, snapshot.projected, snapshot.limits
+    costs, ahead, limits = snapshot.spent, snapshot.projected, snapshot.limits
     if limits.calls is not None:
-        yield CapBar("calls", spent.calls, limits.calls, None if ahead is None else ahead.calls)
+        yield CapBar("calls", costs.calls, limits.calls, None if ahead is None else ahead.calls)
     if limits.tokens is not None:
         tokens = None if ahead is None else ahead.tokens_in + ahead.tokens_out
-        yield CapBar("tokens", spent.tokens_in + spent.tokens_out, limits.tokens, tokens)
+        yield CapBar("tokens", costs.tokens_in + costs.tokens_out, limits.tokens, tokens)
     if limits.usd is not None:
-        yield CapBar("dollars", spent.usd, limits.usd, None if ahead is None else ahead.usd)
+        yield CapBar("dollars", costs.usd, limits.usd, None if ahead is None else ahead.usd)
 
 
 _STATES: Final = {

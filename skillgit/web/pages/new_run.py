@@ -192,8 +192,8 @@ def _about(error: SkillgitError, choice: RunChoice) -> str:
     text = str(error)
     fields: list[FormField] = [field for section in choice.sections for field in section.fields]
     keys = sorted((field.key for field in fields if field.key in text), key=len, reverse=True)
-    changed = [key for key in keys if key in choice.changed]
-    return next(iter(changed or keys), "run" if "run" in text and "name" in text else "")
+    changes = [key for key in keys if key in choice.changed]
+    return next(iter(changes or keys), "run" if "run" in text and "name" in text else "")
 
 
 ROUTES = (

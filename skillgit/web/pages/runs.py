@@ -87,12 +87,12 @@ def _query(visit: Visit) -> dict[str, str]:
 def _headings(visit: Visit) -> list[dict[str, str]]:
     """Return the columns with their addresses, which sort by them, and the other way round the second time."""
     sort, order = visit.value("sort"), visit.value("order", "asc")
-    kept = _query(visit)
+    query = _query(visit)
     headings = []
     for key, words in _COLUMNS.items():
         first = "desc" if key in NUMBERS else "asc"
         goal = ("asc" if order == "desc" else "desc") if key == sort else first
-        link = address(**{**kept, "sort": key, "order": goal})
+        link = address(**{**query, "sort": key, "order": goal})
         sorted_as = ("descending" if order == "desc" else "ascending") if key == sort else ""
         headings.append({"key": key, "words": words, "link": link, "sorted": sorted_as})
     return headings

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from markupsafe import Markup
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
 
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.deliver.export.folder import ENDINGS, archive, skill_of
@@ -17,17 +23,17 @@ from skillgit.app.history.show import event_detail, neighbours
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import interleaved
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
-from skillgit.report.page import rule
+from skillgit.report.page import rule, visible
 from skillgit.view.diff import rows
 from skillgit.web.pages import event_actions
 from skillgit.web.rendering import Download, Page, PageRoute, Redirect, address
-from skillgit.web.skill_text import Rendered, rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.app.attribution.provenance import BlameRow
     from skillgit.domain.skill import Skill
@@ -39,6 +45,11 @@ _TIPS = ("head", "best")
 _WITH_TEXT = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
 _LAYOUTS: Final = ("unified", "split", "word")
 _VIEWS: Final = ("rendered", "text")
+_BELOW = 2  # levels that headings go down: a page has a heading of its own, and so has the part with the text
+_LOWEST = 6
+_SCHEMES = frozenset({"http", "https"})
+_BLOCKS = frozenset({"paragraph_open", "heading_open", "list_item_open", "fence", "code_block", "table_open"})
+_MARKER_LINE = re.compile(rf"[ \t]*(?:{MARKER.pattern}[ \t]*)+")
 
 
 def row_of(visit: Visit) -> LogRow:
@@ -161,6 +172,136 @@ def brought_by(line: BlameRow, row: LogRow) -> str:
     if line.address is not None and line.kind != EventKind.RUN_STARTED:
         return line.address.seen_from(row.run)
     return "hand" if line.source == "human" else "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The Markdown of a skill as HTML: a stranger's text, which brings no markup, style or address of its own."""
+
+    front: tuple[tuple[int, str], ...]  # the lines of the frontmatter with their numbers
+    html: Markup
+
+
+def rendered(text: str, mark: Callable[[int, int], Markup], files: Mapping[str, str]) -> Rendered:
+    """Return ``text`` with ``mark`` of its lines before each block; ``files`` are addresses of the skill's files."""
+    front = frontmatter(text)
+    above = front.count("\n")
+    # a sign that Markdown takes for the end of a line would move all lines below it
+    plain = (str(visible(line.removesuffix("\r"))) for line in text[len(front) :].split("\n"))
+    lines = ["" if _MARKER_LINE.fullmatch(line) else line for line in plain]
+    parser = _parser()
+    tokens = parser.parse("\n".join(lines))
+    _settle(tokens, _anchors(tokens), files)
+    _mark(tokens, above, mark)
+    html = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes all text
+    return Rendered(tuple(enumerate(front.removesuffix("\n").split("\n") if front else (), start=1)), html)
+
+
+class _Renderer(RendererHTML):
+    """Its methods render what their names say; all of them escape, and none of them prints an attribute."""
+
+    def text(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return _shown(tokens[idx].content)
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return f"<code>{_shown(tokens[idx].content)}</code>"
+
+    def code_block(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return f"<pre><code>{_shown(tokens[idx].content)}</code></pre>\n"
+
+    def fence(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return self.code_block(tokens, idx)
+
+    def image(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return f'<span class="picture">picture: {_shown(tokens[idx].content) or "without a name"}</span>'
+
+    def mark(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        return tokens[idx].content  # ours
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
+    return parser.enable(["table", "strikethrough"])
+
+
+def _shown(text: str) -> str:
+    """Return text with signs that take effect or stay unseen made visible, line by line, escaped."""
+    return "\n".join(escape(str(visible(line))) for line in text.split("\n"))
+
+
+def _anchors(tokens: Sequence[Token]) -> dict[str, str]:
+    """Return the addresses of headings as Markdown writes them, with what they are called here."""
+    names: dict[str, str] = {}
+    for heading, content in pairwise(tokens):
+        if heading.type == "heading_open":
+            slug = re.sub(r"[^\w\- ]", "", content.content.strip().lower()).replace(" ", "-")
+            names.setdefault(f"#{slug}", f"part-{len(names) + 1}")
+            heading.meta["name"] = names[f"#{slug}"]
+    return names
+
+
+def _settle(tokens: Sequence[Token], anchors: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Keep of all attributes what is ours, and of links what may be followed."""
+    level, names, closing = _BELOW, set[str](), list[str]()
+    for token in tokens:
+        if token.type == "heading_open":
+            # no level is left out, whatever the text does, so that a reader can go by headings
+            level = min(int(token.tag[1]) + _BELOW, level + 1, _LOWEST)
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{level}"
+        token.attrs = {"start": token.attrs["start"]} if "start" in token.attrs else {}
+        name = token.meta.get("name")
+        if name and name not in names:
+            names.add(name)
+            token.attrs["id"] = name
+        for child in token.children or ():
+            if child.type == "link_open":
+                address = _followed(str(child.attrs.get("href", "")), anchors, files)
+                child.tag, child.attrs = ("a", address) if address else ("span", {})
+                closing.append(child.tag)
+            elif child.type == "link_close":
+                child.tag = closing.pop()
+
+
+def _followed(target: str, anchors: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str | int | float]:
+    if target in anchors:
+        return {"href": f"#{anchors[target]}"}
+    if target.removeprefix("./") in files:
+        return {"href": files[target.removeprefix("./")]}
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return {}
+    outside = parts.scheme in _SCHEMES and parts.netloc
+    return {"href": target, "rel": "noreferrer noopener"} if outside else {}
+
+
+def _mark(tokens: list[Token], above: int, mark: Callable[[int, int], Markup]) -> None:
+    """Put the mark of each block at its beginning; a list item speaks for its first paragraph."""
+    position, in_table, inside_item = 0, False, False
+    while position < len(tokens):
+        token = tokens[position]
+        is_first = token.type in _BLOCKS and token.map is not None and not in_table and not inside_item
+        in_table = token.type == "table_open" or (in_table and token.type != "table_close")
+        inside_item = token.type == "list_item_open"
+        if is_first and token.map is not None:
+            last = _own_end(tokens, position) if token.type == "list_item_open" else token.map[1]
+            content = str(mark(above + token.map[0] + 1, above + last))
+            before = token.type in {"fence", "code_block", "table_open"}
+            tokens.insert(position + (not before), Token("mark", "", 0, content=content))
+            position += 1
+        position += 1
+
+
+def _own_end(tokens: Sequence[Token], position: int) -> int:
+    """Return the last line of what a list item says before the items within it."""
+    for token in tokens[position + 1 :]:
+        if token.type == "inline" and token.map:
+            return token.map[1]
+        if token.type == "list_item_close":
+            break
+    return (tokens[position].map or [0, 1])[1]
 
 
 def export_file(visit: Visit) -> Download:
