@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
@@ -217,13 +218,13 @@ _PEAKS = f"""
     SELECT v.event, MAX({SCORE.format("v")}) AS peak FROM version v JOIN run r ON r.name = v.run
     WHERE v.run = :run GROUP BY v.version * :most / r.versions HAVING peak IS NOT NULL ORDER BY MIN(v.version)"""  # noqa: S608 - names are ours
 _STANDINGS = f"""
-    SELECT e.oid, {SCORE.format("v")} AS score, v.scored, {{calls}}, {{usd}}
-    FROM {{source}} e JOIN run r ON r.name = e.run JOIN version v ON v.run = e.run AND v.version = e.at
+    SELECT e.oid, {SCORE.format("v")} AS score, v.scored, e.at, e.step, e.rank, e.number
+    FROM event e JOIN run r ON r.name = e.run JOIN version v ON v.run = e.run AND v.version = e.at
     WHERE e.run = :run AND e.id IN (SELECT value FROM json_each(:numbers)) AND score IS NOT NULL
     ORDER BY e.at, e.step, e.rank, e.number"""  # noqa: S608 - names are ours
-_SPENDING = """(
-    SELECT id, run, oid, at, step, rank, number, SUM(calls) OVER before AS calls, SUM(usd) OVER before AS usd
-    FROM event WHERE run = :run WINDOW before AS (ORDER BY at, step, rank, number))"""
+_SPENT_BETWEEN = """
+    SELECT COALESCE(SUM(calls), 0), COALESCE(SUM(usd), 0.0) FROM event
+    WHERE run = ? AND (at, step, rank, number) > (?, ?, ?, ?) AND (at, step, rank, number) <= (?, ?, ?, ?)"""
 
 
 def curve_rows(index: Index, run: str, most: int, *, with_spending: bool) -> tuple[CurveRow, ...]:
@@ -238,11 +239,23 @@ def curve_rows(index: Index, run: str, most: int, *, with_spending: bool) -> tup
         if peak > highest:
             bests.append(event)
             highest = peak
-    columns = {"source": _SPENDING, "calls": "e.calls", "usd": "e.usd"}
-    query = _STANDINGS.format(**columns if with_spending else {"source": "event", "calls": "0", "usd": "0.0"})
-    standings = index.select(query, {"run": run, "numbers": json.dumps([*numbers, *bests])})
+    standings = index.select(_STANDINGS, {"run": run, "numbers": json.dumps([*numbers, *bests])})
     rows = queries.rows_of_commits(index, [oid for oid, *_ in standings])
-    return tuple(CurveRow(row, *standing[1:]) for row, standing in zip(rows, standings, strict=True))
+    spending = _spending(index, run, [key for _, _, _, *key in standings]) if with_spending else repeat((0, 0.0))
+    # the spending of a curve that has none does not end
+    return tuple(
+        CurveRow(row, score, items, *totals)
+        for row, (_, score, items, *_), totals in zip(rows, standings, spending, strict=False)
+    )
+
+
+def _spending(index: Index, run: str, keys: Sequence[Sequence[int]]) -> Iterator[tuple[int, float]]:
+    """Yield the calls and the dollars of ``run`` up to the event at each of ``keys``, which are in order."""
+    calls, usd, before = 0, 0.0, [-1] * len(KEY)
+    for key in keys:
+        more_calls, more_usd = index.select(_SPENT_BETWEEN, (run, *before, *key))[0]
+        calls, usd, before = calls + more_calls, usd + more_usd, [*key]
+        yield calls, usd
 
 
 def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, fsum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +198,7 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
                 rows.plan = proof.plan
         versions.take(number, record.event)
     rows.tables["version"], rows.measurements = versions.rows, versions.measured
+    rows.tables["tally"] = list(_tally_rows(run, event, spending, beside.before.tally()))
     return rows
 
 
@@ -240,6 +241,40 @@ def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool)
     models, cost = (NOBODY, Cost()) if isinstance(event, SlowMerged | Edited) else (event.models, event.cost)
     names = (models.target, models.optimizer, models.judge)
     return (number, event.run, record.commit, *position, *texts, *facts, *names, *_amounts(cost))
+
+
+_MODELS, _COSTS = slice(-3 - len(AMOUNTS), -len(AMOUNTS)), slice(-len(AMOUNTS), None)
+
+
+def _tally_rows(run: str, events: list[Row], spending: list[Row], before: Mapping[Row, Row]) -> Iterable[Row]:
+    """Yield the rows of the tally that these events change; ``before`` is key to sums of the events before."""
+    groups: dict[Row, list[Row]] = {}
+    divided, models = {row[0] for row in spending}, {row[0]: row[_MODELS] for row in events}
+    for row in events:
+        groups.setdefault((run, *row[_MODELS], int(row[0] in divided), "", ""), []).append(row[_COSTS])
+    for row in spending:
+        groups.setdefault((run, *models[row[0]], 2, row[1], row[2]), []).append(row[_COSTS])
+    for key, rows in groups.items():
+        *sums, usd_rest, seconds_rest = before.get(key, (0,) * (len(AMOUNTS) + 2))
+        columns = dict(zip(AMOUNTS, zip(sums, *rows, strict=True), strict=True))
+        usd, usd_rest = _exact_sum(columns["usd"], usd_rest)
+        seconds, seconds_rest = _exact_sum(columns["seconds"], seconds_rest)
+        exact = {"usd": usd, "seconds": seconds}
+        yield (
+            *key,
+            *(exact[name] if name in exact else sum(columns[name]) for name in columns),
+            usd_rest,
+            seconds_rest,
+        )
+
+
+def _exact_sum(values: Sequence[float], rest: float) -> tuple[float, float]:
+    """Return the sum of ``values`` and ``rest``, and by how much it was rounded."""
+    try:
+        total = fsum((*values, rest))
+        return total, fsum((*values, rest, -total))
+    except OverflowError:  # a stranger's amounts
+        return sum(values), 0.0
 
 
 def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:

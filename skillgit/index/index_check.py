@@ -23,6 +23,8 @@ _CONTENT = {
                outcome, evidence, loaded, target, optimizer, judge, {", ".join(schema.AMOUNTS)}
         FROM event""",  # noqa: S608 - names are ours
     "spent": "SELECT e.run, e.oid, t.* FROM event e JOIN spent t ON t.event = e.id",
+    "tally": f"""
+        SELECT run, run, target, optimizer, judge, level, role, stage, {", ".join(schema.AMOUNTS)} FROM tally""",  # noqa: S608 - names are ours
     "version": """
         SELECT v.run, v.version, e.oid, m.oid, v.inherited, v.hard, v.soft, v.n, v.scored
         FROM version v JOIN event e ON e.id = v.event LEFT JOIN event m ON m.id = v.measured_by""",

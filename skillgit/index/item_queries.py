@@ -144,7 +144,9 @@ def evidence_of_commit(index: Index, commit: str) -> str:
 
 def noted_commits(index: Index, run: str) -> tuple[tuple[str, str], ...]:
     """Return commit and line of every note on an event of ``run``, oldest first."""
-    query = "SELECT n.oid, n.line FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ? ORDER BY n.oid, n.position"
+    query = (
+        "SELECT n.oid, n.line FROM note n CROSS JOIN event e ON e.oid = n.oid WHERE e.run = ? ORDER BY 1, n.position"
+    )
     return tuple(index.select(query, (run,)))
 
 

@@ -173,9 +173,8 @@ def counts(index: Index) -> tuple[int, int]:
 
 def events_of(index: Index, run: str, kind: str = "") -> int:
     """Return how many events ``run`` has, or how many of a ``kind``."""
-    return int(
-        index.value("SELECT COUNT(*) FROM event WHERE run = ? AND kind = COALESCE(?, kind)", (run, kind or None))
-    )
+    query, of_kind = "SELECT COUNT(*) FROM event WHERE run = ?", " AND kind = ?" if kind else ""
+    return int(index.value(query + of_kind, (run, kind) if kind else (run,)))
 
 
 def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
@@ -300,14 +299,9 @@ _PARTS = f"""
     SELECT s.event, s.role, s.stage, {", ".join(f"s.{name}" for name in AMOUNTS)}
     FROM spent s JOIN event e ON e.id = s.event WHERE e.run = ? ORDER BY s.event, s.role, s.stage"""  # noqa: S608 - ours
 
-_WHOLES = f"""
-    SELECT e.target, e.optimizer, e.judge, EXISTS (SELECT 1 FROM spent WHERE event = e.id) AS divided,
-           {", ".join(f"SUM(e.{name})" for name in AMOUNTS)}
-    FROM event e WHERE e.run = ? GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"""  # noqa: S608 - names are ours
-_SHARES = f"""
-    SELECT e.target, e.optimizer, e.judge, s.role, s.stage, {", ".join(f"SUM(s.{name})" for name in AMOUNTS)}
-    FROM event e JOIN spent s ON s.event = e.id
-    WHERE e.run = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 4, 5"""  # noqa: S608 - names are ours
+_SUMS = f"""
+    SELECT target, optimizer, judge, level, role, stage, {", ".join(AMOUNTS)}
+    FROM tally WHERE run = ? ORDER BY 1, 2, 3, 4, 5, 6"""  # noqa: S608 - names are ours
 _PACES = """
     SELECT role, model, SUM(seconds), SUM(calls) FROM (
         SELECT s.role, s.calls, s.seconds, CASE s.role
@@ -334,19 +328,22 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
 
 def unpriced_calls(index: Index, run: str) -> int:
     """Return how many calls of ``run`` had no known price."""
-    return int(index.value("SELECT COALESCE(SUM(unpriced), 0) FROM event WHERE run = ?", (run,)))
+    return int(index.value("SELECT COALESCE(SUM(unpriced), 0) FROM tally WHERE run = ? AND level < 2", (run,)))
 
 
 def spent_sums(index: Index, run: str) -> tuple[SpentRow, ...]:
     """Return what ``run`` cost in few rows, as if all events of the same models were one; steps are not told apart."""
+    wholes: list[tuple[Any, ...]] = []
     parts: dict[tuple[Any, ...], list[CostPart]] = {}
-    for target, optimizer, judge, role, stage, *amounts in index.select(_SHARES, (run,)):
-        part = CostPart(role=role, stage=stage, cost=_cost(amounts))
-        parts.setdefault((target, optimizer, judge), []).append(part)
+    for target, optimizer, judge, level, role, stage, *amounts in index.select(_SUMS, (run,)):
+        if level < 2:  # noqa: PLR2004 - see the table
+            wholes.append((target, optimizer, judge, level, amounts))
+        else:
+            part = CostPart(role=role, stage=stage, cost=_cost(amounts))
+            parts.setdefault((target, optimizer, judge, 1), []).append(part)
     event = (0, run, EventKind.RUN_STARTED, "step", 0, 0, None)
     return tuple(
-        _spent_row((*event, *models, *amounts), parts.get(tuple(models), ()) if is_divided else ())
-        for *models, is_divided, amounts in ((*row[:4], row[4:]) for row in index.select(_WHOLES, (run,)))
+        _spent_row((*event, *models, *amounts), parts.get((*models, level), ())) for *models, level, amounts in wholes
     )
 
 

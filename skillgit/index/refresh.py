@@ -302,6 +302,7 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE event IN (SELECT id FROM temp.past)"  # noqa: S608 - names are ours
         )
+    connection.execute(f"CREATE TEMP VIEW tally AS {schema.TALLY}")
     moment = datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
     connection.execute(_NOTES.format(time=moment))
     _summarise(connection)

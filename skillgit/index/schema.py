@@ -32,7 +32,7 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
         return None
 
 
-SCHEMA = 9
+SCHEMA = 10
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -51,6 +51,8 @@ _AMOUNTS = """calls:int tokens_in:int tokens_out:int usd:float seconds:float cac
 AMOUNTS = _columns(_AMOUNTS)
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
+TALLY_KEY = ("run", "target", "optimizer", "judge", "level", "role", "stage")
+
 _TABLES = {
     "ref": ("name", "name oid run"),
     "seen": ("packed", "packed loose"),
@@ -68,6 +70,10 @@ _TABLES = {
         author skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
+    "tally": (
+        " ".join(TALLY_KEY),
+        f"run target optimizer judge level:int role stage {_AMOUNTS} usd_rest:float seconds_rest:float",
+    ),
     "version": (
         "run version",
         "run version:int event:int measured_by:int inherited:int hard:float soft:float n:int scored:int",
@@ -103,6 +109,17 @@ _LOOKUPS = {
 }
 """What is looked up by other columns than the keys."""
 _UNIQUE = frozenset({"event_by_commit"})
+
+TALLY = f"""
+    SELECT e.run, e.target, e.optimizer, e.judge, EXISTS (SELECT 1 FROM spent WHERE event = e.id) AS level,
+           '' AS role, '' AS stage, {", ".join(f"SUM(e.{name}) AS {name}" for name in AMOUNTS)}
+    FROM event e GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
+    SELECT e.run, e.target, e.optimizer, e.judge, 2, s.role, s.stage, {", ".join(f"SUM(s.{name})" for name in AMOUNTS)}
+    FROM event e JOIN spent s ON s.event = e.id GROUP BY 1, 2, 3, 4, 6, 7"""  # noqa: S608 - names are ours
+"""What the table ``tally`` keeps, so that nobody has to add up a long run: the cost of the events of the same models on
+level 0 where they have no parts and on level 1 where they have, and on level 2 these parts. Of sums of floats it also
+keeps the rest that they were rounded by: the next events are added as if to the exact sum."""
 
 SCORE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
                     ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""

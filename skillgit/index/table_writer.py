@@ -47,7 +47,9 @@ def insert(
 ) -> None:
     """Add the rows of ``records``, events of ``run`` in their order that follow those in the index."""
     before = Before(
-        scores=partial(_scores_before, connection, run), proposal=partial(_proposal_before, connection, run)
+        scores=partial(_scores_before, connection, run),
+        proposal=partial(_proposal_before, connection, run),
+        tally=partial(_tally_before, connection, run),
     )
     add(connection, rows_of(run, records, Beside(seed=seed, before=before), next_number(connection)))
 
@@ -105,6 +107,11 @@ def _proposal_before(connection: sqlite3.Connection, run: str, epoch: int) -> in
     return int(row[0]) if row else None
 
 
+def _tally_before(connection: sqlite3.Connection, run: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    key = len(schema.TALLY_KEY)
+    return {row[:key]: row[key:] for row in connection.execute("SELECT * FROM tally WHERE run = ?", (run,))}
+
+
 def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) -> None:
     if plan is not None:
         _many(connection, "plan", [(run, *plan)])
@@ -116,7 +123,7 @@ def delete(connection: sqlite3.Connection, run: str) -> None:
     for table in (name for name in BY_EVENT if name != "version"):
         connection.execute(f"DELETE FROM {table} WHERE event IN ({events})", (run,))  # noqa: S608 - names are ours
     connection.execute(f"DELETE FROM search WHERE rowid IN ({events})", (run,))  # noqa: S608 - names are ours
-    for table in ("version", "event", "plan", "gauge"):
+    for table in ("version", "event", "plan", "gauge", "tally"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608 - names are ours
     connection.execute("DELETE FROM run WHERE name = ?", (run,))
 
@@ -176,7 +183,8 @@ def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[An
     if rows:
         marks = "?" * len(rows[0])
         target = f"{table} (rowid, subject, body, skill)" if table == "search" else table
-        connection.executemany(f"INSERT INTO {target} VALUES ({', '.join(marks)})", rows)  # noqa: S608 - names are ours
+        verb = "REPLACE" if table == "tally" else "INSERT"
+        connection.executemany(f"{verb} INTO {target} VALUES ({', '.join(marks)})", rows)
 
 
 _MANY = 300

@@ -13,7 +13,7 @@ from skillgit.errors import InvariantError
 from skillgit.index.schema import SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from skillgit.index.refresh import Index
 
@@ -53,6 +53,8 @@ class Before:
     scores: Callable[[int], Scores | None] = lambda _: None
     # returns the event that proposed the slow update of an epoch; None if there is none
     proposal: Callable[[int], int | None] = lambda _: None
+    # returns the sums of what it cost, by their keys
+    tally: Callable[[], Mapping[tuple[Any, ...], tuple[Any, ...]]] = dict
 
 
 class Versions:
@@ -133,15 +135,25 @@ class ScoreRow:
 _COLUMNS = "e.oid, e.title, m.item_set, m.n, m.scored, m.hard, m.soft, x.target"
 
 
-def selection_scores(index: Index, run: str, version: int | None = None) -> tuple[ScoreRow, ...]:
-    """Return every version of ``run``, or one, with its score on the selection split, oldest first."""
+def selection_scores(index: Index, run: str, versions: Collection[int] = ()) -> tuple[ScoreRow, ...]:
+    """Return ``versions`` of ``run``, by default all, with their scores on the selection split, oldest first."""
+    only = " AND v.version IN (SELECT value FROM json_each(?))" if versions else ""
     rows = index.select(
         f"SELECT v.version, {_COLUMNS}, v.inherited IS NOT NULL, x.time FROM version v JOIN event e ON e.id = v.event"  # noqa: S608 - columns are ours
         " LEFT JOIN event x ON x.id = v.measured_by LEFT JOIN evaluation m ON m.event = x.id AND m.position = 0"
-        f" WHERE v.run = ?{'' if version is None else ' AND v.version = ?'} ORDER BY v.version",
-        (run,) if version is None else (run, version),
+        f" WHERE v.run = ?{only} ORDER BY v.version",
+        (run, json.dumps([*versions])) if versions else (run,),
     )
     return tuple(map(_row, rows))
+
+
+def selection_item_set(index: Index, run: str) -> str:
+    """Return the digest of the selection items of the oldest version of ``run`` that was measured, empty without."""
+    query = (
+        "SELECT m.item_set FROM version v JOIN evaluation m ON m.event = v.measured_by AND m.position = 0"
+        " WHERE v.run = ? AND m.item_set <> '' ORDER BY v.version LIMIT 1"
+    )
+    return str(index.value(query, (run,)) or "")
 
 
 def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
@@ -155,6 +167,14 @@ def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
     return tuple(map(_row, rows))
 
 
+def scored_items(index: Index, run: str, versions: Iterable[int | None]) -> dict[int, int]:
+    """Return each of ``versions`` with the number of selection items that its score is a mean of; 0 if unknown."""
+    query = (
+        "SELECT version, COALESCE(scored, 0) FROM version WHERE run = ? AND version IN (SELECT value FROM json_each(?))"
+    )
+    return dict(index.select(query, (run, json.dumps([*versions]))))
+
+
 def finished_commits(index: Index, run: str) -> tuple[str, ...]:
     """Return the commits with which ``run`` ended, the last one first."""
     query = "SELECT oid FROM event WHERE run = ? AND kind = 'run-finished' ORDER BY id DESC"
@@ -163,7 +183,8 @@ def finished_commits(index: Index, run: str) -> tuple[str, ...]:
 
 def noted_events(index: Index, run: str) -> tuple[str, ...]:
     """Return the commits of ``run`` that have a note, each once."""
-    query = "SELECT DISTINCT e.oid FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ?"
+    # from the notes to their events, of which there are many more
+    query = "SELECT DISTINCT e.oid FROM note n CROSS JOIN event e ON e.oid = n.oid WHERE e.run = ?"
     return index.column(query, (run,))
 
 

@@ -14,7 +14,7 @@ from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import item_queries, queries, version_queries
+from skillgit.index import queries, version_queries
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def summary(
         if row is None or best is None or not isinstance(start, RunStarted):
             raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
         rows = queries.log_rows(workspace.index, name, limit=most)
-        versions = item_queries.versions(workspace.index, name)
+        score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
         finish, verdict = _finish(workspace, name), _verdict(workspace, name)
         unpriced_calls = queries.unpriced_calls(workspace.index, name)
         skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
@@ -124,7 +124,7 @@ def summary(
         rows=rows[::-1],
         best=best,
         progress=progress(context, row, start.models.target),
-        score_counts={entry.version: entry.scored for entry in versions if entry.version is not None},
+        score_counts=score_counts,
         items=or_none(lambda: item_differences.items(context, f"{name}/v0", f"{name}/{version_label(best.version)}")),
         skip_count=skip_count,
         verdict=verdict,

@@ -14,7 +14,7 @@ from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing  # noqa: TC001 - pydantic reads the annotations
 from skillgit.errors import NotFoundError
-from skillgit.index import item_queries, queries
+from skillgit.index import queries, version_queries
 from skillgit.index.log_filter import Selection
 from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
@@ -218,7 +218,6 @@ def live_history(context: Context, run: str, most: int) -> LiveHistory | None:
         row = queries.run_row(workspace.index, run, {})
         if row is None:
             return None
-        versions = item_queries.versions(workspace.index, run)
         rows = queries.selected_rows(workspace.index, Selection(run=run), most)
-    counts = {entry.version: entry.scored for entry in versions if entry.version is not None}
+        counts = version_queries.scored_items(workspace.index, run, (entry.version for entry in rows))
     return LiveHistory(run=row, rows=tuple(reversed(rows)), score_counts=counts)

@@ -65,19 +65,17 @@ def matrix(context: Context, run: str | None, split: str, versions: Collection[i
         start = started(workspace, name)
         gauge = queries.gauge(workspace.index, name)
         version_list = version_queries.final_scores(workspace.index, name, split_kind.value)
-        if split_kind is Split.SELECTION:
-            version_list = (*version_queries.selection_scores(workspace.index, name), *version_list)
         item_set = next((row.item_set for row in version_list if row.item_set), "")
-        commits = {rule_queries.commit_of_version(workspace.index, name, version) for version in versions}
+        if split_kind is Split.SELECTION:
+            version_list = (*version_queries.selection_scores(workspace.index, name, versions), *version_list)
+            item_set = version_queries.selection_item_set(workspace.index, name) or item_set
         version_list = tuple(row for row in version_list if not versions or row.version in versions)
         cells: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in version_list}
         for row in version_list:
             cell = _of_event(row, gauge, start)
             if cell is not None:
                 cells[row.commit].setdefault(cell.model, []).append(cell)
-        for commit in version_queries.noted_events(workspace.index, name):
-            if versions and commit not in commits:
-                continue
+        for commit in _noted(workspace, name, versions):
             for note in known_evaluations(workspace, commit, None):
                 if note.split == split_kind.value and note.scored:
                     late = _of_note(note, gauge, start, item_set)
@@ -87,6 +85,13 @@ def matrix(context: Context, run: str | None, split: str, versions: Collection[i
         models = {cell.model for row in rows for cell in row.cells}
         model_names = (*([own] if own in models else []), *sorted(models - {own}))
         return Matrix(run=name, split=split_kind.value, metric=str(gauge.metric), models=model_names, rows=rows)
+
+
+def _noted(workspace: Workspace, run: str, versions: Collection[int]) -> tuple[str, ...]:
+    if not versions:
+        return version_queries.noted_events(workspace.index, run)
+    commits = {rule_queries.commit_of_version(workspace.index, run, version) for version in versions}
+    return tuple(commit for commit in commits if commit is not None)
 
 
 def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCell | None:

@@ -301,7 +301,7 @@ def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int]
 
 def _selection(workspace: Workspace, row: LogRow, gauge: Gauge) -> tuple[float, int] | None:
     if row.version is not None:
-        scores = version_queries.selection_scores(workspace.index, row.run, row.version)
+        scores = version_queries.selection_scores(workspace.index, row.run, (row.version,))
         own = next((score for score in scores if score.hard is not None and score.soft is not None), None)
         return None if own is None else (Scored(own.hard, own.soft).value(gauge.metric, gauge.soft_weight), own.n)  # type: ignore[arg-type]
     evaluation = getattr(read_commit(workspace.repo, row.commit).event, "evaluation", None)
