@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.web.access import Gatekeeper
 
-    Look = Callable[[Mapping[str, str]], Mapping[str, str]]
-
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -177,7 +177,7 @@ PLUGIN = "from pathlib import Path\nPath('executed').touch()\n"
         ("optimizer.check", "touch executed"),
     ],
 )
-def test_an_invited_operator_names_no_file_and_no_program(repository, server, owner, colleague, key, value):
+def test_an_invited_operator_names_no_file_and_no_program(repository, server, colleague, key, value):
     (repository / "evil.py").write_text(PLUGIN)
     for path in ("/new/check", "/new"):
         answer = server.post(colleague, path, config="demo", run="mine", **{f"o.{key}": value})
