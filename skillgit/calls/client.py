@@ -71,8 +71,7 @@ class Calls:
     ) -> None:
         self._routes = dict(routes)
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
-        self._policy, self._stop = policy or CallPolicy(), Stop()
-        self.traffic = Traffic(monotonic)
+        self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
@@ -88,9 +87,8 @@ class Calls:
             random=random,
             clock=clock,
         )
-        self._unanswered: set[Unanswered] = set()
+        self._unanswered, self._scope, self._before = set[Unanswered](), "", Cost()
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
-        self._scope, self._before = "", Cost()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor, self._clock = Redactor.now(), clock

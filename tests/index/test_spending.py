@@ -10,8 +10,8 @@ from stories import COST, Story, moves, recorded, told
 
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.index import index_check, schema, table_writer
-from skillgit.index.queries import paces, spent_rows
 from skillgit.index.refresh import open_index
+from skillgit.index.spending import paces, spent_rows
 
 RUN = "demo-20261121-aaaa"
 PARTS = (

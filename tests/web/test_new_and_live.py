@@ -125,7 +125,7 @@ def test_what_changes_is_looked_for_once_however_many_watch():
         raise AssertionError
 
     async def watched() -> list[list[str]]:
-        broadcast = Broadcast(look)
+        broadcast = Broadcast(look, lambda: 0.01)
         seen = await asyncio.gather(*(viewer(broadcast) for _ in range(20)))
         while broadcast.viewers:  # noqa: ASYNC110 - the loop closes the generators
             await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import queries, version_queries
+from skillgit.index import queries, spending, version_queries
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def summary(
         rows = queries.log_rows(workspace.index, name, limit=most)
         score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
         finish, verdict = _finish(workspace, name), _verdict(workspace, name)
-        unpriced_calls = queries.unpriced_calls(workspace.index, name)
+        unpriced_calls = spending.unpriced_calls(workspace.index, name)
         skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,

@@ -10,14 +10,14 @@ from skillgit.app.history.status import Unfinished, unfinished
 from skillgit.app.workspace.revision import default_run, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
-from skillgit.index import queries
+from skillgit.index import queries, spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
-    from skillgit.index.queries import SpentStretch
     from skillgit.index.rows import SpentRow
+    from skillgit.index.spending import SpentStretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
         names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
         # the sums of a long run are made by the index, unless its events have to be told apart
-        query = queries.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else queries.spent_sums
+        query = spending.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else spending.spent_sums
         rows = [row for name in names for row in query(workspace.index, name)]
         making = unfinished(workspace, names)
     pairs = ((CostRow(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
@@ -98,7 +98,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
 def cost_by_stretch(context: Context, run: str, most: int) -> tuple[SpentStretch, ...]:
     """Return what the steps of ``run`` cost, oldest first, many of them taken together to at most ``most``."""
     with open_workspace(context) as workspace:
-        return queries.spent_stretches(workspace.index, find_run(workspace, run), most)
+        return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
 
 
 def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[CostRow, Cost]]:

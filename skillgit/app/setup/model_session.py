@@ -20,7 +20,7 @@ from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Progress, Session, Stage
 from skillgit.errors import BudgetError, ServiceError, StoppedError
-from skillgit.index.queries import paces
+from skillgit.index.spending import paces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence

@@ -22,7 +22,7 @@ from skillgit.domain.untrusted.model_text import removed_from
 from skillgit.engine.questions import UnusableReplyError, parse
 from skillgit.engine.reply_schemas import ReplyModel
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
-from skillgit.index.queries import paces
+from skillgit.index.spending import paces
 from skillgit.plugin.backend import Message, assistant, system, user
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Transition, Watcher
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
-from skillgit.index import queries
+from skillgit.index import queries, spending
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
 from skillgit.store.git_binary import until_kept
@@ -143,7 +143,7 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     names = {role: route.name for role, route in setup.routes.items()}
     parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
     first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
-    recorded_paces = queries.paces(workspace.index)
+    recorded_paces = spending.paces(workspace.index)
     plan_maker = Planner(setup, session, first | recorded_paces)
     plan_training(plan_maker, skill)
     tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})

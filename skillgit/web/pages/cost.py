@@ -14,7 +14,7 @@ from skillgit.web.rendering import Page, PageRoute
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.index.queries import SpentStretch
+    from skillgit.index.spending import SpentStretch
     from skillgit.web.rendering import Visit
 
 BARS: Final = 60
