@@ -152,7 +152,7 @@ def curve(
     )
 
 
-class ScorePlot:
+class ScoreScale:
     """A drawing with scores from the bottom to the top, as far as ``values`` go."""
 
     def __init__(self, size: Size, values: Sequence[float]) -> None:
@@ -182,7 +182,7 @@ class ScorePlot:
         return f"{''.join(above)}{''.join(reversed(below))}Z" if above else ""
 
 
-class _Plot(ScorePlot):
+class _Plot(ScoreScale):
     def __init__(self, rows: Sequence[LogRow], counts: Mapping[int, int], size: Size) -> None:
         self._rows = rows
         self._places = _places(rows)

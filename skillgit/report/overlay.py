@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.curves import Axis
-from skillgit.report.figures import ScorePlot, Size, cut, delta, score
+from skillgit.report.figures import ScoreScale, Size, cut, delta, score
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
 
@@ -58,7 +58,7 @@ def overlay(curves: Sequence[RunCurve], size: Size) -> Overlay | None:
     return _OverlayPlot(drawn_curves, size).drawing() if drawn_curves else None
 
 
-class _OverlayPlot(ScorePlot):
+class _OverlayPlot(ScoreScale):
     def __init__(self, curves: Sequence[RunCurve], size: Size) -> None:
         self._curves = curves
         self._by = curves[0].by
