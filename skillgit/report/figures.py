@@ -19,7 +19,7 @@ from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillgit.app.deliver.summary import SplitProgress
     from skillgit.domain.text_diff import Line
@@ -152,9 +152,39 @@ def curve(
     )
 
 
-class _Plot:
+class ScoreScale:
+    """A drawing with scores from the bottom to the top, as far as ``values`` go."""
+
+    def __init__(self, size: Size, values: Sequence[float]) -> None:
+        self._size = size
+        self._low, self._high, self._tick = scale(min(values), max(values))
+
+    def _y(self, value: float) -> float:
+        size = self._size
+        share = (self._high - value) / (self._high - self._low)
+        return round(size.top + share * (size.height - size.top - size.bottom), 1)
+
+    def score_ticks(self) -> tuple[tuple[float, str], ...]:
+        ticks = round((self._high - self._low) / self._tick)
+        values = [self._low + self._tick * number for number in range(ticks + 1)]
+        return tuple((self._y(value), f"{value:.2f}") for value in values)
+
+    def _around(self, stretches: Iterable[tuple[float, float, tuple[float, float] | None]]) -> str:
+        """Return the path around intervals, each from a begin to an end; empty where one is absent."""
+        above: list[str] = []
+        below: list[str] = []
+        for begin, end, interval in stretches:
+            if interval is None:
+                return ""
+            low, high = map(self._y, interval)
+            above.append(f"{'L' if above else 'M'}{begin} {high}H{end}")
+            below.append(f"L{end} {low}H{begin}")
+        return f"{''.join(above)}{''.join(reversed(below))}Z" if above else ""
+
+
+class _Plot(ScoreScale):
     def __init__(self, rows: Sequence[LogRow], counts: Mapping[int, int], size: Size) -> None:
-        self._rows, self._size = rows, size
+        self._rows = rows
         self._places = _places(rows)
         self._bands = {
             row.version: wilson_interval(min(1.0, row.score), counts[row.version])
@@ -166,17 +196,12 @@ class _Plot:
         self._first, self._last = min(steps), max(*steps, min(steps) + 1)
         scores = [row.known.value for row in rows if row.known is not None]
         ends = [end for band in self._bands.values() for end in band]
-        self._low, self._high, self._tick = scale(min([*scores, *ends]), max([*scores, *ends]))
+        super().__init__(size, [*scores, *ends])
 
     def _x(self, position: float) -> float:
         size = self._size
         share = (position - self._first) / (self._last + _SPREAD - self._first)
         return round(size.left + share * (size.width - size.left - size.right), 1)
-
-    def _y(self, value: float) -> float:
-        size = self._size
-        share = (self._high - value) / (self._high - self._low)
-        return round(size.top + share * (size.height - size.top - size.bottom), 1)
 
     def _corners(self) -> Iterator[tuple[float, float, LogRow]]:
         """Yield begin and end of the time in which each version was the current one."""
@@ -192,16 +217,7 @@ class _Plot:
         return "".join(parts)
 
     def band(self) -> str:
-        above: list[str] = []
-        below: list[str] = []
-        for begin, end, row in self._corners():
-            interval = self._bands.get(row.version or 0)
-            if interval is None:
-                return ""
-            low, high = self._y(interval[0]), self._y(interval[1])
-            above.append(f"{'L' if above else 'M'}{begin} {high}H{end}")
-            below.append(f"L{end} {low}H{begin}")
-        return f"{''.join(above)}{''.join(reversed(below))}Z" if above else ""
+        return self._around((begin, end, self._bands.get(row.version or 0)) for begin, end, row in self._corners())
 
     def marks(self) -> Iterator[ChartMark]:
         for row in self._rows:
@@ -222,11 +238,6 @@ class _Plot:
                 tip_width=round(width, 1),
                 lines=lines,
             )
-
-    def score_ticks(self) -> tuple[tuple[float, str], ...]:
-        ticks = round((self._high - self._low) / self._tick)
-        values = [self._low + self._tick * number for number in range(ticks + 1)]
-        return tuple((self._y(value), f"{value:.2f}") for value in values)
 
     def step_ticks(self) -> tuple[tuple[float, int], ...]:
         most = 16 if self._size.width >= WIDE.width else 8

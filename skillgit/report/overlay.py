@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.curves import Axis
-from skillgit.report.figures import Size, cut, delta, scale, score
+from skillgit.report.figures import ScoreScale, Size, cut, delta, score
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
 
@@ -58,9 +58,9 @@ def overlay(curves: Sequence[RunCurve], size: Size) -> Overlay | None:
     return _OverlayPlot(drawn_curves, size).drawing() if drawn_curves else None
 
 
-class _OverlayPlot:
+class _OverlayPlot(ScoreScale):
     def __init__(self, curves: Sequence[RunCurve], size: Size) -> None:
-        self._curves, self._size = curves, size
+        self._curves = curves
         self._by = curves[0].by
         self._end = max(curve.end for curve in curves) or 1.0
         marks = [point.row.known for curve in curves for point in curve.points if point.is_mark]
@@ -70,7 +70,7 @@ class _OverlayPlot:
         # several bands over each other hide the lines
         self._has_bands = len(curves) <= 2  # noqa: PLR2004 - a pair can be told apart
         ends = ends if self._has_bands else []
-        self._low, self._high, self._tick = scale(min([*scores, *ends]), max([*scores, *ends]))
+        super().__init__(size, [*scores, *ends])
 
     def drawing(self) -> Overlay:
         ends = [(self._x(curve.end), self._y(curve.points[-1].score)) for curve in self._curves]
@@ -90,18 +90,13 @@ class _OverlayPlot:
                 )
                 for curve, end, height in zip(self._curves, ends, heights, strict=True)
             ),
-            scores=self._score_ticks(),
+            scores=self.score_ticks(),
             ticks=self._ticks(),
         )
 
     def _x(self, amount: float) -> float:
         size = self._size
         return round(size.left + amount / self._end * (size.width - size.left - size.right), 1)
-
-    def _y(self, value: float) -> float:
-        size = self._size
-        share = (self._high - value) / (self._high - self._low)
-        return round(size.top + share * (size.height - size.top - size.bottom), 1)
 
     def _path(self, curve: RunCurve) -> str:
         first, *rest = curve.points
@@ -113,16 +108,9 @@ class _OverlayPlot:
         return f"{''.join(parts)}H{self._x(curve.end)}"
 
     def _band(self, curve: RunCurve) -> str:
-        above: list[str] = []
-        below: list[str] = []
-        for point, following in zip(curve.points, [*curve.points[1:], None], strict=True):
-            if point.interval is None:
-                return ""
-            begin, end = self._x(point.x), self._x(curve.end if following is None else following.x)
-            low, high = map(self._y, point.interval)
-            above.append(f"{'L' if above else 'M'}{begin} {high}H{end}")
-            below.append(f"L{end} {low}H{begin}")
-        return f"{''.join(above)}{''.join(reversed(below))}Z"
+        begins = [self._x(point.x) for point in curve.points]
+        ends = [*begins[1:], self._x(curve.end)]
+        return self._around(zip(begins, ends, (point.interval for point in curve.points), strict=True))
 
     def _marks(self, curve: RunCurve) -> Iterator[OverlayMark]:
         for point in curve.points:
@@ -130,10 +118,6 @@ class _OverlayPlot:
             if point.is_mark and value is not None:
                 x, y = self._x(point.x), self._y(value.value)
                 yield OverlayMark(x=x, y=y, is_version=point.row.version is not None, words=_words(point))
-
-    def _score_ticks(self) -> tuple[tuple[float, str], ...]:
-        values = [self._low + self._tick * number for number in range(round((self._high - self._low) / self._tick) + 1)]
-        return tuple((self._y(value), f"{value:.2f}") for value in values)
 
     def _ticks(self) -> tuple[tuple[float, str], ...]:
         most = 10 if self._size is WIDE else 5

@@ -7,7 +7,7 @@ widget, screen or app that has it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +18,6 @@ Place = Literal[
     "app", "history", "list", "wide", "find", "tabs", "diff", "compare", "item", "event", "printed", "live", "dialog"
 ]
 """Where a key holds."""
-PLACES: Final = get_args(Place)
 
 SETTING: Final = "skillgit.tui.keymap"
 """What the keys of git's configuration begin with that bind other keys."""

@@ -106,15 +106,18 @@ def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
 
 def plan_text(context: Context, words: Sequence[str]) -> str:
     """Return what the plan says that :func:`plan_of` has given the words for; where there is none, what is wrong."""
-    process = subprocess.run(  # noqa: S603 - skillgit itself, and no shell
-        command_line(context, words),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=dict(context.environ),
-        timeout=_PLANNING_S,
-        check=False,
-    )
+    try:
+        process = subprocess.run(  # noqa: S603 - skillgit itself, and no shell
+            command_line(context, words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(context.environ),
+            timeout=_PLANNING_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"There is no plan after {_PLANNING_S} seconds."
     text = process.stdout.decode(errors="replace")
     ran = Ran(argv=tuple(words), output=text.splitlines(), code=process.returncode)
     try:
@@ -158,7 +161,7 @@ async def follow(ran: Ran, on_line: Callable[[], None]) -> None:
     """Keep up with what a command prints until it ends."""
     while ran.record is not None and ran.code is None:
         record = ran.record = ran.record.now()  # before the output is read, so that none of it is missed
-        lines = record.text().splitlines()[-_MOST:]
+        lines = (await asyncio.to_thread(record.text)).splitlines()[-_MOST:]
         if lines != ran.output or not record.runs:
             ran.output[:], ran.code = lines, record.code
             on_line()

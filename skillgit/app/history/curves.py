@@ -43,10 +43,6 @@ class CurvePoint:
     interval: tuple[float, float] | None  # its 95 % Wilson interval; absent for means that are not of hard scores
     is_mark: bool  # whether it is a decision with a score of its own, or a bound of it
 
-    @property
-    def is_new_best(self) -> bool:
-        return self.row.decision == "accept_new_best"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCurve:
