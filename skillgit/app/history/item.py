@@ -29,13 +29,15 @@ from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow, told_flips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
     from skillgit.plugin.backend import Image
 
 SELECTION = "selection.json"
+Tried = tuple[MeasuredRow, Cell | None]
+"""A version or candidate, and its outcome; None if it was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +82,16 @@ class ItemTrajectory:
     turns: tuple[Turn, ...]  # the conversation after the system prompt, which holds the skill
 
 
-def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
+def item_story(
+    context: Context, run: str | None, item: str, *, limit: int | None = None, sides: Collection[str] | None = None
+) -> ItemStory:
+    """Return how ``item`` fared; with ``sides`` these are among the attempts, and the first and the newest version."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         all_items, pairs = _tried(workspace, name, item)
-        last_attempts = attempts(workspace, pairs[-limit:] if limit else pairs, item)
+        newest = pairs[-limit:] if limit else pairs
+        older = [] if sides is None else _to_compare(pairs[: len(pairs) - len(newest)], sides)
+        last_attempts = attempts(workspace, [*older, *newest], item)
         versions, gaps = all_items.of_versions(item), all_items.gaps(item)
         first, is_first = first_solved(versions, gaps)
         return ItemStory(
@@ -103,6 +110,13 @@ def item_story(context: Context, run: str | None, item: str, *, limit: int | Non
             attempts=last_attempts,
             every=len(pairs),
         )
+
+
+def _to_compare(pairs: Sequence[Tried], sides: Collection[str]) -> list[Tried]:
+    """Return those of ``pairs`` that are named, and the first and the newest version with an outcome."""
+    indexes = {index for index, (row, _) in enumerate(pairs) if sides and row.label in sides}
+    measured = [index for index, (row, cell) in enumerate(pairs) if row.version is not None and cell is not None]
+    return [pairs[index] for index in sorted({*indexes, *measured[:1], *measured[-1:]})]
 
 
 def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
@@ -167,14 +181,14 @@ def _reply(tree: str, row: Mapping[str, object]) -> ItemReply:
     )
 
 
-def _tried(workspace: Workspace, run: str, item: str) -> tuple[RunItems, list[tuple[MeasuredRow, Cell | None]]]:
+def _tried(workspace: Workspace, run: str, item: str) -> tuple[RunItems, list[Tried]]:
     items = load(workspace, run, with_rejected=True, item=item)
     if item not in items.cells:
         raise unknown_item(workspace, run, item)
     return items, list(zip(items.columns, items.cells[item], strict=True))
 
 
-def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | None]], item: str) -> tuple[Attempt, ...]:
+def attempts(workspace: Workspace, pairs: Sequence[Tried], item: str) -> tuple[Attempt, ...]:
     """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
     trees = dict(evidence_trees(workspace, [row for row, _ in pairs]))
     runs = {row.run for row, _ in pairs}

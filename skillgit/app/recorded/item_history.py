@@ -64,6 +64,8 @@ class RunItems:
 
     def gaps(self, item: str) -> list[MeasuredRow]:
         """Return the versions that may have been measured on ``item`` with an outcome that is not known here."""
+        if not any(self.absent):
+            return []
         return [
             column
             for column, cell, absence in zip(self.columns, self.cells[item], self.absent, strict=True)

@@ -191,7 +191,8 @@ class Side:
 
 def item_page(visit: Visit) -> Page:
     run, item = visit.parameters["run"], visit.parameters["item"]
-    story = item_story(visit.context, run, item)
+    sides = [name for name in (visit.value("a"), visit.value("b")) if name]
+    story = item_story(visit.context, run, item, limit=ATTEMPTS, sides=sides)
     names = [attempt.name for attempt in story.attempts]
     a, b = _pair(story, visit.value("a"), visit.value("b"))
     selection = _selection(visit)
