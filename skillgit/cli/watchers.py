@@ -132,23 +132,9 @@ class LiveDisplay(LineWatcher[_Look], ABC):
 
 
 class LiveWatcher(LiveDisplay["Glance"]):
-    _begin: tuple[datetime, float] | None = None
-
-    def progress(self, progress: Glance) -> None:
-        if self._begin is None and progress.step > 0:
-            self._begin = (self._clock(), sight.fraction(progress))
-        super().progress(progress)
-
     def _lines(self, look: Glance) -> Iterator[str]:
-        share, room = sight.fraction(look), self._console.width - 3
-        yield self._bar(share, f"{sight.place(look)}  {sight.stage(look)}")
-        yield f"  {fit(sight.tally(look, self._left(share), self._screen), room, self._screen.glyphs.ellipsis)}"
-
-    def _left(self, share: float) -> float | None:
-        if self._begin is None:
-            return None
-        then, had = self._begin
-        return sight.seconds_left(now=share, then=had, seconds=(self._clock() - then).total_seconds())
+        yield self._bar(look.share, f"{sight.place(look)}  {sight.stage(look)}")
+        yield f"  {fit(sight.tally(look, self._screen), self._console.width - 3, self._screen.glyphs.ellipsis)}"
 
 
 class LiveEvalWatcher(LiveDisplay["EvalProgress"]):

@@ -184,6 +184,8 @@ class Progress:
     score: float | None = None  # the current version's score on the selection split; None before the baseline
     best: float | None = None
     spent: Cost = Cost()  # what the run has cost so far, this event included
+    share: float = 0.0  # how much of all the run's work is done, 0 to 1; of what it forecasts, as is the next
+    seconds_left: float | None = None  # None before anything was rolled out
 
 
 class Watcher(Protocol):

@@ -175,14 +175,6 @@ def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
     return int(index.select(query, {**values, "commit": commit})[0][0])
 
 
-def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
-    """Return the scores of the newest ``limit`` events of ``run``, oldest first; events without a score have none."""
-    order = Selection(run=run).order
-    query = f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit"  # noqa: S608 - names are ours
-    numbers = index.column(query, {"run": run, "limit": limit})
-    return _points(index, numbers)
-
-
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return scores, oldest first, at ``most`` even steps and the best version, and the distance of the steps."""
     numbers, apart = _sampled(index, run, most)

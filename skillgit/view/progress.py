@@ -61,37 +61,11 @@ class Glance(Protocol):
     @property
     def spent(self) -> Cost: ...
 
+    @property
+    def share(self) -> float: ...
 
-_BEGINS = {
-    "baseline": 0.0,
-    "rollout": 0.0,
-    "reflect": 0.4,
-    "probe": 0.45,
-    "aggregate": 0.5,
-    "select": 0.55,
-    "update": 0.58,
-    "evaluate": 0.6,
-    "meta reflect": 1.0,
-    "slow update": 1.0,
-    "test": 1.0,
-    "placebo": 1.0,
-}
-_LASTS = {"rollout": 0.4, "reflect": 0.1, "aggregate": 0.05, "select": 0.03, "update": 0.02, "evaluate": 0.4}
-"""Shares of a step's time: rollouts and the evaluation make nearly all of it."""
-
-
-def fraction(glance: Glance) -> float:
-    """Return how much of the run's steps is done, between 0 and 1."""
-    if not glance.steps or glance.step <= 0:
-        return 0.0
-    within = _LASTS.get(glance.stage, 0.0) * (glance.done / glance.total if glance.total else 0.0)
-    return min(1.0, (glance.step - 1 + _BEGINS.get(glance.stage, 0.0) + within) / glance.steps)
-
-
-def seconds_left(*, now: float, then: float, seconds: float) -> float | None:
-    """Return the rest at the pace from ``then`` to ``now``, fractions that are done; None before there is a pace."""
-    gain = now - then
-    return seconds * (1.0 - now) / gain if gain > 0 and seconds > 0 else None
+    @property
+    def seconds_left(self) -> float | None: ...
 
 
 def stage(glance: Glance) -> str:
@@ -106,10 +80,10 @@ def place(glance: Glance) -> str:
     return f"epoch {glance.epoch}/{glance.epochs}  step {glance.step}/{glance.steps}"
 
 
-def tally(glance: Glance, seconds: float | None, screen: Screen) -> str:
+def tally(glance: Glance, screen: Screen) -> str:
     """Return the time left, scores and cost; what matters most comes first, for the end may be cut."""
     parts = [
-        f"about {numbers.duration(seconds)} left" if seconds is not None else "",
+        f"about {numbers.duration(glance.seconds_left)} left" if glance.seconds_left is not None else "",
         f"current {numbers.score(glance.score)}" if glance.score is not None else "",
         f"best {numbers.score(glance.best)}" if glance.best is not None else "",
         numbers.plural(glance.spent.calls, "call"),

@@ -3,8 +3,6 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import cli_sample as sample
 import pytest
@@ -19,12 +17,7 @@ from skillgit.cli.watchers import LineWatcher, LiveWatcher
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.event import RunOutcome
 from skillgit.errors import BudgetError, ExitCode, StoppedError
-from skillgit.view import progress as sight
 from skillgit.view.surface import Screen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
 
 TRAINED = Trained(
     run=sample.RUN,
@@ -68,6 +61,8 @@ class Look:
     score: float | None = 0.725
     best: float | None = 0.75
     spent: Cost = sample.COST
+    share: float = 0.43
+    seconds_left: float | None = 1_020.0
 
 
 def test_train_tells_how_the_run_ended(skillgit, fake):
@@ -199,13 +194,6 @@ def test_quiet_means_quiet(skillgit, monkeypatch):
     assert not skillgit("train", "demo", "-q").err
 
 
-def ticking() -> Iterator[datetime]:
-    moment = sample.NOW
-    while True:
-        yield moment
-        moment += timedelta(minutes=1)
-
-
 def drawn(watcher: LiveWatcher, columns: int) -> list[str]:
     console = Console(file=io.StringIO(), width=columns, color_system=None)
     with console.capture() as capture:
@@ -215,9 +203,8 @@ def drawn(watcher: LiveWatcher, columns: int) -> list[str]:
 
 def live(columns: int, screen: Screen) -> tuple[LiveWatcher, io.StringIO]:
     stream = io.StringIO()
-    times = ticking()
     console = Console(file=stream, width=columns, color_system=None)
-    return LiveWatcher(Diagnostics(stream, screen), lambda: next(times), console), stream
+    return LiveWatcher(Diagnostics(stream, screen), lambda: sample.NOW, console), stream
 
 
 def test_the_live_display_shows_place_stage_scores_cost_and_time_left():
@@ -240,25 +227,3 @@ def test_the_live_display_never_wraps(columns):
     lines = drawn(watcher, columns)
     assert len(lines) == 2
     assert all(line.isascii() and len(line) < columns for line in lines)
-
-
-def test_the_fraction_grows_with_stages_and_items():
-    looks = [
-        Look(step=0, stage="baseline"),
-        Look(step=1, done=0),
-        Look(step=1, done=40),
-        Look(step=1, stage="reflect", done=1, total=2),
-        Look(step=1, stage="evaluate", done=20, total=40),
-        Look(step=2, done=0),
-        Look(step=40, stage="evaluate", done=40, total=40),
-    ]
-    fractions = [sight.fraction(look) for look in looks]
-    assert fractions == sorted(fractions)
-    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
-
-
-def test_time_left_follows_the_pace_since_looking_on():
-    assert sight.seconds_left(now=0.5, then=0.0, seconds=100) == 100
-    assert sight.seconds_left(now=0.75, then=0.5, seconds=100) == 100
-    assert sight.seconds_left(now=0.5, then=0.5, seconds=100) is None
-    assert sight.seconds_left(now=0.5, then=0.0, seconds=0) is None

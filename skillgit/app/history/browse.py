@@ -88,12 +88,6 @@ def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, tot
         return EventStretch(offset=offset, rows=rows)
 
 
-def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
-    """Return the scores of the newest ``limit`` events of ``run`` that have one, oldest first."""
-    with _opened(context) as workspace:
-        return event_pages.points(workspace.index, run, limit)
-
-
 def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return the scores of all of ``run``, oldest first, and every which step they are of: at most ``most``."""
     with _opened(context) as workspace:

@@ -216,6 +216,11 @@ class Publisher:
         self._write()
 
     def progress(self, progress: Progress) -> None:
+        if self._forecast is not None:
+            seconds = time.monotonic() - self._began
+            self._forecast.follow(progress, seconds)
+            share, remainder = self._forecast.share(seconds), self._forecast.seconds_left(seconds)
+            progress = replace(progress, share=share, seconds_left=remainder)
         self._watcher.progress(progress)
         if self._now is None or self._now.step != progress.step:
             self._stages = {}
@@ -224,8 +229,6 @@ class Publisher:
             count = StageCount(stage=progress.stage.value, done=progress.done, total=progress.total)
             self._stages[progress.stage] = count
         self._now = progress
-        if self._forecast is not None:
-            self._forecast.follow(progress, time.monotonic() - self._began)
         self._soon()
 
     def rolled(self, rollout: Rollout, stage: Stage) -> None:

@@ -78,12 +78,10 @@ def test_edits_narrow(context):
     assert browse.page(context, Narrowing(run=RUN, operation="none"), 0, 50).total == 0
 
 
-def test_points_are_the_scores_in_order(context):
-    points = browse.points(context, RUN, 50)
+def test_the_score_line_is_in_order(context):
+    points, apart = browse.score_line(context, RUN, 50)
     assert [point.step for point in points] == sorted(point.step for point in points)
-    assert (points[0].score, points[0].kind) == (Score(0.4), "run-started")
-    newest = browse.points(context, RUN, 3)
-    assert newest == points[-len(newest) :]
+    assert (points[0].score, points[0].kind, apart) == (Score(0.4), "run-started", 1)
 
 
 def test_the_overview_names_runs_and_the_default_one(context, repo):
