@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, chromium, overflow
+from soaking import soak
 from trained_runs import small_run, user
 
 from skillgit.app.deliver.report import report
@@ -32,8 +33,9 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("window", "theme"), [(DESK, "dark"), (PHONE, "light"), soak(DESK, "light"), soak(PHONE, "dark")]
+)
 def test_a_page_fits_its_window_and_axe_finds_nothing(browser, address: str, window: dict[str, int], theme: str):
     with browser.new_context(viewport=window, color_scheme=theme) as context:
         shown = context.new_page()

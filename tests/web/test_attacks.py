@@ -269,6 +269,7 @@ def test_connections_that_say_nothing_hurt_nobody(server, owner):
         assert owner.get("/").status_code == 200
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_request_that_never_ends_is_not_waited_for(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S) as connection:

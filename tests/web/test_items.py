@@ -108,6 +108,7 @@ def _own(ear):
     return [complaint for complaint in ear.complaints if "404 (Not Found)" not in complaint]  # of the browser's icon
 
 
+@pytest.mark.soak
 @NEEDS_CHROMIUM
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])

@@ -145,6 +145,7 @@ def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "twice"}).status_code == 400
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_in_a_browser_a_value_is_checked_while_it_is_typed_and_the_curve_grows_by_itself(empty, browser):
     with serving(empty, **NOW) as server:

@@ -79,6 +79,7 @@ def test_the_report_is_the_file_that_the_command_writes(repository: Path, visito
     assert answer.text == skillgit("report", RUN, "--output", "-", cwd=repository).out
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @NEEDS_CHROMIUM
 def test_a_reader_comes_from_the_curve_to_the_evidence_of_a_rule_by_mouse_and_by_keys(
