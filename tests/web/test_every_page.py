@@ -55,11 +55,11 @@ def addresses(served: Served) -> Iterator[str]:
 @pytest.mark.slow
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize(
-    ("theme", "window", "looks_closely"),
-    [("dark", DESK, True), ("light", PHONE, False), soak("light", PHONE, True), soak("light", DESK, True)],
+    ("theme", "window", "look"),
+    [("dark", DESK, "close"), ("light", PHONE, "quick"), soak("light", PHONE, "close"), soak("light", DESK, "close")],
 )
 def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
-    served: Served, browser: Browser, theme: str, window: dict[str, int], *, looks_closely: bool
+    served: Served, browser: Browser, theme: str, window: dict[str, int], look: str
 ):
     faults = {}
     with browser.new_context(viewport=window, color_scheme=theme) as context:
@@ -74,7 +74,7 @@ def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
             faults[address] = [
                 *complaints,
                 *overflow(page),
-                *(barriers(page) if looks_closely else []),
+                *(barriers(page) if look == "close" else []),
                 *([answer.status] if answer.status >= 500 else []),
             ]
     assert {address: fault for address, fault in faults.items() if fault} == {}
