@@ -51,9 +51,12 @@ def test_a_command_survives_who_started_it_and_is_found_again(context, monkeypat
         assert time.monotonic() < deadline
         time.sleep(0.02)
     with page_server(context.directory) as server:
-        page = server.visitor().get(f"/activity/{record.id}").text
-        assert f'data-live="/activity/{record.id}/part"' in page
+        visitor = server.visitor()
+        page = visitor.get(f"/activity/{record.id}").text
+        assert f'data-live="/activity/{record.id}/stream"' in page
         assert "begun" in page
+        with visitor.stream("GET", f"/activity/{record.id}/stream") as stream:
+            assert next(line for line in stream.iter_lines() if "begun" in line).startswith('data: {"part": "command"')
     interrupt(context, record)
     over = ended(context, record)
     assert over.exit_code == 128 + signal.SIGINT

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from skillgit.app.workspace.command_journal import command, commands, interrupt, output
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import UsageError
-from skillgit.web.rendering import Page, PageRoute, Redirect, address
+from skillgit.web.rendering import Page, PageRoute, Redirect, Stream, address, fragment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillgit.web.rendering import Visit
 
 _ROWS = 50  # commands on a page
@@ -43,13 +45,17 @@ def command_page(visit: Visit) -> Page:
     )
 
 
-def command_part(visit: Visit) -> Page:
+def command_stream(visit: Visit) -> Stream:
     """Return the part of :func:`command_page` that changes while the command runs."""
-    record = command(visit.context, visit.parameters["id"])
-    text = output(visit.context, record)
-    return Page(
-        template="command_part.html", title="Command", values={"record": record, "output": text, "last": _last(text)}
-    )
+    context, name = visit.context, visit.parameters["id"]
+    command(context, name)
+
+    def look(_: Mapping[str, str]) -> Mapping[str, str]:
+        record = command(context, name)
+        text = output(context, record)
+        return {"command": fragment("command_part.html", record=record, output=text, last=_last(text))}
+
+    return Stream(look=look)
 
 
 def invite_someone(visit: Visit) -> Page:
@@ -89,6 +95,6 @@ ROUTES = (
     PageRoute(path="/invite", page=invite_someone, role=Role.OPERATOR, method="POST"),
     PageRoute(path="/revoke", page=revoke_someone, role=Role.OPERATOR, method="POST"),
     PageRoute(path="/activity/{id}", page=command_page),
-    PageRoute(path="/activity/{id}/part", page=command_part),
+    PageRoute(path="/activity/{id}/stream", page=command_stream),
     PageRoute(path="/activity/{id}/stop", page=stop_command, role=Role.OPERATOR, method="POST"),
 )
