@@ -30,7 +30,7 @@ _BEAT: Final = b": still here\n\n"
 class Broadcast:
     """Looks while there are viewers; ``look`` returns all parts by name, given those of the look before."""
 
-    def __init__(self, look: Look, pause_s: Callable[[], float]) -> None:
+    def __init__(self, look: Look, pause_s: Callable[[], float] = lambda: LOOKS_EVERY_S) -> None:
         self._look, self._pause_s = look, pause_s
         self._parts: dict[str, str] = {}
         self._events: dict[str, tuple[int, bytes]] = {}

@@ -32,6 +32,8 @@ def repository(tmp_path_factory):
     skill = path / "skills" / "searchqa" / "SKILL.md"
     skill = skill if skill.exists() else next(path.rglob("SKILL.md"))
     skill.write_text(skill.read_text() + f"\n## Rules {SCRIPT}\n\n- Never {SCRIPT}\n")
+    (skill.parent / "long.md").write_text("a_b*c[" * 20_000)
+    run("git", "add", ".", cwd=path)
     run("git", "-c", "user.name=Eve", "-c", "user.email=eve@example.com", "commit", "-qam", f"x {SCRIPT}", cwd=path)
     sizes = ("-o", "train.num_epochs=1", "-o", "train.batch_size=20", "-o", "evaluation.sel_env_num=10")
     skillgit("train", "demo", "--run", "hostile", "-q", *sizes, "-o", "evaluation.test_env_num=4", cwd=path)
@@ -262,11 +264,19 @@ def test_what_a_stranger_wrote_is_text_on_every_page(owner, route):
             assert "attachment" in answer.headers.get("content-disposition", "") or "html" not in path
 
 
+def test_markdown_that_would_take_minutes_is_not_rendered(owner):
+    page = owner.get("/run/hostile/v0?file=long.md").text
+    assert "a_b*c[a_b*c[" in page
+    assert 'class="skill-text"' not in page
+    assert 'class="skill-text"' in owner.get("/run/hostile/v0").text
+
+
 def test_connections_that_say_nothing_hurt_nobody(server, owner):
     with ExitStack() as stack:
         for _ in range(800):
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port))).sendall(b"GET / HT")
-        assert owner.get("/").status_code == 200
+        # on a new connection: that of the client is one of those that are closed
+        assert raw(server, owner, "GET", "/", {})[0] == 200
 
 
 @pytest.mark.soak

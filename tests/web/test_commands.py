@@ -80,9 +80,12 @@ def test_a_command_survives_who_started_it_and_is_found_again(context, program):
     until(lambda: record.text() == "beside\nbegun\n")
     assert (record.outputs(), record.now().code) == ((b"begun\n", b"beside\n"), None)
     with page_server(context.directory) as server:
-        page = server.visitor().get(f"/activity/{record.id}").text
-        assert f'data-live="/activity/{record.id}/part"' in page
+        visitor = server.visitor()
+        page = visitor.get(f"/activity/{record.id}").text
+        assert f'data-live="/activity/{record.id}/stream"' in page
         assert "begun" in page
+        with visitor.stream("GET", f"/activity/{record.id}/stream") as stream:
+            assert next(line for line in stream.iter_lines() if "begun" in line).startswith('data: {"part": "command"')
     record.interrupt()
     over = record.wait()
     assert over.code == 128 + signal.SIGINT

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import TYPE_CHECKING
@@ -259,3 +260,12 @@ def test_a_text_brings_no_markup_of_its_own(content: str) -> None:
         assert part.tag not in {"script", "img", "iframe", "style", "form"}
         assert part.attrib.keys() <= ALLOWED.get(part.tag, set()) | ({"class"} if part.tag == "span" else set())
         assert part.tag != "a" or part.get("href").startswith(("http://", "https://", "#part-"))
+
+
+def test_links_of_versions_and_of_evidence_lead_somewhere(visitor: httpx2.Client, changed: str) -> None:
+    head = visitor.get(f"/run/{RUN}/{changed}").text
+    pages = [head, *(visitor.get(found).text for found in re.findall(r'href="(/run/[^"]*/why[^"]*)"', head)[-1:])]
+    links = {html.unescape(link) for page in pages for link in re.findall(r'href="(/run/[^"#]*)', page)}
+    assert any("/items/" in link for link in links)
+    wrong = {link for link in links if visitor.head(link).status_code != 200 and "/live" not in link}
+    assert wrong == set()

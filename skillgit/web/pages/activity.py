@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from skillgit.app.workspace.command_journal import command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import UsageError
-from skillgit.web.rendering import Page, PageRoute, Redirect, address
+from skillgit.web.rendering import Page, PageRoute, Redirect, Stream, address, fragment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.app.workspace.context import Context
     from skillgit.web.rendering import Visit
 
 _ROWS = 50  # commands on a page
@@ -33,19 +36,26 @@ def activity_page(visit: Visit) -> Page:
 
 
 def command_page(visit: Visit) -> Page:
-    return _command(visit, "command.html")
+    values = _values(visit.context, visit.parameters["id"])
+    words = command(visit.context, visit.parameters["id"]).words
+    return Page(template="command.html", title="Command", command=words, values=values)
 
 
-def command_part(visit: Visit) -> Page:
+def command_stream(visit: Visit) -> Stream:
     """Return the part of :func:`command_page` that changes while the command runs."""
-    return _command(visit, "command_part.html")
+    context, name = visit.context, visit.parameters["id"]
+    command(context, name)
+
+    def look(_: Mapping[str, str]) -> Mapping[str, str]:
+        return {"command": fragment("command_part.html", **_values(context, name))}
+
+    return Stream(look=look)
 
 
-def _command(visit: Visit, template: str) -> Page:
-    record = command(visit.context, visit.parameters["id"])
+def _values(context: Context, name: str) -> dict[str, object]:
+    record = command(context, name)
     text = record.text()
-    values = {"record": record, "output": text, "last": _last(text)}
-    return Page(template=template, title="Command", command=record.words, values=values)
+    return {"record": record, "output": text, "last": _last(text)}
 
 
 def invite_someone(visit: Visit) -> Page:
@@ -85,6 +95,6 @@ ROUTES = (
     PageRoute(path="/invite", page=invite_someone, role=Role.OPERATOR, method="POST"),
     PageRoute(path="/revoke", page=revoke_someone, role=Role.OPERATOR, method="POST"),
     PageRoute(path="/activity/{id}", page=command_page),
-    PageRoute(path="/activity/{id}/part", page=command_part),
+    PageRoute(path="/activity/{id}/stream", page=command_stream),
     PageRoute(path="/activity/{id}/stop", page=stop_command, role=Role.OPERATOR, method="POST"),
 )

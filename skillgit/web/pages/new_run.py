@@ -65,6 +65,13 @@ class Findings:
     error: SkillgitError | None = None
     key: str = ""  # the key that the error is about; empty if it is about none
 
+    @property
+    def message(self) -> str:
+        """What is wrong; a form says it beside the field, and not as an option of a command."""
+        text = str(self.error or "")
+        _, mark, rest = text.partition(f": {self.key}")
+        return f"{self.key}{rest}" if text.startswith("-o ") and mark else text
+
 
 def new_page(visit: Visit) -> Page:
     choice = _choice(visit)

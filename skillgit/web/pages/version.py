@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from skillgit.web.rendering import Visit
 
 LINES = 2_000  # of a file that are shown
+MARKDOWN = 60_000  # characters that are rendered; a longer text is shown as it is, for a hostile one takes minutes
 _TIPS = ("head", "best")
 _WITH_TEXT = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
 _LAYOUTS: Final = ("unified", "split", "word")
@@ -100,7 +101,12 @@ def version_page(visit: Visit) -> Page | Redirect:
 
 
 def _sides(row: LogRow) -> dict[str, str]:
-    return {} if row.base is None else {"a": version_label(row.base), "b": row.label}
+    # what a slow update proposes is measured as the version that merges it
+    return (
+        {}
+        if row.base is None or row.kind == EventKind.SLOW_PROPOSED
+        else {"a": version_label(row.base), "b": row.label}
+    )
 
 
 def _choice(visit: Visit, name: str, values: tuple[str, ...]) -> str:
@@ -130,11 +136,12 @@ def _document(visit: Visit, row: LogRow) -> SkillDocument:
         raise NotFoundError(f"{row.address} has no file '{path}'", hint=f"skillgit show {row.address}:{DOCUMENT}")
     texts = dict(skill.text_files())
     lines = blame(visit.context, str(row.address), path).lines if path in texts else ()
-    is_markdown = path.endswith(".md") and view == "rendered" and len(lines) <= LINES
+    is_short = len(texts.get(path, "")) <= MARKDOWN and len(lines) <= LINES
+    is_markdown = path.endswith(".md") and view == "rendered" and is_short
     return SkillDocument(
         path=path,
         files={name: len(content) for name, content in skill.files.items()},
-        view=view,
+        view=view if is_short else "text",
         lines=lines[:LINES],
         left_out=max(0, len(lines) - LINES),
         body=_with_origins(texts[path], path, lines, row, skill) if is_markdown and path in texts else None,
