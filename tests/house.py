@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ROOTS = {"skillgit": ROOT, "skillgit_envs": ROOT / "envs", "skillgit_backends": ROOT / "backends"}
 LOADED_BY_NAME = re.compile(
-    r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.)|skillgit_(envs|backends)\.\w+$"
+    r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.|sandbox\.documents$)"
+    r"|skillgit_(envs|backends)\.\w+$|skillgit_envs\.tasks\.checks\.harness$"
 )
-"""Modules that are loaded by name or from a list: the program, commands, screens, pages, and plug-ins."""
+"""Modules that are loaded by name or from a list, the program, commands, screens, pages and plug-ins, and programs that
+jobs in the sandbox run."""
 PRONOUNS = frozenset(
     {"it", "one", "ones", "other", "others", "place", "places", "that", "these", "this", "those", "what"}
 )
