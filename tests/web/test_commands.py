@@ -81,3 +81,10 @@ def test_a_damaged_journal_keeps_what_is_whole(context):
         file.write('{"id": "torn\n[]\nnull\n{"id": 7}\n{"id": "x", "time": "y", "by": "z", "words": []}\n{"id": "cut')
     later = ended(context, start_command(context, ["runs"], by="Grace"))
     assert commands(context) == (later, record)
+
+
+def test_a_credential_in_a_command_is_not_written_down(context):
+    record = ended(context, start_command(context, ["note", "demo/v1", "ghp_" + "a1" * 18], by="Ada"))
+    assert record.words == ("note", "demo/v1", "[redacted]")
+    journal = context.directory / ".git/skillgit/serve/activity.jsonl"
+    assert "ghp_" not in journal.read_text()

@@ -65,6 +65,8 @@ def serve_folder(context: Context) -> Path:
 
 def start_command(context: Context, words: Sequence[str], *, by: str, back: str = "") -> CommandRecord:
     """Start ``skillgit`` with ``words`` so that it survives this process, and note who asked for it."""
+    from skillgit.plugin.redaction import redact  # noqa: PLC0415 - the keeper does without
+
     folder = serve_folder(context)
     now = context.clock()
     record = CommandRecord(
@@ -79,7 +81,7 @@ def start_command(context: Context, words: Sequence[str], *, by: str, back: str 
     try:
         # taken here and inherited by the keeper, so that there is no moment at which nobody holds it
         fcntl.flock(output, fcntl.LOCK_EX)
-        note = {"id": record.id, "time": now.isoformat(), "by": by, "words": record.words, "back": back}
+        note = {"id": record.id, "time": now.isoformat(), "by": by, "words": [*map(redact, record.words)], "back": back}
         _append(folder, note)
         keeper = (*_MODULE, __name__, str(folder), record.id, *_command(context, record))
         process = subprocess.Popen(  # noqa: S603 - words of ours, and no shell
