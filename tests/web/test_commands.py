@@ -141,3 +141,9 @@ def test_where_nobody_can_write_nothing_is_started(context):
     assert commands(context) == ()
     with pytest.raises(ConflictError, match="no command can be started from here"):
         start_command(context, ["runs"])
+
+
+def test_a_credential_in_a_command_is_not_written_down(context):
+    record = start_command(context, ["note", "demo/v1", "ghp_" + "a1" * 18], by="Ada").wait()
+    assert record.words == ("note", "demo/v1", "[redacted]")
+    assert all(b"ghp_" not in file.read_bytes() for file in (context.directory / FOLDER).glob("*.command"))

@@ -124,6 +124,8 @@ def start_command(
     context: Context, words: Sequence[str], *, by: str = TERMINAL, back: str = "", options: Sequence[str] = ()
 ) -> CommandRecord:
     """Start ``skillgit OPTIONS WORDS`` so that it survives this process; the options are no part of what is shown."""
+    from skillgit.plugin.redaction import redact  # noqa: PLC0415 - the keeper does without
+
     folder, now = own_folder(context, _FOLDER), context.clock()
     name = str(time.time_ns())
     try:
@@ -138,7 +140,7 @@ def start_command(
     try:
         # taken here and inherited by the keeper, so that there is no moment at which nobody holds it
         fcntl.flock(facts, fcntl.LOCK_EX)
-        _note(facts, time=now.isoformat(), by=by, words=tuple(words), back=back)
+        _note(facts, time=now.isoformat(), by=by, words=tuple(map(redact, words)), back=back)
         keeper = subprocess.Popen(  # noqa: S603 - words of ours, and no shell
             (*_MODULE, __name__, str(facts), *command_line(context, words, options)),
             env=dict(context.environ),
