@@ -358,7 +358,7 @@ def test_another_run_shows_its_own_history(visit, press, sample):
         first = app.screen.events.count
         await press(pilot, "1", "j")
         assert app.screen.events.count != first
-        await press(pilot, "slash", *"run:all")
+        await press(pilot, "2", "slash", *"run:all")
         assert app.screen.events.count > max(first, 2)
         assert "short" in shown(app)
 

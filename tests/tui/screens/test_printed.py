@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 from sample_run import RUN
 
-from skillgit.app.history.item import ItemWords, Reply
+from skillgit.app.history.item import ItemReply, ItemWords
 from skillgit.tui.prints import said
 from skillgit.tui.screens.compare import CompareScreen, ItemsView
 from skillgit.tui.screens.item import ItemScreen, TrajectoryView
@@ -86,7 +86,7 @@ def test_what_is_wider_than_the_screen_keeps_its_columns(visit, press):
 
 
 def test_items_say_what_they_ask_and_what_was_answered():
-    replies = (Reply(answer="324 m"), Reply(answer="1,063\nft"), Reply())
+    replies = (ItemReply(answer="324 m"), ItemReply(answer="1,063\nft"), ItemReply())
     words = ItemWords(question="<context>much</context><question>How tall\x1b[2J?</question>", replies=replies)
     assert said(words) == "How tall^[[2J?  = 1,063 ft"
     assert said(None) == said(ItemWords(question="", replies=replies)) == ""
