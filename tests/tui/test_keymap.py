@@ -98,9 +98,10 @@ room for the steps to come. It grows with the terminal. A candidate that was ref
 has `≤` at the highest score that it could have had. Less high terminals show the scores of versions as bars.
 
 The screen only looks. `q` closes it and training goes on: no key and no closed terminal reaches the trainer, nor does
-Ctrl-C. The same holds for a training that is started with `:train …`. `@` lists, in whatever session, the trainings
-that were started so, with what they print and what they exited with; the files are in `skillgit/trainings` in git's
-folder. `K` asks the trainer, after a question, to stop once its step is written; pressed again, to stop after the
+Ctrl-C. The same holds for every command that changes anything and is started with a key or with `:`. `@` lists the
+last 100 of them, of all sessions, with what they print and what they exited with, also those that were started on a
+page of `skillgit serve`; their files are in `skillgit/commands` in git's folder.
+`K` asks the trainer, after a question, to stop once its step is written; pressed again, to stop after the
 calls in flight, as Ctrl-C does where `skillgit train` runs without a screen. Either way the trainer exits with 130,
 nothing is lost, and the screen names the command that goes on. When training ends while its screen is open, the
 screen stays; closing it prints what the trainer said, and `skillgit` exits with the trainer's code. Closed before, it
