@@ -36,8 +36,9 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
 
 ![History: runs, events, scores, and the event under the cursor](images/history.png)
 
-- **History**: the panes have numbers. Detail has the tabs Diff, Edits, Items, Trace and Message. Below 100 columns one
-  pane is shown at a time; 60 by 16 is the smallest terminal that it is made for.
+- **History**: the panes have numbers. Detail has the tabs Diff, Edits, Items, Trace and Message; the first is
+  the whole text for `v0`, and the run in short for the end of a run. Below 100 columns one pane is shown at a time; 60
+  by 16 is the smallest terminal that it is made for.
 - **Compare**: `w` marks an event, `c` compares it with the one under the cursor, `b` compares that with its base.
 - **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
 - **A run and its versions**: a run that is over opens on itself in short: scores with intervals, gate, models, cost,

@@ -206,7 +206,8 @@ class ScorePlot(Widget, can_focus=True):
     def _drawn(self, scale: Scale, grid: _Cells, at: tuple[int, int] | None) -> Text:
         app = app_of(self)
         faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
-        label_rows = _evenly(scale.rows)
+        low, high = scale.scores
+        label_rows = _evenly(scale.rows) if high > low else {scale.rows // 2}
         rows: dict[int, list[tuple[int, str, Style]]] = {}
         for (x, y), (sign, meaning) in sorted(grid.items()):
             rows.setdefault(y, []).append((x, sign, meaning))
