@@ -2,17 +2,17 @@
 
 ``first_page_kb`` is what a browser loads of the first page, style, script and icon included; ``first_page_cpu_ms_10k``
 is the server's processor time for it at 10,000 events in a hundred runs. ``slowest_page_cpu_ms_100k`` is that of the
-page that costs most, of all there are, at 100,000 events, once in a hundred runs and once in one. Both are means of
-many requests, the first one of each page apart, with what git's own processes use. ``viewers_50_core_share`` is the
+page that costs most, of all there are, at 100,000 events in a hundred runs. Both are means of many requests, the first
+one of each page apart, with what git's own processes use. ``viewers_50_core_share`` is the
 share of a core that the server takes while fifty pages watch a training.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import measure
 from bench.histories.fast_import import write_history
-from program import skillgit
+from program import SKILLGIT, skillgit, surroundings
 from serving import NOW, serving
 from viewers import viewers_core_share
 
@@ -58,9 +58,9 @@ def main() -> None:
     figures: dict[str, float] = {}
     pages: list[PageCost] = []
     with tempfile.TemporaryDirectory(prefix="skillgit-bench-") as folder:
-        for events, runs, name in ((10_000, None, "10k"), (100_000, None, "100k"), (100_000, 1, "100k, one run")):
-            repository = Path(folder, name.replace(", ", "-").replace(" ", "-"))
-            write_history(repository, events, runs=runs)
+        for events, name in ((10_000, "10k"), (100_000, "100k")):
+            repository = Path(folder, name)
+            write_history(repository, events)
             skillgit("reindex", cwd=repository)
             with serving(repository) as server, server.visit() as client:
                 if name == "10k":
@@ -111,10 +111,12 @@ def cost(server: Served, client: httpx2.Client, address: str, events: str) -> Pa
 def watched(repository: Path) -> float:
     """Let a training run with fifty viewers, and return what its server takes."""
     skillgit("init", repository.name, "--env", "searchqa", cwd=repository.parent)
-    with serving(repository, **NOW) as server, server.visit() as client:
-        words = ("train", "demo", "--run", "demo", "-q", "-o", "train.num_epochs=400")
-        training = threading.Thread(target=lambda: skillgit(*words, cwd=repository, **NOW), daemon=True)
-        training.start()
+    words = ("-C", str(repository), "train", "demo", "--run", "demo", "-q", "-o", "train.num_epochs=400")
+    with (
+        serving(repository, **NOW) as server,
+        server.visit() as client,
+        subprocess.Popen([*SKILLGIT, *words], env=surroundings(**NOW), stdout=subprocess.DEVNULL) as training,
+    ):
         while "running" not in client.get("/").text:
             pass
         share = viewers_core_share(
@@ -127,7 +129,7 @@ def watched(repository: Path) -> float:
         )
         csrf = re.findall(r'name="csrf" value="([^"]+)"', client.get("/run/demo/live").text)[0]
         client.post("/run/demo/stop", data={"how": "now", "csrf": csrf})
-        training.join()
+        training.wait()
     return share
 
 

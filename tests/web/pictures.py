@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import shutil
+import subprocess
 import sys
-import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from browser import DESK, PHONE, PROGRAM, chromium
-from program import skillgit
+from program import SKILLGIT, skillgit, surroundings
 from serving import NOW, serving
 
 if TYPE_CHECKING:
@@ -50,17 +50,19 @@ def main(repository: Path, folder: Path) -> None:
     with TemporaryDirectory(prefix="pictures-") as temporary:
         copy = shutil.copytree(repository, Path(temporary) / "skills")
         skillgit("train", "demo", "--run", "second", "-q", "-o", "train.seed=7", "-o", "train.batch_size=30", cwd=copy)
-        with serving(copy, **NOW) as server, chromium() as browser:
-            words = ("train", "demo", "--run", "third", "-q", "-o", "train.num_epochs=400")
-            training = threading.Thread(target=lambda: skillgit(*words, cwd=copy, **NOW), daemon=True)
-            training.start()
+        words = ("-C", str(copy), "train", "demo", "--run", "third", "-q", "-o", "train.num_epochs=400")
+        with (
+            serving(copy, **NOW) as server,
+            chromium() as browser,
+            subprocess.Popen([*SKILLGIT, *words], env=surroundings(**NOW)) as training,
+        ):
             try:
                 for size in (DESK, PHONE):
                     for theme in ("light", "dark"):
                         take(server, browser, folder, size, theme)
             finally:
                 stop(server)
-                training.join()
+                training.wait()
 
 
 def take(server: Served, browser: Browser, folder: Path, size: dict[str, int], theme: str) -> None:
