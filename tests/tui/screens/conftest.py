@@ -113,7 +113,8 @@ def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
         return found if (a, b) == ("v6", "v7") else replace(found, a=found.b, b=found.a)
 
     def trajectory(_context, item, commit):
-        told = next(known for known in ATTEMPTS if known.commit == commit)
+        # a thread that ends by StopIteration is waited for without end
+        told = next((known for known in ATTEMPTS if known.commit == commit), attempt("v6", FAILED, "324 m"))
         if told.outcome is None or told.outcome.hard is None:
             raise NotFoundError(f"there is no trajectory of {item} under {told.name}", hint="fetch the evidence")
         turns = (
