@@ -19,6 +19,7 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import fsum
 from typing import TYPE_CHECKING, Any, Self
 
 from skillgit.domain.untrusted.json_limits import loads
@@ -288,6 +289,20 @@ class PastIndex(Index):
         self.repo = past
 
 
+class _ExactSum:
+    def __init__(self) -> None:
+        self._values: list[float] = []
+
+    def step(self, value: float) -> None:
+        self._values.append(value)
+
+    def finalize(self) -> float:
+        try:
+            return fsum(self._values)
+        except OverflowError:  # a stranger's amounts
+            return sum(self._values)
+
+
 def _cut(index: Index, commit: str) -> dict[str, str]:
     """Hide what came after the event in ``commit``; return the refs as they were."""
     from skillgit.index.table_writer import BY_EVENT  # noqa: PLC0415 - loads libgit2
@@ -302,6 +317,7 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE event IN (SELECT id FROM temp.past)"  # noqa: S608 - names are ours
         )
+    connection.create_aggregate(schema.EXACT_SUM, 1, _ExactSum)  # type: ignore[arg-type]
     connection.execute(f"CREATE TEMP VIEW tally AS {schema.TALLY}")
     moment = datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
     connection.execute(_NOTES.format(time=moment))

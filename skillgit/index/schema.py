@@ -110,12 +110,20 @@ _LOOKUPS = {
 """What is looked up by other columns than the keys."""
 _UNIQUE = frozenset({"event_by_commit"})
 
+EXACT_SUM = "exact_sum"
+"""The aggregate of floats whose sum does not depend on their order; SQLite's own one rounds at each step."""
+
+
+def _sum(name: str) -> str:
+    return f"{EXACT_SUM if name.endswith(('.usd', '.seconds')) else 'SUM'}({name})"
+
+
 TALLY = f"""
     SELECT e.run, e.target, e.optimizer, e.judge, EXISTS (SELECT 1 FROM spent WHERE event = e.id) AS level,
-           '' AS role, '' AS stage, {", ".join(f"SUM(e.{name}) AS {name}" for name in AMOUNTS)}
+           '' AS role, '' AS stage, {", ".join(f"{_sum(f'e.{name}')} AS {name}" for name in AMOUNTS)}
     FROM event e GROUP BY 1, 2, 3, 4, 5
     UNION ALL
-    SELECT e.run, e.target, e.optimizer, e.judge, 2, s.role, s.stage, {", ".join(f"SUM(s.{name})" for name in AMOUNTS)}
+    SELECT e.run, e.target, e.optimizer, e.judge, 2, s.role, s.stage, {", ".join(_sum(f"s.{name}") for name in AMOUNTS)}
     FROM event e JOIN spent s ON s.event = e.id GROUP BY 1, 2, 3, 4, 6, 7"""  # noqa: S608 - names are ours
 """What the table ``tally`` keeps, so that nobody has to add up a long run: the cost of the events of the same models on
 level 0 where they have no parts and on level 1 where they have, and on level 2 these parts. Of sums of floats it also

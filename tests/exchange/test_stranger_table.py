@@ -33,6 +33,7 @@ WORDS = {
     "rev-parse": f"rev-parse {RUN}/v1",
     "sql": "sql SELECT+1",
     "tui": "tui",
+    "serve": "serve --tokens",
     "scan": "scan",
     "replay": f"replay {RUN}",
     "reindex": "reindex",

@@ -73,6 +73,8 @@ def take(server: Served, browser: Browser, folder: Path, size: dict[str, int], t
             answer = page.goto(server.origin + address)
             assert answer is not None
             assert answer.ok, address
+            if name == "new-run":
+                page.get_by_text("at most").first.wait_for()
             if name == "live":
                 page.locator("svg:visible a").nth(3).wait_for(state="attached", timeout=180_000)
             (folder / f"serve-{name}-{size['width']}-{theme}.webp").write_bytes(picture(page))

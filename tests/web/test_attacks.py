@@ -237,7 +237,9 @@ def test_every_form_is_for_operators():
 
 def filled(route):
     """Return addresses of a route, with names that exist and with names that are script."""
-    names = {"run": ["hostile", SCRIPT], "event": ["v0", "v1", "r1", "end", SCRIPT]}
+    # a page that leads to a command may plan it, which takes a process each time
+    events = ["v1", SCRIPT] if route.role is Role.OPERATOR else ["v0", "v1", "r1", "end", SCRIPT]
+    names = {"run": ["hostile", SCRIPT], "event": events}
     holes = re.findall(r"{(\w+)}", route.path)
     for values in product(*(names.get(hole, [SCRIPT]) for hole in holes)):
         path = route.path

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skillgit.app.deliver.report import DiffAllowance, tell
 from skillgit.app.history.browse import standing
 from skillgit.app.history.live import LiveLook, Standing, live, live_history, stop_after_step, stop_now
+from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.errors import NotFoundError, UsageError
@@ -51,7 +52,7 @@ class CapBar(NamedTuple):
 def live_page(visit: Visit) -> Page:
     run = _run(visit)
     look = live(visit.context, run)
-    values = {"run": run, "look": look, "alive": look.standing in ALIVE, "shown": parts(visit.context, run, {})}
+    values = {"run": run, "look": look, "phase": _phase(look), "shown": parts(visit.context, run, {})}
     continues = _continuing(look, run)
     return Page(
         template="live.html",
@@ -78,6 +79,7 @@ def parts(context: Context, run: str, before: Mapping[str, str]) -> dict[str, st
             stages=_stages(look),
             caps=_caps(snapshot),
             state=_state(look),
+            phase=_phase(look),
         ),
         "failing": fragment("live_failing.html", snapshot=snapshot),
         "notice": "",
@@ -132,6 +134,8 @@ def _caps(snapshot: Snapshot | None) -> Iterator[CapBar]:
         yield CapBar("dollars", costs.usd, limits.usd, None if ahead is None else ahead.usd)
 
 
+_FINISHED: Final = frozenset(RunOutcome) - {RunOutcome.PROVIDER_FAILURE, RunOutcome.BUDGET, RunOutcome.STOPPED}
+"""How a run ends that nothing can be added to."""
 _STATES: Final = {
     Standing.IDLE: ("not running", "faint"),
     Standing.STARTING: ("starting", "slow"),
@@ -148,6 +152,14 @@ def _state(look: LiveLook) -> dict[str, str]:
     else:
         words, tone = _STATES.get(look.standing, ("ended", "faint"))
     return {"words": words, "tone": tone}
+
+
+def _phase(look: LiveLook) -> str:
+    """Return ``alive`` for what can be stopped, ``over`` for what can go on, ``finished`` for what cannot do either."""
+    if look.standing in ALIVE:
+        return "alive"
+    end = look.snapshot.end if look.standing is Standing.ENDED and look.snapshot is not None else None
+    return "over" if end is None or end.outcome not in _FINISHED else "finished"
 
 
 def _continuing(look: LiveLook, run: str) -> tuple[str, ...]:

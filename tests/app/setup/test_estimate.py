@@ -358,7 +358,7 @@ def test_a_model_without_a_pace_has_that_of_its_first_answer(known, seconds, tin
     environment = Counted()
     environment.counts = dict.fromkeys(Split, 8)
     made, planner, _ = training(ToyBackend(), environment)
-    monkeypatch.setattr(train.queries, "paces", lambda _: known)
+    monkeypatch.setattr(train.spending, "paces", lambda _: known)
     for role in ("target", "optimizer"):
         cost = Cost(calls=1, seconds=2.0)
         made.session.calls.meter.add(Charge(key=role, role=role, stage=PREFLIGHT, cost=cost))
