@@ -31,7 +31,7 @@ _STATE = "SKILLGIT_STATE_OF_TESTS"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests: at the end of a session no worker waits for the last one of another."""
+    """Begin with the files that have slow tests, so that at the end no worker waits long for another."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
