@@ -30,12 +30,6 @@ _STATE = "SKILLGIT_STATE_OF_TESTS"
 """The variable by which the processes of a session know that they share a folder for the user's key."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests, so that at the end no worker waits long for another."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Give the user of all tests of a session one folder of state, which is no user's of this machine."""
     if _STATE not in os.environ:

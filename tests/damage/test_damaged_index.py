@@ -153,7 +153,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize(
-    "cell", sampled([(table, column) for table, columns in CELLS.items() for column in columns], 3)
+    "cell", sampled([(table, column) for table, columns in CELLS.items() for column in columns], 6)
 )
 def test_no_value_in_its_rows_is_an_internal_error(shelf, cell) -> None:
     table, column = cell

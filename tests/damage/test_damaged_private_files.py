@@ -64,7 +64,7 @@ def put(path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", sampled([*FILES, "adopted/places.json", "adopted/lock"], 2))
+@pytest.mark.parametrize("name", sampled([*FILES, "adopted/places.json", "adopted/lock"], 4))
 def test_no_private_file_is_an_internal_error(folder, name) -> None:
     path = folder / ".git" / "skillgit" / name
     for content in CONTENTS:

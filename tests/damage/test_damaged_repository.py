@@ -320,7 +320,7 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(BROKEN, 2))
+@pytest.mark.parametrize("name", sampled(BROKEN, 4))
 def test_what_is_lost_is_named_and_stays_named(name, patient, context):
     damage, said = BROKEN[name]
     assert fsck(context, None).problems == ()
@@ -333,7 +333,7 @@ def test_what_is_lost_is_named_and_stays_named(name, patient, context):
 
 
 # libgit2 waits for ever for what is missing of a file that was cut short
-@pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 3))
+@pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 6))
 def test_no_damage_is_an_internal_error(name, patient, context):
     BROKEN[name][0](patient)
     for ask in (runs, status, log, lambda context: replay(context, RUN)):
@@ -344,7 +344,7 @@ def test_no_damage_is_an_internal_error(name, patient, context):
                 raise
 
 
-@pytest.mark.parametrize("name", sampled(MENDED, 2))
+@pytest.mark.parametrize("name", sampled(MENDED, 4))
 def test_what_follows_from_the_rest_is_named_and_mended(name, patient, context):
     damage, said, done = MENDED[name]
     assert fsck(context, None).problems == ()
@@ -377,7 +377,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
-@pytest.mark.parametrize("name", sampled(ENDS, 3))
+@pytest.mark.parametrize("name", sampled(ENDS, 6))
 def test_a_run_steps_back_to_its_last_whole_event_and_no_further(name, damage, patient, context):
     lost = ENDS[name](patient)
     for oid in lost:

@@ -181,6 +181,7 @@ def test_every_text_can_be_read_in_both_themes(visit, press, wanted):
     visit(scenario)
 
 
+@pytest.mark.soak
 def test_a_terminal_without_unicode_gets_none(visit, press):
     async def scenario(app, pilot):
         first, foreign = app.screen, {}

@@ -57,8 +57,10 @@ class Person:
 
 @pytest.mark.parametrize(
     ("mouse", "window", "theme"),
-    [(True, DESK, "dark"), (False, PHONE, "light")],
-    ids=["by mouse on a desk", "by keyboard on a phone"],
+    [
+        pytest.param(True, DESK, "dark", id="by mouse on a desk", marks=pytest.mark.soak),
+        pytest.param(False, PHONE, "light", id="by keyboard on a phone"),
+    ],
 )
 def test_from_an_empty_repository_to_a_comparison_for_a_colleague(
     tmp_path: Path, browser: Browser, *, mouse: bool, window: dict[str, int], theme: str

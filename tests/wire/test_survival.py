@@ -51,7 +51,7 @@ def repository(tmp_path: Path) -> Path:
     return new_repository(tmp_path / "repository")
 
 
-@pytest.mark.parametrize("dialect", ["chat", soak("responses"), soak("messages")])
+@pytest.mark.parametrize("dialect", [soak("chat"), soak("responses"), soak("messages")])
 def test_a_tenth_of_all_calls_fails_in_every_way_and_nothing_is_different_or_paid_twice(dialect, wire, whole, tmp_path):
     untroubled = whole[0]
     if dialect != "chat":

@@ -269,6 +269,7 @@ def cost(play, count: int) -> float:
     return min(spent)
 
 
+@pytest.mark.soak
 def test_keys_on_five_thousand_lines_cost_what_they_cost_on_fifty(play):
     assert AT_ONCE < 5000
     assert cost(play, 5000) < 3 * cost(play, 50)
