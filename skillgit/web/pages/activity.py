@@ -12,7 +12,7 @@ from skillgit.web.rendering import Page, PageRoute, Redirect, Stream, address, f
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.command_journal import CommandRecord
     from skillgit.web.rendering import Visit
 
 _ROWS = 50  # commands on a page
@@ -36,9 +36,8 @@ def activity_page(visit: Visit) -> Page:
 
 
 def command_page(visit: Visit) -> Page:
-    values = _values(visit.context, visit.parameters["id"])
-    words = command(visit.context, visit.parameters["id"]).words
-    return Page(template="command.html", title="Command", command=words, values=values)
+    record = command(visit.context, visit.parameters["id"])
+    return Page(template="command.html", title="Command", command=record.words, values=_values(record))
 
 
 def command_stream(visit: Visit) -> Stream:
@@ -47,13 +46,12 @@ def command_stream(visit: Visit) -> Stream:
     command(context, name)
 
     def look(_: Mapping[str, str]) -> Mapping[str, str]:
-        return {"command": fragment("command_part.html", **_values(context, name))}
+        return {"command": fragment("command_part.html", **_values(command(context, name)))}
 
     return Stream(look=look)
 
 
-def _values(context: Context, name: str) -> dict[str, object]:
-    record = command(context, name)
+def _values(record: CommandRecord) -> dict[str, object]:
     text = record.text()
     return {"record": record, "output": text, "last": _last(text)}
 
