@@ -36,7 +36,7 @@ class RunChoice:
     """What a form says: a configuration or a run, the run's name, and the keys that differ."""
 
     config: str
-    source: str  # the run whose settings are is_taken; empty for a configuration
+    source: str  # the run whose settings are taken; empty for a configuration
     run: str
     sections: tuple[FormSection, ...]
     overrides: tuple[str, ...]
