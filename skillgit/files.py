@@ -6,14 +6,17 @@ Contents are on the disk before a name leads to them, and names before refs.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import ConflictError, SkillgitError, behind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -58,11 +61,11 @@ def shortage(error: BaseException) -> ConflictError | None:
     return None
 
 
-def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
+def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False, mode: int = 0o666) -> int:
     """Open a regular file, waiting for no pipe and following no link; an OSError if it is none, or missing."""
     try:
         # not to wait for who writes a pipe
-        handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), 0o666)
+        handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), mode)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "it is a link, and not a plain file") from None
@@ -97,10 +100,31 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def write_file(path: Path, content: bytes) -> None:
+@contextmanager
+def locked(handle: int, lock: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Wait for the lock of an open file or folder and keep it in the block, which ends with ``handle`` closed."""
+    try:
+        fcntl.flock(handle, lock)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a process holds the exclusive lock of the file at ``path``; False for a file that is missing."""
+    try:
+        with locked(open_plain(path), fcntl.LOCK_SH | fcntl.LOCK_NB):
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def write_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """Give ``path`` another content; whatever happens meanwhile, it has all of the old or all of the new."""
     young = path.with_name(f"{path.name}.young")
-    with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+    with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode=mode), "wb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())

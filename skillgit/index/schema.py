@@ -11,6 +11,8 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from skillgit.files import locked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -287,9 +289,5 @@ def discard(path: Path) -> None:
 @contextmanager
 def _settled(path: Path, lock: int) -> Iterator[None]:
     """Keep the index's files from being removed while SQLite opens them one after the other: they would not match."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(folder, lock)
+    with locked(os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC), lock):
         yield
-    finally:
-        os.close(folder)

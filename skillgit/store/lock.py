@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import ConflictError, RunLockedError
-from skillgit.files import open_plain, read_plain
+from skillgit.files import is_held, locked, open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,12 +48,8 @@ def notes_lock(repo: Repo) -> AbstractContextManager[None]:
 
 @contextmanager
 def _held(repo: Repo, name: str) -> Iterator[None]:
-    handle = _opened(repo, name)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(_opened(repo, name)):
         yield
-    finally:
-        os.close(handle)
 
 
 class RunLock:
@@ -100,7 +96,7 @@ def live_runs(repo: Repo) -> dict[str, int]:
     runs: dict[str, int] = {}
     for path in sorted(repo.private_dir.glob(f"{_PREFIX}*{_SUFFIX}")):
         facts = _holder(path)
-        if facts and _is_held(path):
+        if facts and is_held(path):
             run = path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
             pid = facts.get("pid", "")
             runs[run] = int(pid) if _PID.fullmatch(pid) else 0
@@ -131,21 +127,6 @@ def _try_lock(handle: int) -> bool:
         else:
             return True
     return False
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        handle = open_plain(path)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(handle)
 
 
 def _holder(path: Path) -> dict[str, str]:

@@ -13,7 +13,6 @@ not lost when it is not here.
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import json
 import os
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.files import read_plain, sync, write_file
+from skillgit.files import locked, read_plain, sync, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,13 +48,10 @@ def private_folder(git_dir: Path) -> Path:
         folder.mkdir(exist_ok=True)
     elif not _has(folder, digest):
         handle = os.open(git_dir, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with locked(handle):
             if not _has(folder, digest):
                 _make(folder, digest)
                 os.fsync(handle)
-        finally:
-            os.close(handle)
     return folder
 
 

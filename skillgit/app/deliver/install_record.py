@@ -7,7 +7,6 @@ killed leaves a place that is old or new, and a record that can take it back.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from skillgit.app.skill_format.atomic_write import remove_tree, sweep, write_fil
 from skillgit.app.skill_format.folder_contents import fingerprint, read_entries
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError
-from skillgit.files import open_plain, read_plain
+from skillgit.files import locked, open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,11 +125,8 @@ def open_record(repo: Repo) -> Iterator[InstallRecord]:
             f"the repository at '{repo.common_dir}' cannot be written: {error.strerror}",
             hint=f"ls -ld {repo.common_dir}",
         ) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(handle):
         yield InstallRecord(folder)
-    finally:
-        os.close(handle)
 
 
 def known_places(repo: Repo) -> tuple[InstalledFolder, ...]:

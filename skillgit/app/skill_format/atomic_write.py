@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import git_fault
 from skillgit.errors import ConflictError, UsageError
+from skillgit.files import locked
 from skillgit.plugin.seed_folder import write_files
 
 if TYPE_CHECKING:
@@ -163,14 +164,11 @@ def sweep(path: Path) -> None:
             continue
         with suppress(OSError):
             handle = os.open(entry, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with locked(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 # Where names cannot swap in one step, a kill leaves the old content here and its name free.
                 if not os.path.lexists(path) and os.path.lexists(entry / _OLD):
                     (entry / _OLD).rename(path)
                 remove_tree(entry)
-            finally:
-                os.close(handle)
 
 
 def _swap(beside: Path, path: Path, aside: Path) -> Path | None:
@@ -217,13 +215,11 @@ def _holder(path: Path) -> Iterator[Path]:
     """Give a folder beside ``path``, locked while in use, and remove those that killed processes left."""
     sweep(path)
     holder = Path(tempfile.mkdtemp(prefix=f".{path.name}{_MARK}", suffix=_ENDING, dir=path.parent))
-    handle = os.open(holder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield holder
-    finally:
-        remove_tree(holder)
-        os.close(handle)
+    with locked(os.open(holder, os.O_RDONLY | os.O_CLOEXEC)):
+        try:
+            yield holder
+        finally:
+            remove_tree(holder)
 
 
 @contextmanager

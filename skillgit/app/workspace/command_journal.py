@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from skillgit.errors import ConflictError, NotFoundError
-from skillgit.files import open_plain, read_plain
+from skillgit.files import is_held, locked, open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,8 +66,8 @@ class CommandRecord:
 
     def wait(self) -> CommandRecord:
         """Return the command as it is after its end."""
-        with suppress(OSError), os.fdopen(open_plain(self._path(_FACTS))) as facts:
-            fcntl.flock(facts, fcntl.LOCK_SH)
+        with suppress(OSError), locked(open_plain(self._path(_FACTS)), fcntl.LOCK_SH):
+            pass
         return self.now()
 
     def outputs(self, most: int = MOST) -> tuple[bytes, bytes]:
@@ -197,17 +197,6 @@ def _read(folder: Path, name: str) -> CommandRecord | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def is_held(path: Path) -> bool:
-    try:
-        with os.fdopen(open_plain(path)) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
 
 
 def _tail(path: Path, most: int) -> bytes:

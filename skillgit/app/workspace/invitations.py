@@ -5,7 +5,6 @@ A token is known by its digest only: the link with it is shown once, and nobody 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -17,9 +16,9 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.command_journal import TERMINAL, is_held, own_folder
+from skillgit.app.workspace.command_journal import TERMINAL, own_folder
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
-from skillgit.files import read_plain
+from skillgit.files import is_held, locked, open_plain, read_plain, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,18 +115,17 @@ def serving(context: Context, port: int, link: str) -> Iterator[None]:
     """Let invitations know where a server listens, as long as it does."""
     path = own_folder(context, _FOLDER) / f"{_SERVER}{port}"
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = open_plain(path, os.O_RDWR | os.O_CREAT, mode=0o600)
     except OSError:
         yield
         return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, link.encode(), 0)
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(handle)
+    with locked(handle):
+        try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, link.encode(), 0)
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def addresses(context: Context) -> tuple[str, ...]:
@@ -140,29 +138,20 @@ def addresses(context: Context) -> tuple[str, ...]:
 def _held(context: Context) -> Iterator[Path]:
     folder = own_folder(context, _FOLDER)
     try:
-        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = open_plain(folder / "lock", os.O_RDWR | os.O_CREAT, mode=0o600)
     except OSError as error:
         raise ConflictError(
             f"the repository cannot be written: {error.strerror}", hint=f"ls -ld {folder.parent}"
         ) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(handle):
         yield folder
-    finally:
-        os.close(handle)
 
 
 def _write(folder: Path, rows: tuple[Invitation, ...]) -> None:
     document = [
         asdict(row) | {"created": row.created.isoformat(), "used": row.used and row.used.isoformat()} for row in rows
     ]
-    young = folder / f"{_FILE}.young"
-    handle = os.open(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w") as stream:
-        json.dump(document, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    young.replace(folder / _FILE)
+    write_file(folder / _FILE, json.dumps(document, indent=1).encode(), mode=0o600)
 
 
 def _read(folder: Path) -> tuple[Invitation, ...]:

@@ -7,7 +7,6 @@ continued, for nothing would show that two halves belong together.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.app.sources.public_data.listing import MOST_BYTES, first_line, no_access, web_client
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, SkillgitError
-from skillgit.files import shortage
+from skillgit.files import locked, shortage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -166,12 +165,8 @@ class Downloads:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Wait until no other process downloads into ``folder``; the file that it brought is used then."""
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)):
         yield
-    finally:
-        os.close(handle)
 
 
 def _part(path: Path) -> Path:
