@@ -95,6 +95,8 @@ def _chance(group: int) -> bytes:
 def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return the Wilson score interval of a share of ``n`` items; (0, 1) for none.
 
+    A mean that rounding put above 1 counts as 1.
+
     >>> low, high = wilson_interval(0.7, 40)
     >>> f'{low:.2f} to {high:.2f}'
     '0.55 to 0.82'
@@ -103,6 +105,7 @@ def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[flo
         return 0.0, 1.0
     from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
 
+    share = min(1.0, share)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))

@@ -187,7 +187,7 @@ class _Plot(ScoreScale):
         self._rows = rows
         self._places = _places(rows)
         self._bands = {
-            row.version: wilson_interval(min(1.0, row.score), counts[row.version])
+            row.version: wilson_interval(row.score, counts[row.version])
             for row in rows
             if row.version is not None and row.score is not None and counts.get(row.version)
         }

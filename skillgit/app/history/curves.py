@@ -87,6 +87,6 @@ def _point(row: CurveRow, by: Axis, *, has_interval: bool) -> CurvePoint:
         row=row.row,
         x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
         score=row.score,
-        interval=wilson_interval(min(1.0, row.score), row.items) if has_interval and row.items else None,
+        interval=wilson_interval(row.score, row.items) if has_interval and row.items else None,
         is_mark=is_mark(row.row),
     )

@@ -143,7 +143,7 @@ def _interval(score: float | None, items: int, row: RunRow) -> tuple[float, floa
     """Return the 95 % Wilson interval of a score; means of partial credit have none."""
     if score is None or not items or row.metric != Metric.HARD.value:
         return None
-    return wilson_interval(min(1.0, score), items)
+    return wilson_interval(score, items)
 
 
 _CELLS: Final = {
