@@ -11,6 +11,7 @@ from skillgit.app.history.status import runs
 from skillgit.app.setup.config.form import FormField, FormSection, chosen_config, configurations, form_of, of_owner_only
 from skillgit.app.train.doctor import Checkup, doctor
 from skillgit.app.train.train import TrainRequest, plan_train
+from skillgit.app.workspace.command_journal import commands
 from skillgit.domain.ids import check_run_name
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.web.commands import start
@@ -28,7 +29,6 @@ _FIELD: Final = "o."  # what the names of fields for keys begin with
 _CHECKING: Final = threading.Lock()
 _LAUNCHING: Final = threading.Lock()
 _newest: dict[str, int] = {}  # by operator, the number of the check that was asked for last
-_launches: set[tuple[str, str]] = set()  # repositories and runs, so that a second click starts nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,18 +95,16 @@ def launch_page(visit: Visit) -> Page | Redirect:
     choice = _choice(visit)
     run = check_run_name(choice.run)
     back, context = address("run", run, "live"), visit.context
-    mark = (str(context.directory), run)
     with _LAUNCHING:
+        if any(record.runs and record.back == back for record in commands(context)):
+            return Redirect(address=back)  # the second click
         is_taken = any(row.name == run for row in runs(context)) or live(context, run).standing is not Standing.IDLE
-        if mark in _launches:
-            return Redirect(address=back)
         if is_taken:
             error = UsageError(f"there is a run {run} already", hint="give the new one another name")
             return _page(visit, choice, findings=Findings(error=error, key="run"))
         findings = _findings(visit, choice)
         if findings.error is not None:
             return _page(visit, choice, findings=findings)
-        _launches.add(mark)
         start(visit, choice.words, back=back)
     return Redirect(address=back)
 
