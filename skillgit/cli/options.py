@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
-    from skillgit.cli.watchers import SilentWatcher
     from skillgit.domain.cost import Caps
+    from skillgit.view.progress import SilentWatcher
     from skillgit.view.surface import Screen
 
 

@@ -6,13 +6,14 @@ import sys
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from shlex import quote
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, require_terminal
 from skillgit.view import progress as sight
 from skillgit.view.log import event_line
 from skillgit.view.numbers import plural, rfc3339
+from skillgit.view.progress import SilentWatcher
 from skillgit.view.surface import Style
 from skillgit.view.text import fit
 
@@ -35,20 +36,6 @@ if TYPE_CHECKING:
 
 
 _Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")
-
-
-class SilentWatcher(Generic[_Look]):
-    """Looks on while a run is trained, or while versions are measured, and says nothing."""
-
-    def progress(self, progress: _Look) -> None: ...
-
-    def happened(self, event: Event, commit: str) -> None: ...
-
-    def measured(self, name: str, split: str, scores: Scores) -> None: ...
-
-    def remark(self, text: str) -> None: ...
-
-    def spent(self, cost: Cost) -> None: ...
 
 
 class LineWatcher(SilentWatcher[_Look]):

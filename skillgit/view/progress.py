@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from skillgit.domain.event import (
     Accepted,
@@ -24,8 +24,26 @@ from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 
 if TYPE_CHECKING:
+    from skillgit.app.recorded.score_summary import Scores
     from skillgit.domain.cost import Cost
     from skillgit.view.surface import Screen
+
+
+_Look = TypeVar("_Look")  # what a watcher is shown of the progress
+
+
+class SilentWatcher(Generic[_Look]):
+    """Looks on while a run is trained, or while versions are measured, and says nothing."""
+
+    def progress(self, progress: _Look) -> None: ...
+
+    def happened(self, event: Event, commit: str) -> None: ...
+
+    def measured(self, name: str, split: str, scores: Scores) -> None: ...
+
+    def remark(self, text: str) -> None: ...
+
+    def spent(self, cost: Cost) -> None: ...
 
 
 class Glance(Protocol):

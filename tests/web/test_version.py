@@ -166,11 +166,19 @@ def test_a_viewer_sees_no_action_and_may_run_none(served: Served) -> None:
 
 
 def test_an_action_shows_its_command_and_its_cost_and_a_form_without_its_secret_does_nothing(
-    visitor: httpx2.Client,
+    repository: Path, visitor: httpx2.Client
 ) -> None:
-    page = parsed(visitor.get(f"/run/{RUN}/v1/eval").text)
-    assert f"skillgit eval {RUN}/v1 --split test" in text(page)
-    assert "What it would cost" in text(page)
+    refusal = next(row for row in asked(repository, "log", RUN)["events"] if row["kind"] == "rejected")
+    commands = {
+        "v1/eval": ("eval", f"{RUN}/v1", "--split", "test"),
+        f"r{refusal['step']}/retry": ("retry", RUN, "--keep"),
+    }
+    for path, words in commands.items():
+        page = " ".join(text(parsed(visitor.get(f"/run/{RUN}/{path}").text)).split())
+        assert f"skillgit {' '.join(words)}" in page
+        plan = asked(repository, *words, "--dry-run")
+        assert f"What it would cost {plan['sentence']}." in page
+        assert all(note in page for note in plan["notes"])
     assert visitor.post(f"/run/{RUN}/v1/note", data={"text": "hello"}).status_code == FORBIDDEN
 
 

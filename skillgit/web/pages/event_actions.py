@@ -8,17 +8,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from skillgit.app.deliver.install import Agent, Scope
+from skillgit.app.interventions.retry import RetryRequest, retry
+from skillgit.app.measure.eval import EvalRequest, evaluate
+from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse
+from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
-from skillgit.errors import RevisionNotFoundError, UsageError
-from skillgit.view.commands import asks, plan_of, plan_text
+from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
+from skillgit.view.commands import asks
+from skillgit.view.progress import SilentWatcher
 from skillgit.web import commands
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
     from skillgit.web.rendering import Visit
 
@@ -56,6 +63,7 @@ class Action:
     fits: Callable[[LogRow], bool]
     words: Callable[..., tuple[str, ...]]  # of the event and of the values of the entries
     entries: tuple[FormEntry, ...] = ()
+    plan: Callable[[Context, LogRow], object] | None = None  # a dry run of a command that asks models
 
     def placeholder(self, row: LogRow) -> tuple[str, ...]:
         return self.words(row, *(entry.name.upper() for entry in self.entries))
@@ -77,6 +85,15 @@ def _note(row: LogRow, text: str) -> tuple[str, ...]:
     return ("note", *(["--"] if text.startswith("-") else []), str(row.address), text)
 
 
+def _eval_plan(context: Context, row: LogRow) -> object:
+    request = EvalRequest(revisions=(str(row.address),), split=Split.TEST.value, dry_run=True)
+    return evaluate(context, request, SilentWatcher())
+
+
+def _retry_plan(context: Context, row: LogRow) -> object:
+    return retry(context, RetryRequest(run=row.run, keep=True, terms=MeasuringTerms(dry_run=True)), SilentWatcher())
+
+
 def _install(row: LogRow, agent: str, scope: str) -> tuple[str, ...]:
     return ("install", str(row.address), "--to", agent, "--scope", scope)
 
@@ -88,6 +105,7 @@ ACTIONS: Final = (
         effect="The scores become a note on the commit. Each look at the test split is counted.",
         fits=_is_version,
         words=lambda row: ("eval", str(row.address), "--split", "test"),
+        plan=_eval_plan,
     ),
     Action(
         name="promote",
@@ -133,6 +151,7 @@ ACTIONS: Final = (
         effect="The edits of the run's rejected candidates are applied to its newest version and measured.",
         fits=lambda row: row.kind == EventKind.REJECTED,
         words=lambda row: ("retry", row.run, "--keep"),
+        plan=_retry_plan,
     ),
     Action(
         name="note",
@@ -158,7 +177,13 @@ def action_page(action: Action, visit: Visit) -> Page:
     """Show the command, what it changes, and what it would cost."""
     row = _fitting(visit, action)
     words = action.placeholder(row)
-    plan = plan_of(words)
+    plan: object = None
+    error: SkillgitError | None = None
+    if action.plan is not None:
+        try:
+            plan = action.plan(visit.context, row)
+        except SkillgitError as refusal:
+            error = refusal
     return Page(
         template="action.html",
         title=f"{action.title}: {row.address}",
@@ -167,7 +192,8 @@ def action_page(action: Action, visit: Visit) -> Page:
             "row": row,
             "words": words,
             "warning": asks(words),
-            "plan": plan_text(visit.context, plan) if plan else "",
+            "plan": plan if isinstance(plan, Plan) else None,
+            "error": error,
         },
     )
 
