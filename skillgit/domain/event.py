@@ -61,6 +61,11 @@ class RunOutcome(StrEnum):
     BUDGET = "budget"
     STOPPED = "stopped"
 
+    @property
+    def ends_run(self) -> bool:
+        """Whether the run is over; a failing provider, a cap and a user's stop end a process, and the run can go on."""
+        return self not in {RunOutcome.PROVIDER_FAILURE, RunOutcome.BUDGET, RunOutcome.STOPPED}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:

@@ -105,9 +105,9 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """An answer that goes on: ``look`` returns the parts of a page by name, see ``application.Broadcast``."""
+    """An answer that goes on: ``look`` returns the parts of a page by name, for :mod:`skillgit.web.streams`."""
 
-    look: Callable[[Mapping[str, str]], Mapping[str, str]]
+    look: Callable[[], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from skillgit.errors import SkillgitError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    Look = Callable[[Mapping[str, str]], Mapping[str, str]]
+    Look = Callable[[], Mapping[str, str]]
 
 LOOKS_EVERY_S: Final = 0.5
 _AT_FULL_PACE: Final = 8  # things that are watched at once; of more, each is looked at less often
@@ -28,7 +28,7 @@ _BEAT: Final = b": still here\n\n"
 
 
 class Broadcast:
-    """Looks while there are viewers; ``look`` returns all parts by name, given those of the look before."""
+    """Looks while there are viewers; ``look`` returns all parts by name."""
 
     def __init__(self, look: Look, pause_s: Callable[[], float] = lambda: LOOKS_EVERY_S) -> None:
         self._look, self._pause_s = look, pause_s
@@ -72,7 +72,7 @@ class Broadcast:
     async def _watch(self) -> None:
         while True:
             try:
-                parts = dict(await run_in_threadpool(self._look, self._parts))
+                parts = dict(await run_in_threadpool(self._look))
             except SkillgitError as error:  # a repository that cannot be read now may be read later
                 parts = {**self._parts, "notice": str(error)}
             await self._take(parts)

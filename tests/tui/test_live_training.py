@@ -209,7 +209,7 @@ def test_training_goes_on_when_its_screen_is_closed_and_the_terminal_is_left_cle
     assert found, said
     assert (code, hint) == (0, f"hint: skillgit tui {RUN}, then L, watches it; K stops it after its step")
     context = context_of(repository)
-    while (look := live(context, RUN)).standing in live_text.ALIVE:
+    while (look := live(context, RUN)).is_alive:
         assert look.pid == int(found[1])
         time.sleep(BETWEEN_LOOKS_S)
     assert look.snapshot.end.outcome in FINISHED
@@ -254,7 +254,7 @@ def test_a_training_that_a_page_has_started_survives_it_and_is_found_again(wire,
 
     with serving(repository, **ENVIRONMENT) as served:
         asyncio.run(scenario(served))
-    while (look := live(context, RUN)).standing in live_text.ALIVE:
+    while (look := live(context, RUN)).is_alive:
         time.sleep(BETWEEN_LOOKS_S)
     assert look.snapshot.end.outcome in FINISHED
     (training,) = commands(context)

@@ -112,7 +112,7 @@ def test_a_training_is_launched_once_survives_the_server_is_stopped_and_goes_on(
 def test_what_changes_is_looked_for_once_however_many_watch():
     looks: list[int] = []
 
-    def look(_):
+    def look():
         looks.append(len(looks))
         return {"same": "as before", "number": str(min(len(looks), 2))}
 

@@ -8,7 +8,7 @@ import signal
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
@@ -20,7 +20,7 @@ from skillgit.store.lock import live_runs, published, published_runs, request_st
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pydantic import TypeAdapter
 
@@ -139,6 +139,41 @@ class LiveLook:
     standing: Standing
     pid: int = 0  # the process that does; 0 without one
     snapshot: Snapshot | None = None  # what it told last; None if it told nothing
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a process works on the run."""
+        return self.standing in {Standing.STARTING, Standing.RUNNING, Standing.STOPPING}
+
+
+STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")
+"""The stages that every step has, in their order; others are shown while they last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageProgress:
+    """A stage of the current step; without a count its numbers are 0."""
+
+    name: str
+    phase: Literal["over", "now", "due"]
+    done: int = 0
+    total: int = 0
+
+
+def stage_progress(snapshot: Snapshot | None, *, is_alive: bool) -> Iterator[StageProgress]:
+    """Yield the stages of every step, and before them the current one if it is none of these."""
+    counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
+    current = snapshot.stage if snapshot is not None else ""
+    furthest = max((STAGES.index(name) for name in counts if name in STAGES), default=-1)
+    for name in (*([current] if current in counts and current not in STAGES else []), *STAGES):
+        count = counts.get(name)
+        is_over = name in STAGES and (count is not None or STAGES.index(name) < furthest)
+        yield StageProgress(
+            name=name,
+            phase="now" if name == current and is_alive else "over" if is_over else "due",
+            done=count.done if count is not None else 0,
+            total=count.total if count is not None else 0,
+        )
 
 
 def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> LiveLook:

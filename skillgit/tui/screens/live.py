@@ -150,13 +150,13 @@ class LiveScreen(Screen[None]):
         if look.run and (before is None or before.standing is not look.standing):
             self._read_unfinished(look)
         self.failing.look(look.snapshot)
-        self.query_one(StageBars).show(look.snapshot, working=look.standing in live_text.ALIVE)
+        self.query_one(StageBars).show(look.snapshot, working=look.is_alive)
         self._say_lines()
 
     def _read_unfinished(self, look: LiveLook) -> None:
         """Read what is not recorded yet of a run that nobody works on; a trainer says it itself."""
         self._unfinished = ()
-        if look.standing not in live_text.ALIVE:
+        if not look.is_alive:
             read = app_of(self).read
             read(spent_on_unfinished, look.run, then=self._show_unfinished, on_error=lambda _: None, group="unfinished")
 
@@ -231,7 +231,7 @@ class LiveScreen(Screen[None]):
     def _trained(self) -> LiveLook | None:
         """How it is going, if a process trains the run now."""
         look = self.look
-        return look if look is not None and look.pid and look.standing in live_text.ALIVE else None
+        return look if look is not None and look.pid and look.is_alive else None
 
     def action_live_stop(self) -> None:
         """Ask whether to stop after this step; once that is asked for, whether to stop as soon as can be."""

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import events, on
 from textual.widgets import Static
 
-from skillgit.app.history.live import LiveLook, Snapshot, StageCount, Standing
+from skillgit.app.history.live import LiveLook, Snapshot, StageProgress, Standing, stage_progress
 from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.curve import ScorePlot
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 
-ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})
-"""A process works on the run."""
 _GOOD: Final = frozenset({"improved", "ceiling"})
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_BARS: Final = "_.-=+*%#"
@@ -62,11 +60,11 @@ def place(look: LiveLook, screen: Screen) -> list[Part]:
     snapshot = look.snapshot
     if snapshot is None or not snapshot.steps:
         return [Part(" ")]
-    seconds = snapshot.seconds_left if look.standing in ALIVE else None
+    seconds = snapshot.seconds_left if look.is_alive else None
     parts = [
         progress.place(snapshot),
         f"budget {snapshot.budget}" if snapshot.budget is not None else "",
-        f"{snapshot.share:.0%}" if snapshot.share and look.standing in ALIVE else "",
+        f"{snapshot.share:.0%}" if snapshot.share and look.is_alive else "",
         f"ETA {numbers.duration(seconds)}" if seconds is not None else "",
     ]
     return [Part(f" {screen.dotted(parts)}")]
@@ -105,7 +103,7 @@ def cost(look: LiveLook, screen: Screen) -> list[Part]:
 def at_end(look: LiveLook, screen: Screen) -> list[Part]:
     """Return what the run will have cost at its end, and how much of its caps; nothing before it has a pace."""
     snapshot = look.snapshot
-    if snapshot is None or snapshot.projected is None or look.standing not in ALIVE:
+    if snapshot is None or snapshot.projected is None or not look.is_alive:
         return []
     return _spending(" end   about ", snapshot.projected, snapshot.limits, screen, with_caps=False)
 
@@ -152,7 +150,7 @@ _MINUTE, _HOUR = 60, 3600
 def pace(look: LiveLook, screen: Screen) -> list[Part]:
     """Return how the calls go by and how fast the run spends; nothing once nobody works on it."""
     snapshot = look.snapshot
-    if snapshot is None or look.standing not in ALIVE:
+    if snapshot is None or not look.is_alive:
         return []
     calls, recent, seconds = snapshot.calls, snapshot.recent, snapshot.recent_s
     tokens = (recent.tokens_in + recent.tokens_out) * _MINUTE / seconds if seconds else 0.0
@@ -295,7 +293,7 @@ class LiveCurve(ScorePlot, can_focus=False):
 
     def show_run(self, look: LiveLook, points: Sequence[Point], apart: int) -> None:
         snapshot, signs = look.snapshot, app_of(self).facts.glyphs
-        self.show(points, steps=snapshot.steps if snapshot is not None and look.standing in ALIVE else 0)
+        self.show(points, steps=snapshot.steps if snapshot is not None and look.is_alive else 0)
         self.border_title = f"Score{f'  1 step in {apart}' if apart > 1 else ''}"
         self.border_subtitle = (
             f"{signs.best} best  {signs.accepted} accepted  {signs.rejected} rejected  {signs.at_most} at most"
@@ -303,8 +301,6 @@ class LiveCurve(ScorePlot, can_focus=False):
         )
 
 
-STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")
-"""The stages that every step has, in their order; others are shown while they last."""
 _LONG, _SHORT, _GAP = 10, 2, 2
 
 
@@ -334,26 +330,18 @@ class StageBars(Static):
 
 
 def bars(snapshot: Snapshot | None, screen: Screen, *, working: bool) -> list[list[Part]]:
-    counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
-    current = snapshot.stage if snapshot is not None else ""
-    own = [name for name in counts if name not in STAGES and name == current]
-    furthest = max((STAGES.index(name) for name in counts if name in STAGES), default=-1)
-    parts = []
-    for name in (*own, *STAGES):
-        here = name == current and working
-        over = name in STAGES and (STAGES.index(name) < furthest or (name in counts and not here))
-        parts.append(_bar(name, counts.get(name), screen, here=here, over=over))
-    return parts
+    return [_bar(stage, screen) for stage in stage_progress(snapshot, is_alive=working)]
 
 
-def _bar(name: str, count: StageCount | None, screen: Screen, *, here: bool, over: bool) -> list[Part]:
+def _bar(stage: StageProgress, screen: Screen) -> list[Part]:
     full, empty = ("█", "░") if screen.unicode else ("#", ".")
+    here, over = stage.phase == "now", stage.phase == "over"
     length = _LONG if here else _SHORT
-    share = count.done / count.total if count is not None and count.total else float(over)
-    width = length if over and not here else min(length, round(length * share))
-    text = f" {min(count.done, count.total)}/{count.total}" if count is not None and count.total else ""
+    share = stage.done / stage.total if stage.total else float(over)
+    width = length if over else min(length, round(length * share))
+    text = f" {min(stage.done, stage.total)}/{stage.total}" if stage.total else ""
     return [
-        Part(f"{name} ", Style.STRONG if here else Style.FAINT),
+        Part(f"{stage.name} ", Style.STRONG if here else Style.FAINT),
         Part(full * width, Style.RUNNING if here else Style.FAINT),
         Part(empty * (length - width), Style.FAINT),
         Part(text, "" if here else Style.FAINT),

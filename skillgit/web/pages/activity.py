@@ -45,7 +45,7 @@ def command_stream(visit: Visit) -> Stream:
     context, name = visit.context, visit.parameters["id"]
     command(context, name)
 
-    def look(_: Mapping[str, str]) -> Mapping[str, str]:
+    def look() -> Mapping[str, str]:
         return {"command": fragment("command_part.html", **_values(command(context, name)))}
 
     return Stream(look=look)

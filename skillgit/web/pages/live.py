@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import shlex
+import time
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillgit.app.deliver.report import DiffAllowance, tell
 from skillgit.app.history.browse import standing
-from skillgit.app.history.live import LiveLook, Standing, live, live_history, stop_after_step, stop_now
+from skillgit.app.history.live import (
+    LiveLook,
+    Standing,
+    live,
+    live_history,
+    stage_progress,
+    stop_after_step,
+    stop_now,
+)
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
@@ -19,7 +28,7 @@ from skillgit.web.commands import start
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Stream, address, fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from skillgit.app.history.live import Snapshot
     from skillgit.app.workspace.context import Context
@@ -27,19 +36,9 @@ if TYPE_CHECKING:
 
 EVENTS: Final = 400  # on the curve at most, the newest ones
 LINES: Final = 40  # of the log
-ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})
-STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")
-"""The stages that every step has, in their order; others are shown while they last."""
 _CHANGES: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED})
-_STAMP: Final = "stamp"  # the part that is not shown: what the history was at the look before
+_DRAWN_EVERY_S: Final = 2.0  # what the history says, at most: a fast run writes several events a second
 CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
-
-
-class StageBar(NamedTuple):
-    name: str
-    done: int
-    total: int
-    phase: str  # ``over``, ``now`` or ``due``
 
 
 class CapBar(NamedTuple):
@@ -52,31 +51,49 @@ class CapBar(NamedTuple):
 def live_page(visit: Visit) -> Page:
     run = _run(visit)
     look = live(visit.context, run)
-    values = {"run": run, "look": look, "phase": _phase(look), "shown": parts(visit.context, run, {})}
-    continues = _continuing(look, run)
     return Page(
         template="live.html",
         title=f"{run}, live",
         command=("log", run),
-        values=values | {"continues": continues},
+        values={
+            "run": run,
+            "look": look,
+            "phase": _phase(look),
+            "shown": {**_current(look), **_recorded(visit.context, run)},
+            "continues": _continuing(look, run),
+        },
     )
 
 
 def live_stream(visit: Visit) -> Stream:
-    run, context = _run(visit), visit.context
-    return Stream(look=lambda before: parts(context, run, before))
+    return Stream(look=_Watch(visit.context, _run(visit)))
 
 
-def parts(context: Context, run: str, before: Mapping[str, str]) -> dict[str, str]:
-    """Return what the page shows, each part by its name; what the history says is read only where it changed."""
-    look = live(context, run)
+class _Watch:
+    """Looks at a run again and again; what the history says is drawn only where it changed, and not at every event."""
+
+    def __init__(self, context: Context, run: str) -> None:
+        self._context, self._run = context, run
+        self._drawing: dict[str, str] = {}
+        self._drawn_of, self._drawn_s = "", 0.0
+
+    def __call__(self) -> dict[str, str]:
+        version, now_s = standing(self._context), time.monotonic()
+        if version != self._drawn_of and (not self._drawing or now_s - self._drawn_s >= _DRAWN_EVERY_S):
+            self._drawing = _recorded(self._context, self._run)
+            self._drawn_of, self._drawn_s = version, now_s
+        return {**_current(live(self._context, self._run)), **self._drawing}
+
+
+def _current(look: LiveLook) -> dict[str, str]:
+    """Return the parts that the snapshot says, by name."""
     snapshot = look.snapshot
-    current_parts = {
+    return {
         "now": fragment(
             "live_now.html",
             look=look,
             snapshot=snapshot,
-            stages=_stages(look),
+            stages=stage_progress(snapshot, is_alive=look.is_alive),
             caps=_caps(snapshot),
             state=_state(look),
             phase=_phase(look),
@@ -84,13 +101,10 @@ def parts(context: Context, run: str, before: Mapping[str, str]) -> dict[str, st
         "failing": fragment("live_failing.html", snapshot=snapshot),
         "notice": "",
     }
-    stamp = standing(context)
-    if before.get(_STAMP) == stamp:
-        return {**before, **current_parts}
-    return {**current_parts, **_recorded(context, run), _STAMP: stamp}
 
 
 def _recorded(context: Context, run: str) -> dict[str, str]:
+    """Return the parts that the history says, by name."""
     history = live_history(context, run, EVENTS)
     rows = history.rows if history is not None else ()
     drawing = {} if history is None else plotted(history.run, rows, history.score_counts)
@@ -108,19 +122,6 @@ def _recorded(context: Context, run: str) -> dict[str, str]:
     }
 
 
-def _stages(look: LiveLook) -> Iterator[StageBar]:
-    snapshot = look.snapshot
-    counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
-    current = snapshot.stage if snapshot is not None and look.standing in ALIVE else ""
-    furthest = max((STAGES.index(name) for name in counts if name in STAGES), default=-1)
-    for name in (*STAGES, *(name for name in counts if name not in STAGES)):
-        count = counts.get(name)
-        over = count is not None or (name in STAGES and STAGES.index(name) < furthest)
-        phase = "now" if name == current else "over" if over else "due"
-        count_done, total = (count.done, count.total) if count is not None else (0, 0)
-        yield StageBar(name, count_done, total, phase)
-
-
 def _caps(snapshot: Snapshot | None) -> Iterator[CapBar]:
     if snapshot is None:
         return
@@ -134,8 +135,6 @@ def _caps(snapshot: Snapshot | None) -> Iterator[CapBar]:
         yield CapBar("dollars", costs.usd, limits.usd, None if ahead is None else ahead.usd)
 
 
-_FINISHED: Final = frozenset(RunOutcome) - {RunOutcome.PROVIDER_FAILURE, RunOutcome.BUDGET, RunOutcome.STOPPED}
-"""How a run ends that nothing can be added to."""
 _STATES: Final = {
     Standing.IDLE: ("not running", "faint"),
     Standing.STARTING: ("starting", "slow"),
@@ -156,16 +155,17 @@ def _state(look: LiveLook) -> dict[str, str]:
 
 def _phase(look: LiveLook) -> str:
     """Return ``alive`` for what can be stopped, ``over`` for what can go on, ``finished`` for what cannot do either."""
-    if look.standing in ALIVE:
+    if look.is_alive:
         return "alive"
     end = look.snapshot.end if look.standing is Standing.ENDED and look.snapshot is not None else None
-    return "over" if end is None or end.outcome not in _FINISHED else "finished"
+    is_finished = end is not None and end.outcome in set(RunOutcome) and RunOutcome(end.outcome).ends_run
+    return "finished" if is_finished else "over"
 
 
 def _continuing(look: LiveLook, run: str) -> tuple[str, ...]:
     """Return the words that go on with the run; none where nothing is left of it or a process works on it."""
     snapshot = look.snapshot
-    if look.standing in ALIVE:
+    if look.is_alive:
         return ()
     words = shlex.split(snapshot.command) if snapshot is not None else []
     # the file is one that a process of ours wrote; anything else in it starts nothing
@@ -189,7 +189,7 @@ def stop_page(visit: Visit) -> Redirect:
 def continue_page(visit: Visit) -> Redirect:
     run = _run(visit)
     look, back = live(visit.context, run), address("run", run, "live")
-    if look.standing not in ALIVE:
+    if not look.is_alive:
         start(visit, [*_continuing(look, run), *_new_caps(visit)], back=back)
     return Redirect(address=back)
 

@@ -20,7 +20,6 @@ from skillgit.tui.screens.dialogs import AskScreen, HelpScreen
 from skillgit.tui.screens.live import EventScreen, LiveScreen
 from skillgit.tui.theme import doer
 from skillgit.tui.widgets import live as live_text
-from skillgit.tui.widgets.live import ALIVE
 
 PID = 4127
 ROWS = (sample.R18, sample.V7, sample.V6, sample.V0)
@@ -189,7 +188,7 @@ def test_what_a_stopped_run_has_spent_and_not_recorded_is_told(play, seen, state
 
     async def scenario(_app, press):
         told = "unfinished step 19: 40 calls · 23k in · 900 out; kept" in await press()
-        assert told == (bool(look.run) and look.standing not in ALIVE)
+        assert told == (bool(look.run) and not look.is_alive)
 
     play(LiveScreen(), scenario, size=(120, 30))
 
