@@ -66,6 +66,7 @@ class Gatekeeper:
         self._key = context.entropy(32)
         self.owner = invitations.new_token(context)
         self._owners = {digest_of(self.owner): (OWNER, Role.OPERATOR)}
+        self._stamp_now = invitations.watch(context)
         self._stamp: tuple[int, ...] = ()
         self._lasting: dict[str, tuple[str, Role]] = {}
         self._used: dict[str, datetime] = {}
@@ -108,7 +109,7 @@ class Gatekeeper:
         self.is_ending = True
 
     def _invited(self) -> Mapping[str, tuple[str, Role]]:
-        stamp = invitations.stamp(self._context)
+        stamp = self._stamp_now()
         if stamp != self._stamp:
             rows = invitations.invitations(self._context)
             self._lasting = {row.digest: (row.name, row.role) for row in rows}

@@ -21,7 +21,7 @@ from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageErr
 from skillgit.files import is_held, locked, open_plain, read_plain, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
@@ -94,13 +94,18 @@ def invitations(context: Context) -> tuple[Invitation, ...]:
     return _read(own_folder(context, _FOLDER))
 
 
-def stamp(context: Context) -> tuple[int, ...]:
-    """Return what is another value after every change of the invitations, without reading them."""
-    try:
-        status = (own_folder(context, _FOLDER) / _FILE).stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+def watch(context: Context) -> Callable[[], tuple[int, ...]]:
+    """Return a function whose value is another one after every change of the invitations, which it does not read."""
+    path = own_folder(context, _FOLDER) / _FILE
+
+    def stamp() -> tuple[int, ...]:
+        try:
+            status = path.stat()
+        except OSError:
+            return ()
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    return stamp
 
 
 def note_use(context: Context, digest: str) -> None:
