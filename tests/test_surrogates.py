@@ -25,7 +25,8 @@ from skillgit.domain.trajectory import Trajectory
 from skillgit.domain.untrusted.model_text import storable, unstorable_place
 from skillgit.engine.evidence_files import json_file
 from skillgit.errors import DataError, EnvironmentFaultError
-from skillgit.plugin.backend import Reply, Tool, ToolCall, Usage, read_reply, reply_json
+from skillgit.plugin.backend import Reply, Tool, ToolCall, Usage
+from skillgit.plugin.call_records import read_reply, reply_json
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.redaction import Redactor
 from skillgit.sandbox import Sandbox

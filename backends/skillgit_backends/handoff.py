@@ -31,21 +31,8 @@ from weakref import WeakValueDictionary
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import (
-    BackendInfo,
-    Image,
-    Message,
-    Reply,
-    Request,
-    Text,
-    ToolCall,
-    Usage,
-    estimated_usage,
-    message_json,
-    parameters_json,
-    request_digest,
-    tool_json,
-)
+from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request, Text, ToolCall, Usage, estimated_usage
+from skillgit.plugin.call_records import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens, read_reply, request_digest
+from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
+from skillgit.plugin.call_records import read_reply, request_digest
 from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 
 if TYPE_CHECKING:

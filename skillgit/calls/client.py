@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
+from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json, question_key
 from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
@@ -26,14 +26,17 @@ from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
-from skillgit.plugin.backend import Message, Reply, Request, Tool, estimated_usage, request_digest
+from skillgit.plugin.backend import NO_TOKENS, Message, Reply, Request, Tool, estimated_usage
+from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
     from random import Random
 
     from skillgit.calls.ledger import Ledger
+    from skillgit.endpoint.question import Question
+    from skillgit.endpoint.server import Endpoint
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
@@ -75,7 +78,7 @@ class Calls:
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
-            lanes=lanes(self._routes.values(), policy=self._policy, stop=self._stop, random=random),
+            lanes=lanes(_all_routes(self._routes.values()), policy=self._policy, stop=self._stop, random=random),
             budget=Budget(caps, self.spent, self._stop),
             failures=self._failures,
             estimate=self._estimate,
@@ -86,7 +89,9 @@ class Calls:
             sleep=sleep,
             random=random,
             clock=clock,
+            metered=self._metered,
         )
+        self._endpoint: Endpoint | None = None
         self._unanswered, self._scope, self._before = set[Unanswered](), "", Cost()
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()
@@ -101,7 +106,8 @@ class Calls:
     @property
     def unpriced(self) -> tuple[str, ...]:
         """The models whose price is not known; their calls count as 0 dollars."""
-        return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
+        routes = (route for route in _all_routes(self._routes.values()) if route.behind is None)
+        return tuple(sorted({route.name for route in routes if route.price is None}))
 
     def enter(self, scope: str, spending: Cost) -> None:
         """Begin the event ``scope``, always called so: the meter starts at what failed attempts at it have cost."""
@@ -114,6 +120,8 @@ class Calls:
         self.meter = Meter()
         for attempt in self.ledger.failures_of(scope):
             self.meter.add(attempt.charge)
+        for question in self.ledger.questions_of_agents(scope):  # an agent that was killed may ask others now
+            self.meter.add(question.charge)
 
     @property
     def asks_again(self) -> bool:
@@ -189,6 +197,9 @@ class Calls:
                 raise
         self._failures.answered(role, tools=bool(tools))
         self._charge(paid.scope, (paid.charge,))
+        if is_known and route.behind is not None:
+            for question in self.ledger.questions_within(paid.charge.key):
+                self._charge(question.scope, (question.charge,))
         if is_known or self._policy.hedge:
             copy = self.ledger.reply(_copy_key(key))
             if copy is not None:
@@ -241,10 +252,63 @@ class Calls:
         return item_deadline(self._policy.item_timeout_s)
 
     async def aclose(self) -> None:
-        for backend in {id(route.backend): route.backend for route in self._routes.values()}.values():
+        if self._endpoint is not None:
+            await self._endpoint.aclose()
+        for backend in {id(route.backend): route.backend for route in _all_routes(self._routes.values())}.values():
             await backend.aclose()
 
+    async def _metered(self, order: CallOrder) -> Reply:
+        """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
+        from skillgit.endpoint.server import Endpoint  # noqa: PLC0415 - few runs have an agent, and it needs a server
+
+        if self._endpoint is None:
+            self._endpoint = Endpoint()
+
+        async def ask(question: Question, provider: str, draw: int) -> Reply:
+            return await self._question(order, question, provider, draw)
+
+        async with self._endpoint.lease(ask) as lease:
+            try:
+                reply = await order.route.attempt(order.request, lease.access)
+            except BackendError as error:
+                if lease.refusal is not None:
+                    raise lease.refusal from error
+                raise
+        if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
+            raise lease.refusal
+        return reply
+
+    async def _question(self, order: CallOrder, question: Question, provider: str, draw: int) -> Reply:
+        """Answer what the agent of ``order`` asks, the ``draw``-th time, from the ledger or by the model behind it."""
+        route = order.route.behind
+        if route is None:
+            raise AssertionError(order.route.name)
+        request = replace(
+            route.request(question.messages, question.tools, question.schema),
+            max_output_tokens=min(question.max_output_tokens or route.max_output_tokens, route.max_output_tokens),
+            tool_choice=question.tool_choice,
+            native=bool(provider),
+        )
+        key = question_key(order.key, digest([request_digest(request), draw]))
+        paid = self.ledger.reply(key)
+        if paid is None:
+            inner = CallOrder(
+                key=key,
+                route=route,
+                request=request,
+                question="",
+                role=order.role,
+                stage=order.stage,
+                scope=order.scope,
+            )
+            paid = await self._replies.share(key, lambda: self._asking.ask(inner))
+        self._failures.answered(order.role, tools=bool(request.tools))
+        self._charge(paid.scope, (paid.charge,))
+        return paid.reply
+
     def _estimate(self, route: Route, request: Request) -> Cost:
+        if route.behind is not None:
+            return Cost()  # its questions are reserved one by one
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
     def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
@@ -256,9 +320,12 @@ class Calls:
         return self._record(order, reply, seconds)
 
     def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
-        if not reply.usage.plausible:
-            reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
-        cost = call_cost(reply.usage, order.route.price, seconds)
+        if order.route.behind is not None:
+            reply, cost = replace(reply, usage=NO_TOKENS), Cost()  # its questions are on record, each with its cost
+        else:
+            if not reply.usage.plausible:
+                reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
+            cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(
             PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.question)
@@ -287,6 +354,11 @@ class Calls:
 
 def _run_of(scope: str) -> str:
     return scope.rpartition("/")[0]
+
+
+def _all_routes(routes: Iterable[Route]) -> list[Route]:
+    """Return ``routes`` and those behind the agents among them."""
+    return [each for route in routes for each in (route, route.behind) if each is not None]
 
 
 def _copy_key(key: str) -> str:

@@ -21,7 +21,8 @@ from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
-from skillgit.plugin.backend import Reply, Usage, read_reply, reply_json, token_count
+from skillgit.plugin.backend import Reply, Usage, token_count
+from skillgit.plugin.call_records import read_reply, reply_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,10 +62,18 @@ class KnownRollout:
         return self.value.startswith(FAILED_PREFIX)
 
 
+_WITHIN, _AFTER = ">", "?"  # what parts the keys of a call and of a question within it, and the sign after that
+
+
+def question_key(call: str, question: str) -> str:
+    """Return the key of a question that an agent asks in the course of the call with the key ``call``."""
+    return f"{call}{_WITHIN}{question}"
+
+
 def read_paid(key: str, row: Sequence[object]) -> PaidReply:
     """Return the reply of the call ``key`` from a row of ``_REPLY_COLUMNS``; a RowError if it is damaged."""
-    scope, role, stage, text, request, usd, seconds, unpriced_calls, *counts = cast("Sequence[Any]", row)
-    cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (1, usd, seconds, unpriced_calls, *counts))
+    scope, role, stage, text, request, calls, usd, seconds, unpriced_calls, *counts = cast("Sequence[Any]", row)
+    cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (calls, usd, seconds, unpriced_calls, *counts))
     usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
     try:
         reply = read_reply(_read_json(text), usage)
@@ -139,7 +148,7 @@ def _read_json(text: str) -> object:
 
 
 T = TypeVar("T")
-_FORMAT = 4
+_FORMAT = 5
 _BUSY_S = 30.0
 _FAILURES = (
     """CREATE TABLE failure (
@@ -157,7 +166,7 @@ CREATE TABLE reply (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
     tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
     usd REAL NOT NULL, seconds REAL NOT NULL, request TEXT NOT NULL DEFAULT '',
-    cache_written INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0
+    cache_written INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
@@ -173,12 +182,13 @@ _UPGRADES = {
         "ALTER TABLE reply ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
     ),
     3: _FAILURES,
+    4: ("ALTER TABLE reply ADD COLUMN calls INTEGER NOT NULL DEFAULT 1",),
 }
 """What makes a ledger of an older format one of the next.
 
 Rows that were there have no digest of their request, nothing written to a cache and no call of unknown price.
 """
-_REPLY_COLUMNS = f"scope, role, stage, reply, request, usd, seconds, unpriced, {', '.join(COUNTS)}"
+_REPLY_COLUMNS = f"scope, role, stage, reply, request, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
 _FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(CHARGED)}"
 _FAILED = f"substr(value, 1, {len(FAILED_PREFIX)}) = '{FAILED_PREFIX}'"
 
@@ -246,15 +256,18 @@ class Ledger:
         self._connection.close()
 
     def reply(self, key: str) -> PaidReply | None:
-        query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
-        return next(iter(self._rows(lambda row: read_paid(key, row), query, key)), None)
+        return next(iter(self._replies("key = ?", key)), None)
+
+    def _replies(self, condition: str, *values: str) -> list[PaidReply]:
+        query = f"SELECT key, {_REPLY_COLUMNS} FROM reply WHERE {condition}"  # noqa: S608 - constants
+        return self._rows(lambda row: read_paid(row[0], row[1:]), query, *values)
 
     def record_reply(self, paid: PaidReply) -> PaidReply:
         """Record a reply and return what the ledger now holds: another process may have been first."""
         reply, usage, charge = paid.reply, paid.reply.usage, paid.charge
         row = (
             *(charge.key, paid.scope, charge.role, charge.stage, encode_json(reply_json(reply)), paid.request),
-            *(charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
+            *(charge.cost.calls, charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
             *(getattr(usage, name) for name in COUNTS),
         )
         with _explained(self._name):
@@ -264,6 +277,14 @@ class Ledger:
             )
             count = self._connection.execute(insert, row).rowcount
         return paid if count else (self.reply(charge.key) or paid)
+
+    def questions_within(self, key: str) -> list[PaidReply]:
+        """Return the replies to what an agent asked in the course of the call ``key``."""
+        return self._replies("key > ? AND key < ? ORDER BY key", question_key(key, ""), f"{key}{_AFTER}")
+
+    def questions_of_agents(self, scope: str) -> list[PaidReply]:
+        """Return the replies to what agents asked on the account of an event in progress."""
+        return self._replies("scope = ? AND instr(key, ?) > 0 ORDER BY key", scope, _WITHIN)
 
     def set_aside(self, keys: Iterable[str]) -> None:
         """Let calls be made again whose replies were of no use; what was paid for them stays on record."""
@@ -278,9 +299,9 @@ class Ledger:
 
     def spent(self, scope: str) -> Cost:
         """Return what all calls cost that the event in progress ``scope`` paid for, those that failed included."""
-        columns = ("usd", "seconds", "unpriced", *COUNTS)
+        columns = ("calls", "usd", "seconds", "unpriced", *COUNTS)
         query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
-        costs = self._rows(lambda row: read_cost(("calls", *columns), (1, *row)), query, scope)
+        costs = self._rows(lambda row: read_cost(columns, row), query, scope)
         total = CostSum()
         for cost in (*costs, *(attempt.charge.cost for attempt in self.failures_of(scope))):
             total.add(cost)

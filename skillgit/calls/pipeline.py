@@ -22,18 +22,20 @@ from skillgit.errors import (
     UnusableAnswerError,
 )
 from skillgit.plugin.backend import (
+    AsksModels,
     Backend,
     FinishReason,
     Message,
+    ModelAccess,
     Price,
     Reply,
     Request,
     Tool,
     ToolCall,
     Usage,
-    parameters_json,
     user,
 )
+from skillgit.plugin.call_records import parameters_json
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -141,6 +143,7 @@ class Route:
     timeout_s: float = 600.0  # of one attempt
     variant: str = ""  # identifies the backend's own settings, as far as they may change its answers
     lane: str = ""  # whose limits its calls share; empty for those of all calls of this backend and model
+    behind: Route | None = None  # who answers an agent's own questions, which are metered; None for all other backends
     as_written: Callable[[str], str] = field(default=str, compare=False)
 
     @property
@@ -150,7 +153,8 @@ class Route:
     @property
     def answerer(self) -> str:
         """The backend with those of its settings that may change what it answers, for keys of the ledger."""
-        return f"{self.backend_name}#{self.variant}" if self.variant else self.backend_name
+        own = f"{self.backend_name}#{self.variant}" if self.variant else self.backend_name
+        return own if self.behind is None else f"{own}<{self.behind.answerer}"
 
     @property
     def fingerprint(self) -> str:
@@ -174,10 +178,12 @@ class Route:
             schema=schema,
         )
 
-    async def attempt(self, request: Request) -> Reply:
+    async def attempt(self, request: Request, access: ModelAccess | None = None) -> Reply:
         """Ask the backend once, with a deadline; whatever it raises becomes a BackendError without credentials."""
         try:
             async with asyncio.timeout(self.timeout_s):
+                if access is not None and isinstance(self.backend, AsksModels):
+                    return checked(await self.backend.complete_through(request, access), self.backend_name)
                 return checked(await self.backend.complete(request), self.backend_name)
         except TimeoutError as error:
             hint = self.as_written("raise calls.timeout_s")
@@ -212,6 +218,7 @@ class Asking:
     sleep: Callable[[float], Awaitable[None]]
     random: Random
     clock: Callable[[], float]
+    metered: Callable[[CallOrder], Awaitable[Reply]]  # lets an agent work, whose questions are calls of their own
 
     def doubts(self, route: Route) -> bool:
         """Say whether the last call on the lane of ``route`` failed, so that its provider may be down."""
@@ -248,7 +255,8 @@ class Asking:
         with line.slot(is_given=is_given):
             lane.breaker.check()  # again: it may have opened while this call stood in line
             async with self.budget.reserve(self.estimate(order.route, order.request)):
-                after = lane.latency.slow(order.role) if self.policy.hedge and not order.has_copy else None
+                hedges = self.policy.hedge and not order.has_copy and order.route.behind is None
+                after = lane.latency.slow(order.role) if hedges else None
                 if after is None:
                     return await self._send(lane, order)
                 return await hedged(self._send(lane, order), lambda: self._send_copy(lane, order), after=after)
@@ -258,8 +266,9 @@ class Asking:
         ticket, began, seconds = lane.window.sent(), time(), self.clock()
         order.copies += 1
         try:
+            is_plain = order.route.behind is None
             with self.traffic.sending():
-                reply = await order.route.attempt(order.request)
+                reply = await (order.route.attempt(order.request) if is_plain else self.metered(order))
         except BackendError as error:
             order.copies -= 1
             lane.failed(ticket, error)

@@ -234,7 +234,8 @@ class Failures:
         if not final and not was_sent:
             return fault, None
         usage = error.usage if isinstance(error.usage, Usage) and error.usage.plausible else NO_TOKENS
-        cost = call_cost(usage, order.route.price, seconds) if was_sent else Cost()
+        is_free = not was_sent or order.route.behind is not None  # an agent's questions are charged one by one
+        cost = Cost() if is_free else call_cost(usage, order.route.price, seconds)
         is_billed = isinstance(fault, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER)
         attempt = self._ledger.record_failure(
             FailedAttempt(

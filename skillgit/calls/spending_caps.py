@@ -164,14 +164,21 @@ class Budget:
 
     @asynccontextmanager
     async def reserve(self, estimate: Cost) -> AsyncIterator[None]:
-        """Hold ``estimate`` against the caps during a call; wait for calls in flight, which may cost less."""
+        """Hold ``estimate`` against the caps during a call; wait for calls in flight, which may cost less.
+
+        What costs nothing itself, as an agent whose questions are calls of their own, holds and waits for nothing.
+        """
+        is_free = estimate == Cost()
         while refusal := self._refusal(estimate):
-            if not self._reserved:
+            if is_free or not self._reserved:
                 raise refusal
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             with waiting():
                 await future
+        if is_free:
+            yield
+            return
         ticket = object()
         self._reserved[ticket] = estimate
         try:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Picture, ToolUse, Turn
 from skillgit.domain.untrusted.model_text import storable
 
@@ -61,11 +60,20 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Native:
+    """A model's message in the form of its own provider, which wants it back unchanged: thoughts are signed."""
+
+    provider: str  # whose API has this form: ``anthropic`` or ``openai``
+    content: tuple[Mapping[str, object], ...]  # its blocks or items, in their order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     role: MessageRole
     parts: tuple[Part, ...]
     tool_calls: tuple[ToolCall, ...] = ()  # that an assistant message asks for
     tool_call_id: str = ""  # the call that a tool message answers
+    native: Native | None = None  # the same in its provider's form, where that holds more
 
     @property
     def text(self) -> str:
@@ -110,7 +118,8 @@ class Request:
     """One question to a model; None and empty values leave a parameter to the provider.
 
     ``schema`` is the JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
-    ``title``. The prompt asks for the same, so a backend need not hand it on.
+    ``title``. The prompt asks for the same, so a backend need not hand it on. ``native`` asks for the reply in the
+    provider's own form too where it thinks, for whoever goes on with the conversation.
     """
 
     model: str
@@ -123,6 +132,8 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()  # texts at which a reply ends; they are no part of it
     schema: Mapping[str, object] | None = None
+    tool_choice: str = ""  # `none`, `required` or the name of the tool to use; empty leaves it to the model
+    native: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +169,7 @@ class Reply:
     usage: Usage
     finish_reason: FinishReason = "stop"
     tool_calls: tuple[ToolCall, ...] = ()
+    native: Native | None = None  # the same in the provider's own form; absent unless asked for
     model: str = field(default="", compare=False)  # that answered, as the provider calls it
     counted: bool = field(default=True, compare=False)  # False if usage is estimated
 
@@ -232,6 +244,38 @@ class Probes(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAccess:
+    """Where an agent asks its model during one call, and what lets it in; both are gone when the call ends."""
+
+    url: str  # of the loopback, without ``/v1`` and without a slash at the end
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelBehind:
+    """The backend that answers an agent's own questions, and the settings of it that follow from the agent's."""
+
+    backend: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+@runtime_checkable
+class AsksModels(Protocol):
+    """What a backend adds whose program asks a model by itself: through an address of ours, each question is metered.
+
+    Metered, a call costs what its questions cost, and none passes a cap; the usage of the reply is not looked at.
+    """
+
+    def model_behind(self) -> ModelBehind | None:
+        """Say whom the program's questions go to; None lets it ask by itself, and report what that took."""
+        ...
+
+    async def complete_through(self, request: Request, access: ModelAccess) -> Reply:
+        """Answer ``request`` like ``complete``, asking at ``access`` only."""
+        ...
+
+
 @runtime_checkable
 class TellsContext(Protocol):
     """What a backend adds whose server says how long a prompt and its reply may be."""
@@ -267,22 +311,6 @@ def estimated_usage(messages: Sequence[Message], text: str) -> Usage:
     return Usage(tokens_in=estimated_tokens(flatten(messages)), tokens_out=estimated_tokens(text))
 
 
-def request_digest(request: Request) -> str:
-    """Return what identifies a question: model, parameters, conversation, tools and the schema of the reply.
-
-    Neither the backend nor the place in the run that asks is part of it, so that one backend can answer with what was
-    recorded of another.
-    """
-    return digest(
-        {
-            **parameters_json(request),
-            "messages": [message_json(message) for message in request.messages],
-            "tools": [tool_json(tool) for tool in request.tools],
-            **({} if request.schema is None else {"schema": dict(request.schema)}),
-        }
-    )
-
-
 def encodable(request: Request) -> Request:
     """Return ``request`` as it can be sent: lone surrogates, such as a cut emoji leaves in an item, are replaced."""
     messages = []
@@ -291,71 +319,3 @@ def encodable(request: Request) -> Request:
         calls = tuple(replace(call, arguments=storable(call.arguments)) for call in message.tool_calls)
         messages.append(replace(message, parts=parts, tool_calls=calls))
     return replace(request, messages=tuple(messages))
-
-
-def parameters_json(request: Request) -> dict[str, object]:
-    """Return the model of a request and its parameters; those that came later are there only where they are set."""
-    later = {
-        "top_p": None if request.top_p is None else float(request.top_p),
-        "seed": request.seed,
-        "stop": list(request.stop) or None,
-    }
-    return {
-        "model": request.model,
-        "max_output_tokens": request.max_output_tokens,
-        "temperature": None if request.temperature is None else float(request.temperature),
-        "reasoning_effort": request.reasoning_effort,
-        **{name: value for name, value in later.items() if value is not None},
-    }
-
-
-def message_json(message: Message) -> dict[str, object]:
-    parts = [
-        {"text": part.text}
-        if isinstance(part, Text)
-        else {"media_type": part.media_type, "data": part.data, "detail": part.detail}
-        for part in message.parts
-    ]
-    return {
-        "role": message.role,
-        "parts": parts,
-        "tool_calls": [_tool_call(call) for call in message.tool_calls],
-        "tool_call_id": message.tool_call_id,
-    }
-
-
-def tool_json(tool: Tool) -> list[object]:
-    return [tool.name, tool.description, dict(tool.parameters)]
-
-
-def reply_json(reply: Reply) -> dict[str, object]:
-    """Return what a reply says as a JSON value; its usage is recorded elsewhere."""
-    calls = [_tool_call(call) for call in reply.tool_calls]
-    return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls}
-
-
-def read_reply(value: object, usage: Usage) -> Reply:
-    """Return the reply that :func:`reply_json` wrote; a ValueError if it did not, or no call can have the usage."""
-    fields = cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-    text, finish, calls = fields.get("text"), fields.get("finish_reason", "stop"), fields.get("tool_calls", [])
-    if not isinstance(text, str) or finish not in get_args(FinishReason) or not isinstance(calls, list):
-        raise ValueError("a reply has the keys text, finish_reason and tool_calls")
-    if not usage.plausible:
-        raise ValueError("a reply's usage is whole numbers of tokens")
-    return Reply(
-        text=text,
-        usage=usage,
-        finish_reason=cast("FinishReason", finish),
-        tool_calls=tuple(_read_tool_call(call) for call in cast("list[object]", calls)),
-    )
-
-
-def _tool_call(call: ToolCall) -> list[str]:
-    return [call.id, call.name, call.arguments]
-
-
-def _read_tool_call(value: object) -> ToolCall:
-    match value:
-        case [str(call), str(name), str(arguments)]:
-            return ToolCall(id=call, name=name, arguments=arguments)
-    raise ValueError("a tool call is recorded as its id, the tool's name and the arguments")

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from skillgit.errors import ConfigError, ExitCode, HandoffError
-from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, Usage, request_digest, system, user
+from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, Usage, system, user
+from skillgit.plugin.call_records import request_digest
 from skillgit_backends.handoff import HandoffBackend
 
 TOOL = Tool(name="look", description="Looks.", parameters={"type": "object"})

@@ -11,7 +11,8 @@ from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Reply, Request, ToolCall, Usage, request_digest, system, user
+from skillgit.plugin.backend import BackendInfo, Reply, Request, ToolCall, Usage, system, user
+from skillgit.plugin.call_records import request_digest
 from skillgit_backends.replay import ReplayBackend
 
 USAGE = Usage(tokens_in=40, tokens_out=8, cached=30, cache_written=5, reasoning=2)

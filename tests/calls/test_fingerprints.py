@@ -7,18 +7,8 @@ import pytest
 
 from skillgit.calls import pipeline
 from skillgit.calls.pipeline import answerer_fingerprint
-from skillgit.plugin.backend import (
-    Image,
-    Message,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    assistant,
-    request_digest,
-    system,
-    user,
-)
+from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
+from skillgit.plugin.call_records import request_digest
 
 
 def reply_key(backend: str, request: Request, draw: tuple[str | int, ...]) -> str:

@@ -19,13 +19,10 @@ from skillgit.plugin.backend import (
     ToolCall,
     Usage,
     encodable,
-    message_json,
-    read_reply,
-    reply_json,
-    request_digest,
     system,
     user,
 )
+from skillgit.plugin.call_records import message_json, read_reply, reply_json, request_digest
 
 USAGE = Usage(tokens_in=1, tokens_out=2)
 BASE = Request(model="small", messages=(system("s"), user("u")))

@@ -13,11 +13,11 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import BackendError, ConfigError, RetryableBackendError, UnusableAnswerError
-from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, Usage
+from skillgit.plugin.backend import BackendInfo, ModelAccess, ModelBehind, Probe, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.seed_folder import write_files
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
@@ -47,6 +47,10 @@ ALLOWED = (
 )
 """What a program needs to be found, to write text and to reach its provider; credentials are not among it."""
 _SHORTEST_SECRET = 8
+TOKEN = "SKILLGIT_MODEL_TOKEN"  # noqa: S105 - the name of a variable
+"""The variable that holds the token for the address that meters an agent's questions."""
+MODEL_BACKEND = FreeKey(default="auto")
+"""The setting ``model_backend`` of every agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +151,7 @@ class AgentSettings:
     api_key_env: str
     key_named: bool
     pass_env: tuple[str, ...]
+    model_backend: str  # who answers its questions, metered; `auto`, or empty to let it ask by itself
 
 
 def read_agent_settings(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, Any]:
@@ -172,16 +177,37 @@ class AgentBackend(ABC):
 
     info: BackendInfo
     login: ClassVar[str]
+    usual_model: ClassVar[str]  # the backend that asks the same models by itself
 
-    def __init__(self, path: str, timeout_s: float) -> None:
-        self._path = path
-        self._limits = ProcessLimits(timeout_s=timeout_s)
-        self.info = replace(type(self).info, timeout_s=timeout_s)
+    def __init__(self, settings: AgentSettings) -> None:
+        self._agent = settings
+        self._path = settings.path
+        self._limits = ProcessLimits(timeout_s=settings.timeout_s)
+        self.info = replace(type(self).info, timeout_s=settings.timeout_s)
 
     async def complete(self, request: Request) -> Reply:
-        self._refuse(request)
+        return await self._complete(request, os.environ)
+
+    def model_behind(self) -> ModelBehind | None:
+        """Return the backend of ``model_backend``; ``auto`` is the usual one, if it has a key or an address."""
+        settings = self._agent
+        if settings.model_backend not in ("", "auto"):
+            return ModelBehind(backend=settings.model_backend)
+        variable = self._key_variable(os.environ)
+        if not settings.model_backend or not (variable or settings.base_url):
+            return None
+        given = {"base_url": settings.base_url, "api_key_env": variable}
+        return ModelBehind(backend=self.usual_model, settings={name: value for name, value in given.items() if value})
+
+    async def complete_through(self, request: Request, access: ModelAccess) -> Reply:
+        """Let the program ask at ``access`` alone: it gets the token in place of every credential of the user."""
+        metered = self._at(access.url)
+        return await metered._complete(request, {**os.environ, TOKEN: access.token})  # noqa: SLF001 - one of its own
+
+    async def _complete(self, request: Request, environ: Mapping[str, str]) -> Reply:
+        self._refuse(request, environ)
         with fresh_workspace() as workspace:
-            return await self._work(request, workspace, self._prepare(os.environ, workspace))
+            return await self._work(request, workspace, self._prepare(environ, workspace))
 
     async def probe(self) -> Probe:
         """Return the program's version and whether it is logged in, without asking its model anything."""
@@ -224,7 +250,15 @@ class AgentBackend(ABC):
             raise UnusableAnswerError(f"{self.info.name} ended without an answer", hint=BY_HAND, usage=usage)
 
     @abstractmethod
-    def _refuse(self, request: Request) -> None:
+    def _key_variable(self, environ: Mapping[str, str]) -> str:
+        """Return the variable whose key its model would be asked with; empty where it is another login, or none."""
+
+    @abstractmethod
+    def _at(self, url: str) -> Self:
+        """Return this agent as it asks at ``url``, each question once, with the key in the variable :data:`TOKEN`."""
+
+    @abstractmethod
+    def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
         """Refuse what cannot be asked of this agent, or by this user."""
 
     @abstractmethod

@@ -22,6 +22,7 @@ from skillgit.plugin.backend import (
     FinishReason,
     Image,
     Message,
+    Native,
     Part,
     Reply,
     Request,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 Block = dict[str, Any]
 
+PROVIDER = "anthropic"
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 BUDGETS = {"low": 1024, "medium": 4096, "high": 16384, "xhigh": 32768, "max": 65536}
 LEAST_BUDGET = 1024
 LARGE = 4096
@@ -70,6 +73,10 @@ def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]
             {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
             for tool in request.tools
         ]
+    if request.tools and request.tool_choice:
+        kinds = {"required": "any", "none": "none"}
+        kind = kinds.get(request.tool_choice)
+        payload["tool_choice"] = {"type": kind} if kind else {"type": "tool", "name": request.tool_choice}
     if request.temperature is not None:
         payload["temperature"] = request.temperature
     if request.top_p is not None:
@@ -99,6 +106,8 @@ def _turns(messages: Sequence[Message]) -> list[Block]:
 
 
 def _blocks(message: Message) -> list[Block]:
+    if message.native is not None and message.native.provider == PROVIDER:
+        return [dict(block) for block in message.native.content]
     parts = [_part(part) for part in message.parts if not isinstance(part, Text) or part.text]
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": parts}]
@@ -206,6 +215,7 @@ def read_answer(document: object, request: Request) -> Reply:
         usage=usage,
         finish_reason=finish,
         tool_calls=calls,
+        native=_native(entries) if request.native else None,
         model=_text(answer, "model"),
         counted=_is_counted(answer),
     )
@@ -214,6 +224,18 @@ def read_answer(document: object, request: Request) -> Reply:
 def _tool_call(block: Mapping[str, object]) -> ToolCall:
     arguments = _text(block, "partial_json") or json.dumps(block.get("input") or {}, ensure_ascii=False)
     return ToolCall(id=_text(block, "id"), name=_text(block, "name"), arguments=arguments)
+
+
+def _native(blocks: Sequence[Mapping[str, object]]) -> Native | None:
+    """Return an answer as the API wants it back, if it holds thoughts."""
+    if not any(block.get("type") in _THOUGHTS for block in blocks):
+        return None
+    whole = (
+        {**block, "input": _arguments(_tool_call(block).arguments)} if "partial_json" in block else block
+        for block in blocks
+    )
+    content = ({name: value for name, value in block.items() if name != "partial_json"} for block in whole)
+    return Native(provider=PROVIDER, content=tuple(content))
 
 
 def _text(values: Mapping[str, object], name: str) -> str:
@@ -273,7 +295,12 @@ def _count(counts: Mapping[str, object], name: str) -> int | None:
     return 0 if value is None else token_count(value)
 
 
-_GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+_GROWS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+}
 """The deltas that continue a text, and where they and the block have it."""
 
 

@@ -19,6 +19,7 @@ system prompt tells the agent to load it. The task comes on standard input.
 | `model.claude_code_exec_base_url` | "" | another address of the API; empty: `ANTHROPIC_BASE_URL`, else Anthropic's |
 | `model.claude_code_exec_api_key_env` | "ANTHROPIC_API_KEY" | the variable that holds the key; "" uses the account |
 | `model.claude_code_exec_pass_env` | "" | further variables to pass on, with commas between |
+| `model.claude_code_exec_model_backend` | "auto" | who answers its questions, metered; see below |
 | `model.claude_code_exec_use_sdk` | "cli" | accepted from the reference (`cli`, `auto`); the program is always used |
 | `model.claude_code_exec_profile` | "" | accepted from the reference, empty only |
 
@@ -26,6 +27,11 @@ system prompt tells the agent to load it. The task comes on standard input.
 `CLAUDE_CODE_OAUTH_TOKEN` (`claude setup-token` makes one that lasts), then the account of `claude auth login` on this
 machine, as far as it is in a file (`.credentials.json` in `CLAUDE_CONFIG_DIR`, else in `~/.claude`). The call gets a
 copy that cannot be renewed: renewing it would end your own login. Use a token for runs that outlast the login.
+
+**Metered.** The program asks at an address of skillgit's on the loopback, and each of its questions is a call: in the
+ledger, under the caps, and at the price of the model. `model_backend` names the backend that answers, with any model;
+`auto` is `claude_chat` if there is a key in `api_key_env` or a `base_url`. Without, or where `model_backend` is empty,
+the program asks by itself with its login, and what it reports in the end is its cost.
 
 **What it may do.** With the defaults it reads files of its workspace and skills; it cannot run commands or write.
 `tools: Read,Skill,Bash` with `allowed_tools: Bash` lets it run commands, in the sandbox. Root is refused unless it is
@@ -43,14 +49,17 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import (
+    MODEL_BACKEND,
+    TOKEN,
     AgentBackend,
     AgentSettings,
     CallWorkspace,
@@ -88,6 +97,7 @@ _KEYS = {
     "pass_env": FreeKey(default=""),
     "use_sdk": FreeKey(default="cli", choices=("cli", "auto")),
     "profile": FreeKey(default="", choices=("",)),
+    "model_backend": MODEL_BACKEND,
 }
 
 
@@ -122,12 +132,27 @@ class ClaudeCodeExecBackend(AgentBackend):
         timeout_s=DEFAULT_TIMEOUT_S,
     )
     login = HOW
+    usual_model = "claude_chat"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
-        super().__init__(self._settings.path, self._settings.timeout_s)
+        super().__init__(self._settings)
 
-    def _refuse(self, request: Request) -> None:
+    def _key_variable(self, environ: Mapping[str, str]) -> str:
+        settings = self._settings
+        if not settings.key_named and not gets_usual_key(settings.base_url, (_OWN, environ.get(_BASE_URL, ""))):
+            return ""
+        names = (settings.api_key_env, *(() if settings.key_named else TOKENS[:1]))
+        return next((name for name in names if name and environ.get(name)), "")
+
+    def _at(self, url: str) -> Self:
+        settings = replace(self._settings, base_url=url, api_key_env=TOKEN, key_named=True, request_retries=0)
+        agent = copy(self)
+        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
+        return agent
+
+    def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
+        del environ
         refuse(request, "temperature", "top_p", "seed", "stop", answerer="Claude Code")
         if os.geteuid() == 0 and not self._settings.allow_root:
             hint = f"run skillgit as another user, or set model.{NAME}_allow_root to true in a container"

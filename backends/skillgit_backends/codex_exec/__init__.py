@@ -19,6 +19,7 @@ never approved by anybody, so what the sandbox forbids fails.
 | `model.codex_exec_network_access` | false | whether commands may use the network |
 | `model.codex_exec_web_search` | false | whether the agent may search the web |
 | `model.codex_exec_pass_env` | "" | further variables to pass on, with commas between |
+| `model.codex_exec_model_backend` | "auto" | who answers its questions, metered; see below |
 | `model.codex_exec_approval_policy` | "never" | accepted from the reference; there is no other |
 | `model.codex_exec_use_sdk` | "cli" | accepted from the reference (`cli`, `auto`); the program is always used |
 
@@ -26,6 +27,11 @@ never approved by anybody, so what the sandbox forbids fails.
 the home of the call, so that Codex can renew it; then `OPENAI_API_KEY`. With `base_url` only `api_key_env` counts, and
 if it is not set, no key is sent. `CODEX_HOME` says where your own settings are, else `~/.codex`; nothing else of them
 is used.
+
+**Metered.** Codex asks at an address of skillgit's on the loopback, and each of its questions is a call: in the ledger,
+under the caps, and at the price of the model. `model_backend` names the backend that answers, with any model; `auto` is
+`openai_chat` if there is a key in `api_key_env` or a `base_url`. Without, or where `model_backend` is empty, Codex asks
+by itself with its login, and what it reports in the end is its cost.
 
 **Time.** `timeout_s` is the deadline of a call, unless `env.exec_timeout` for the target or `calls.timeout_s` for the
 optimizer is set and ends it before. Raise it for long tasks.
@@ -40,14 +46,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
 from skillgit_backends.agent_cli.backend import (
+    MODEL_BACKEND,
+    TOKEN,
     AgentBackend,
     AgentSettings,
     CallWorkspace,
@@ -83,6 +92,7 @@ _KEYS = {
     "pass_env": FreeKey(default=""),
     "approval_policy": FreeKey(default="never", choices=("never",)),
     "use_sdk": FreeKey(default="cli", choices=("cli", "auto")),
+    "model_backend": MODEL_BACKEND,
 }
 _PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 _OWN_PROVIDER = "skillgit"
@@ -124,14 +134,33 @@ class CodexExecBackend(AgentBackend):
         timeout_s=DEFAULT_TIMEOUT_S,
     )
     login = HOW
+    usual_model = "openai_chat"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
-        super().__init__(self._settings.path, self._settings.timeout_s)
+        super().__init__(self._settings)
 
-    def _refuse(self, request: Request) -> None:
+    def _key_variable(self, environ: Mapping[str, str]) -> str:
+        settings = self._settings
+        keys = _keys(settings, environ, users_home(environ) / "auth.json")
+        return key_name(settings, environ) if KEY in keys else next(iter(keys), "")
+
+    def _at(self, url: str) -> Self:
+        settings = replace(
+            self._settings,
+            base_url=f"{url}/v1",
+            api_key_env=TOKEN,
+            key_named=True,
+            request_retries=0,
+            model_provider=_OWN_PROVIDER,
+        )
+        agent = copy(self)
+        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
+        return agent
+
+    def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
         refuse(request, "temperature", "top_p", "seed", "stop", answerer="codex")
-        if is_missing(self._settings, os.environ):
+        if is_missing(self._settings, environ):
             raise FatalBackendError(f"{NAME} is not logged in", hint=HOW)
 
     def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from skillgit.errors import ContentFilterError, NoAnswerError, RefusalError, Ret
 from skillgit.plugin.backend import (
     Image,
     Message,
+    Native,
     Part,
     Reply,
     Request,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _CHAT_COUNTS, _RESPONSES_COUNTS = ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")
 _CUT = ("length", "max_tokens")
+PROVIDER = "openai"
 LONGEST = 400  # characters of a provider's words that a message repeats
 _POLICY = "look at the item: the provider's content policy does not allow it"
 AZURE_VERSION = "2025-04-01-preview"  # the oldest version of Azure's API that is asked for Responses
@@ -62,6 +65,7 @@ def chat_parameters(request: Request, token_parameter: str) -> dict[str, Any]:
         response_format=(schema := _schema(request)) and {"type": "json_schema", "json_schema": schema},
         reasoning_effort=request.reasoning_effort or None,
         tools=[{"type": "function", "function": tool.fields()} for tool in request.tools] or None,
+        tool_choice=_choice(request, lambda name: {"type": "function", "function": {"name": name}}),
     )
 
 
@@ -83,7 +87,15 @@ def responses_parameters(request: Request) -> dict[str, Any]:
         text=(schema := _schema(request)) and {"format": {"type": "json_schema", **schema}},
         reasoning={"effort": request.reasoning_effort} if request.reasoning_effort else None,
         tools=[{"type": "function", **tool.fields(), "strict": False} for tool in request.tools] or None,
+        tool_choice=_choice(request, lambda name: {"type": "function", "name": name}),
+        include=["reasoning.encrypted_content"] if request.native else None,
     )
+
+
+def _choice(request: Request, named: Callable[[str], object]) -> object:
+    if not (request.tools and request.tool_choice):
+        return None
+    return request.tool_choice if request.tool_choice in ("none", "required") else named(request.tool_choice)
 
 
 def _without_none(**parameters: object) -> dict[str, Any]:
@@ -119,6 +131,9 @@ def _chat_messages(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
 
 def _responses_items(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
     for message in messages:
+        if message.native is not None and message.native.provider == PROVIDER:
+            yield from (dict(item) for item in message.native.content)
+            continue
         content = _content(message.parts, _responses_part)
         if message.role == "tool":
             yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": content}
@@ -188,7 +203,12 @@ def read_responses(document: Fields, request: Request, name: str) -> Reply:
         raise withheld("its answer was withheld", name, usage)
     if refusals and not text:
         raise _refused(refusals[0], name, usage)
-    return _reply(document, _RESPONSES_COUNTS, (text, calls, usage), name, cut=status == "incomplete")
+    reply = _reply(document, _RESPONSES_COUNTS, (text, calls, usage), name, cut=status == "incomplete")
+    thinks = any(entry.get("type") == "reasoning" and entry.get("encrypted_content") for entry in entries)
+    if not (request.native and thinks):
+        return reply
+    content = ({key: value for key, value in entry.items() if key not in ("id", "status")} for entry in entries)
+    return replace(reply, native=Native(provider=PROVIDER, content=tuple(content)))
 
 
 def _reply(

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.config.schema import ModelSettings
 from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import Backend, PlaysRole, Probe, Probes, TellsContext
+from skillgit.plugin.backend import AsksModels, Backend, PlaysRole, Probe, Probes, TellsContext
 from skillgit.plugin.registry import find_backend, load_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.run_setup import Setup
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
+    from skillgit.plugin.backend import Price
     from skillgit.plugin.plugin_identity import PluginSource
 
 
@@ -43,9 +44,6 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     settings = config.settings(role)
     backend, source = _backend(config, role, settings)
     _check_model(name, role, backend, config)
-    own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
-    # Calls of the same model by the same account share their limits.
-    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
     return Route(
         backend=backend,
@@ -58,16 +56,50 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         top_p=getattr(model, f"{role}_top_p"),
         seed=getattr(model, f"{role}_seed"),
         stop=model.target_stop if role == "target" else (),
-        price=find_price(
-            name,
-            overrides={priced_model: price_of(row) for priced_model, row in model.prices.items()},
-            declarations=backend.info.prices,
-        ),
+        price=_price(config, name, backend),
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
-        lane=f"{backend.info.name}/{name}@{short_digest([account, list(own)])}" if account or own else "",
+        lane=_lane(config, role, backend, name, settings),
+        behind=_behind(config, role, backend, name),
         as_written=partial(_as_written, config, role),
     )
+
+
+def _behind(config: ResolvedConfig, role: str, agent: Backend, model: str) -> Route | None:
+    """Return who answers the questions of ``agent``, if it is one whose questions are metered."""
+    behind = agent.model_behind() if isinstance(agent, AsksModels) else None
+    if behind is None:
+        return None
+    settings = {**behind.settings, **config.settings_behind(role, behind.backend)}
+    plugin = find_backend(behind.backend, config.root)
+    values, calls, backend = config.values.model, config.values.calls, plugin.cls(settings)
+    neutral = {name: value for name, value in settings.items() if not is_neutral(f"model.x_{name}")}
+    return Route(
+        backend=backend,
+        backend_name=backend.info.name,
+        variant="".join((short_digest(neutral) if neutral else "", plugin.source.code)),
+        model=model,
+        max_output_tokens=calls.max_output_tokens,
+        reasoning_effort=getattr(values, f"{role}_reasoning_effort") or values.reasoning_effort,
+        price=_price(config, model, backend),
+        concurrency=calls.concurrency,
+        timeout_s=calls.timeout_s or backend.info.timeout_s or TIMEOUT_S,
+        lane=_lane(config, role, backend, model, settings),
+        as_written=partial(_as_written, config, role),
+    )
+
+
+def _price(config: ResolvedConfig, model: str, backend: Backend) -> Price | None:
+    rows = config.values.model.prices.items()
+    overrides = {priced_model: price_of(row) for priced_model, row in rows}
+    return find_price(model, overrides=overrides, declarations=backend.info.prices)
+
+
+def _lane(config: ResolvedConfig, role: str, backend: Backend, model: str, settings: Mapping[str, object]) -> str:
+    """Return whose limits the calls share: those of the same model by the same account do."""
+    own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
+    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
+    return f"{backend.info.name}/{model}@{short_digest([account, list(own)])}" if account or own else ""
 
 
 def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig) -> None:

@@ -14,7 +14,8 @@ from skillgit.calls.pipeline import QUESTION, Route, reply_key
 from skillgit.calls.pricing import dollars
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.rollout import delivered, rollout_keys
-from skillgit.plugin.backend import Usage, request_digest
+from skillgit.plugin.backend import Usage
+from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.environment import CallBounds, asks_judge, call_bounds
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
-from skillgit.plugin.backend import parameters_json
+from skillgit.plugin.call_records import parameters_json
 from skillgit.store.git_binary import git_version
 from skillgit.store.history_reader import runs
 

@@ -48,11 +48,28 @@ class LoopbackModel:
         step = self.script[min(len(self.requests), len(self.script)) - 1]
         if isinstance(step, tuple):
             return http(step[0], json.dumps(step[1]).encode(), "application/json")
+        if body.get("stream") is not True:
+            return http(200, json.dumps(whole(step)).encode(), "application/json")
         return http(
             200,
             "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in step).encode(),
             "text/event-stream",
         )
+
+
+def whole(events: list[Event]) -> Event:
+    """Return as one document what ``events`` bring piece by piece."""
+    if events[0]["type"] == "response.created":
+        items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+        answer = events[-1]["response"]
+        return {**answer, "object": "response", "status": "completed", "model": "x", "output": items}
+    [block] = (event["content_block"] for event in events if event["type"] == "content_block_start")
+    [delta] = (event["delta"] for event in events if event["type"] == "content_block_delta")
+    [end] = (event for event in events if event["type"] == "message_delta")
+    texts = {"text": delta["text"]} if "text" in delta else {"input": json.loads(delta["partial_json"])}
+    head = events[0]["message"]
+    usage = {**head["usage"], **end["usage"]}
+    return {**head, **end["delta"], "content": [{**block, **texts}], "usage": usage}
 
 
 def http(status: int, body: bytes, kind: str) -> bytes:

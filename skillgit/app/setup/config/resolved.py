@@ -139,6 +139,17 @@ class ResolvedConfig:
         backends = [plugin.name for plugin in installed(BACKENDS)]
         return settings_of(self.values.model.backend_settings, self.players(role), self.backend(role), backends)
 
+    def settings_behind(self, role: str, backend: str) -> dict[str, object]:
+        """Return the settings of a backend that answers the questions of a role's agent: those that name it."""
+        prefixes = (f"{backend}_", *(f"{player}_{backend}_" for player in self.players(role)))
+        settings = self.values.model.backend_settings
+        return {
+            name.removeprefix(prefix): value
+            for prefix in prefixes
+            for name, value in settings.items()
+            if name.startswith(prefix)
+        }
+
     def players(self, role: str) -> tuple[str, ...]:
         """Return the roles whose settings ``role`` has, its own last."""
         return ("optimizer", role) if role == "judge" and not self.values.model.judge_backend else (role,)

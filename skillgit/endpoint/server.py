@@ -1,0 +1,222 @@
+"""Serves the dialects on the loopback: one address for the process, one token for each call of an agent."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import urlsafe_b64encode
+from collections import Counter
+from contextlib import asynccontextmanager, suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from os import urandom
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.json_limits import MOST_BYTES, DocumentError, read_document
+from skillgit.endpoint.chat import Chat
+from skillgit.endpoint.messages import Messages
+from skillgit.endpoint.question import Dialect, Question, QuestionError
+from skillgit.endpoint.responses import Responses
+from skillgit.errors import SkillgitError, UnanswerableError
+from skillgit.plugin.backend import ModelAccess, Reply, estimated_tokens, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    Ask = Callable[[Question, str, int], Awaitable[Reply]]
+
+DIALECTS: Final[tuple[Dialect, ...]] = (Messages(), Responses(), Chat())
+_COMMIT_S = 30.0
+"""Seconds after which a stream begins without an answer: before that, a refusal can still have a status of its own."""
+_KEEP_ALIVE_S = 3.0
+_REFUSED = 400
+"""The status that ends every agent that was tried, at once and with the message; others make some of them ask again."""
+_NO_RETRY: Final = {"x-should-retry": "false"}
+_OVER = "this rollout is over"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Lease:
+    """What one call of an agent may ask; ``refusal`` is why it is not answered any more."""
+
+    access: ModelAccess
+    ask: Ask
+    context: Context  # in which its questions are asked, so that they are charged to what the call is part of
+    questions: int = 0
+    refusal: SkillgitError | None = None
+    draws: Counter[str] = field(default_factory=Counter)  # how often each question was asked, and delivered
+    undelivered: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
+    tasks: set[asyncio.Task[Reply]] = field(default_factory=set)
+
+    def answer(self, question: Question, dialect: Dialect, *, repeated: bool) -> asyncio.Task[Reply]:
+        """Ask ``question``; an answer that did not arrive, or that the client says it asks for again, is not bought."""
+        identity = question.identity
+        task = self.undelivered.get(identity)
+        failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+        if task is None or failed:
+            draw = self.draws[identity]
+            if repeated and draw:
+                draw -= 1  # the ledger has it
+            else:
+                self.draws[identity] += 1
+            self.questions += 1
+            asking = self.ask(question, dialect.provider, draw)
+            task = asyncio.get_running_loop().create_task(_awaited(asking), context=self.context.copy())
+            self.undelivered[identity] = task
+            self.tasks.add(task)
+        return task
+
+    def delivered(self, question: Question) -> None:
+        self.undelivered.pop(question.identity, None)
+
+
+async def _awaited(asking: Awaitable[Reply]) -> Reply:
+    return await asking
+
+
+class Endpoint:
+    """The server, which starts with the first lease and ends with ``aclose``."""
+
+    def __init__(self) -> None:
+        self._leases: dict[str, Lease] = {}
+        self._runner: web.AppRunner | None = None
+        self._starting = asyncio.Lock()
+        self._url = ""
+
+    @asynccontextmanager
+    async def lease(self, ask: Ask) -> AsyncIterator[Lease]:
+        """Let an agent ask during the block; what it still asks at the end is answered and recorded before it ends."""
+        url = await self._started()
+        token = f"sg-{urlsafe_b64encode(urandom(24)).decode()}"
+        lease = Lease(access=ModelAccess(url=url, token=token), ask=ask, context=copy_context())
+        self._leases[token] = lease
+        try:
+            yield lease
+        finally:
+            del self._leases[token]
+            if lease.tasks:  # it was paid for, or will be
+                await asyncio.wait(lease.tasks)
+            for task in lease.tasks:
+                with suppress(BaseException):
+                    task.exception()
+
+    async def aclose(self) -> None:
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _started(self) -> str:
+        async with self._starting:
+            if self._runner is None:
+                app = web.Application(client_max_size=MOST_BYTES)
+                for dialect in DIALECTS:
+                    # Some agents add the version themselves, others take the address as it is.
+                    for path in (dialect.path, dialect.path.removeprefix("/v1")):
+                        app.router.add_post(path, partial(self._asked, dialect))
+                app.router.add_post("/v1/messages/count_tokens", self._counted)
+                app.router.add_get("/v1/models", self._models)
+                self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+                await self._runner.setup()
+                site = web.TCPSite(self._runner, "127.0.0.1", 0)
+                await site.start()
+                self._url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+            return self._url
+
+    def _lease_of(self, request: web.Request) -> Lease | None:
+        scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+        token = bearer if scheme.lower() == "bearer" else ""
+        return self._leases.get(request.headers.get("x-api-key", "") or token.strip())
+
+    async def _asked(self, dialect: Dialect, request: web.Request) -> web.StreamResponse:
+        lease = self._lease_of(request)
+        if lease is None:
+            return _refused(dialect, _OVER)
+        try:
+            question = dialect.read(await _body(request))
+        except QuestionError as error:
+            return _refused(dialect, str(error))
+        if lease.refusal is not None:
+            return _refused(dialect, lease.refusal.message)
+        repeated = request.headers.get("x-stainless-retry-count", "0") not in ("", "0")
+        task = lease.answer(question, dialect, repeated=repeated)
+        name = short_digest([lease.access.token, question.identity, lease.questions])
+        await asyncio.wait([task], timeout=_COMMIT_S if question.stream else None)
+        response: web.StreamResponse
+        if question.stream and not (task.done() and task.exception()):
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+            await response.prepare(request)
+            async for event in self._events(dialect, lease, question, task, name):
+                await response.write(event)
+        else:
+            try:
+                response = web.json_response(dialect.document(question, task.result(), name))
+            except SkillgitError as error:
+                return _refused(dialect, _noted(lease, error))
+            await response.prepare(request)
+        await response.write_eof()
+        _arrived(request, lease, question)
+        return response
+
+    async def _events(
+        self, dialect: Dialect, lease: Lease, question: Question, task: asyncio.Task[Reply], name: str
+    ) -> AsyncIterator[bytes]:
+        while not task.done():
+            yield dialect.keep_alive
+            await asyncio.wait([task], timeout=_KEEP_ALIVE_S)
+        try:
+            reply = task.result()
+        except SkillgitError as error:
+            yield dialect.failed(_noted(lease, error))
+        else:
+            for event in dialect.events(question, reply, name):
+                yield event
+
+    async def _counted(self, request: web.Request) -> web.Response:
+        """Estimate the tokens of a prompt, which costs nothing."""
+        dialect = DIALECTS[0]
+        if self._lease_of(request) is None:
+            return _refused(dialect, _OVER)
+        try:
+            question = dialect.read(await _body(request))
+        except QuestionError as error:
+            return _refused(dialect, str(error))
+        return web.json_response({"input_tokens": estimated_tokens(flatten(question.messages))})
+
+    async def _models(self, request: web.Request) -> web.Response:
+        """List one model in the form of both providers; every other name is answered by the same."""
+        if self._lease_of(request) is None:
+            return _refused(DIALECTS[-1], _OVER)
+        both = {"id": "skillgit", "object": "model", "owned_by": "skillgit", "created": 0}
+        anthropic = {"type": "model", "display_name": "skillgit", "created_at": "1970-01-01T00:00:00Z"}
+        pages = {"object": "list", "has_more": False, "first_id": "skillgit", "last_id": "skillgit"}
+        return web.json_response({**pages, "data": [{**both, **anthropic}]})
+
+
+async def _body(request: web.Request) -> dict[str, object]:
+    try:
+        body = read_document(await request.read())
+    except (DocumentError, web.HTTPRequestEntityTooLarge) as error:
+        raise QuestionError(f"the body is no JSON that can be read: {error}") from error
+    if not isinstance(body, dict):
+        raise QuestionError("the body has to be an object")
+    return body
+
+
+def _noted(lease: Lease, error: SkillgitError) -> str:
+    """Note why an agent gets no answer, unless another question may get one, and return what it is told."""
+    if not isinstance(error, UnanswerableError):
+        lease.refusal = lease.refusal or error
+    return error.message
+
+
+def _arrived(request: web.Request, lease: Lease, question: Question) -> None:
+    transport = request.transport
+    if transport is not None and not transport.is_closing():
+        lease.delivered(question)
+
+
+def _refused(dialect: Dialect, message: str) -> web.Response:
+    return web.json_response(dialect.failure(message), status=_REFUSED, headers=_NO_RETRY)

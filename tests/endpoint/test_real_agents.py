@@ -1,0 +1,110 @@
+"""The agents' own programs, asking at the endpoint: each request of the model's server is on record, and paid once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loopback_model import call, loopback, response, said, tool_use, words
+from scripted import PRICE, Naps, chance
+from stand_ins import trivia
+
+from skillgit.calls.client import Calls, Route
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.cost import Caps
+from skillgit.errors import BudgetError
+from skillgit_backends.claude_chat import ClaudeChatBackend
+from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
+from skillgit_backends.codex_exec import CodexExecBackend
+from skillgit_backends.openai_chat import OpenAIChatBackend
+
+if TYPE_CHECKING:
+    from loopback_model import LoopbackModel
+
+    from skillgit.plugin.backend import Backend, Reply
+
+CLAUDE = os.environ.get("SKILLGIT_CLAUDE") or shutil.which("claude") or ""
+CODEX = os.environ.get("SKILLGIT_CODEX") or shutil.which("codex") or ""
+pytestmark = pytest.mark.slow
+NEEDS_CLAUDE = pytest.mark.skipif(not CLAUDE, reason="claude is not installed (or SKILLGIT_CLAUDE)")
+NEEDS_CODEX = pytest.mark.skipif(not CODEX, reason="codex is not installed (or SKILLGIT_CODEX)")
+
+
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+
+
+def played(agent: Backend, model: Backend, caps: Caps | None = None) -> tuple[Calls, Reply | Exception]:
+    behind = Route(backend=model, backend_name="model", model="m", price=PRICE)
+    route = Route(backend=agent, backend_name="agent", model="m", behind=behind)
+    calls = Calls(
+        routes={"target": route},
+        ledger=Ledger.in_memory(),
+        caps=caps or Caps(),
+        sleep=Naps(),
+        random=chance(0),
+    )
+    calls.enter("run/1", calls.spent())
+
+    async def whole() -> Reply | Exception:
+        try:
+            return await calls.call("target", "rollout", trivia().messages, draw=("item",))
+        except Exception as error:  # noqa: BLE001 - what a test looks at
+            return error
+        finally:
+            await calls.aclose()
+
+    return calls, asyncio.run(whole())
+
+
+def on_loopback(play: Any, *script: Any) -> tuple[LoopbackModel, Any]:
+    """Run ``play`` with the address of a model in a thread of its own loop."""
+
+    async def serve() -> tuple[LoopbackModel, Any]:
+        async with loopback(*script) as model:
+            return model, await asyncio.to_thread(play, model.url)
+
+    return asyncio.run(serve())
+
+
+@NEEDS_CLAUDE
+@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)])
+def test_claude_code(cap: Caps | None):
+    def play(url: str):
+        agent = ClaudeCodeExecBackend({"path": CLAUDE, "allow_root": True})
+        return played(agent, ClaudeChatBackend({"base_url": url}), cap)
+
+    model, (calls, reply) = on_loopback(play, tool_use("Skill", skill="searchqa"), words("<answer>Seine</answer>"))
+    check(model, calls, reply, cap)
+
+
+@NEEDS_CODEX
+@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)])
+def test_codex(cap: Caps | None):
+    def play(url: str):
+        agent = CodexExecBackend({"path": CODEX})
+        return played(agent, OpenAIChatBackend({"base_url": f"{url}/v1", "api": "responses"}), cap)
+
+    script = response(call("exec_command", cmd="true"), 100, 7), response(said("<answer>Seine</answer>"), 100, 7)
+    model, (calls, reply) = on_loopback(play, *script)
+    check(model, calls, reply, cap)
+
+
+def check(model: LoopbackModel, calls: Calls, reply: Any, cap: Caps | None) -> None:
+    cost = calls.spent()
+    assert cost.calls == len(model.requests)
+    assert cost.calls == calls.ledger.spent("run/1").calls
+    assert not cost.unpriced
+    if cap is None:
+        assert reply.text == "<answer>Seine</answer>"
+        assert cost.calls >= 2
+    else:
+        assert isinstance(reply, BudgetError)
+        assert cost.calls == 1
