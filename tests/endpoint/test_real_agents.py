@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loopback_model import call, loopback, response, said, tool_use, words
 from scripted import PRICE, Naps, chance
-from stand_ins import trivia
+from stand_ins import SKILL, trivia
 
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
@@ -19,7 +19,9 @@ from skillgit.errors import BudgetError
 from skillgit_backends.claude_chat import ClaudeChatBackend
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 from skillgit_backends.codex_exec import CodexExecBackend
+from skillgit_backends.copilot_exec import CopilotExecBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
+from skillgit_backends.opencode_exec import OpenCodeExecBackend
 
 if TYPE_CHECKING:
     from loopback_model import LoopbackModel
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 CLAUDE = os.environ.get("SKILLGIT_CLAUDE") or shutil.which("claude") or ""
 CODEX = os.environ.get("SKILLGIT_CODEX") or shutil.which("codex") or ""
-pytestmark = pytest.mark.slow
+OPENCODE = os.environ.get("SKILLGIT_OPENCODE") or shutil.which("opencode") or ""
+COPILOT = os.environ.get("SKILLGIT_COPILOT") or shutil.which("copilot") or ""
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 NEEDS_CLAUDE = pytest.mark.skipif(not CLAUDE, reason="claude is not installed (or SKILLGIT_CLAUDE)")
 NEEDS_CODEX = pytest.mark.skipif(not CODEX, reason="codex is not installed (or SKILLGIT_CODEX)")
 
@@ -95,6 +99,34 @@ def test_codex(cap: Caps | None):
     script = response(call("exec_command", cmd="true"), 100, 7), response(said("<answer>Seine</answer>"), 100, 7)
     model, (calls, reply) = on_loopback(play, *script)
     check(model, calls, reply, cap)
+
+
+@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)])
+@pytest.mark.parametrize(
+    ("kind", "program", "tool"),
+    [
+        pytest.param(
+            OpenCodeExecBackend,
+            OPENCODE,
+            call("read", filePath=".opencode/skills/searchqa/SKILL.md"),
+            marks=pytest.mark.skipif(not OPENCODE, reason="opencode is not installed (or SKILLGIT_OPENCODE)"),
+        ),
+        pytest.param(
+            CopilotExecBackend,
+            COPILOT,
+            call("skill", skill="searchqa"),
+            marks=pytest.mark.skipif(not COPILOT, reason="copilot is not installed (or SKILLGIT_COPILOT)"),
+        ),
+    ],
+)
+def test_agents_that_only_ask_here(kind: Any, program: str, tool: Any, cap: Caps | None):
+    def play(url: str):
+        return played(kind({"path": program}), OpenAIChatBackend({"base_url": f"{url}/v1", "api": "responses"}), cap)
+
+    model, (calls, reply) = on_loopback(play, response(tool, 100, 7), response(said("<answer>Seine</answer>"), 100, 7))
+    check(model, calls, reply, cap)
+    if cap is None:
+        assert SKILL.splitlines()[-1] in model.bodies[-1], "it has read the skill"
 
 
 def check(model: LoopbackModel, calls: Calls, reply: Any, cap: Caps | None) -> None:

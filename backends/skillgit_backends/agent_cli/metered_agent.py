@@ -1,0 +1,121 @@
+"""Owns what agents share that ask their model at skillgit's address only, never with a login of their own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
+from skillgit.plugin.backend import NO_TOKENS, Reply, Request
+from skillgit_backends.agent_cli.backend import TOKEN, AgentBackend, AgentSettings, CallWorkspace, names
+from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
+from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
+from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit_backends.request_fields import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit_backends.agent_cli.process import Event
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentEnd:
+    """What a program's events have said so far."""
+
+    answer: str = ""
+    failure: str = ""
+    is_complete: bool = False
+
+
+class MeteredAgent(AgentBackend):
+    """An agent that has no key and no account here; its tools read, for it has no sandbox to write or run in."""
+
+    folder: ClassVar[str]  # where the program looks for skills, in its workspace
+    program: ClassVar[str]
+    usual_model = "openai_chat"
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        name = self.info.name
+        keys = {
+            "path": FreeKey(default=self.program),
+            "timeout_s": FreeKey(default=600.0),
+            "pass_env": FreeKey(default=""),
+            "model_backend": FreeKey(default="auto"),
+        }
+        values = cast("dict[str, Any]", read_keys(name, keys, settings))
+        if values["timeout_s"] <= 0:
+            raise ConfigError(f"model.{name}_timeout_s is {values['timeout_s']}", hint="it must be more than 0")
+        if not values["model_backend"]:
+            raise ConfigError(f"model.{name}_model_backend is empty", hint="name a backend, or leave it out")
+        super().__init__(
+            AgentSettings(
+                path=values["path"] or self.program,
+                timeout_s=values["timeout_s"],
+                request_retries=0,
+                base_url="",
+                api_key_env="",
+                key_named=False,
+                pass_env=names(values["pass_env"]),
+                model_backend=self.usual_model if values["model_backend"] == "auto" else values["model_backend"],
+            )
+        )
+        self._url = ""
+
+    def _at(self, url: str) -> Self:
+        agent = copy(self)
+        agent._url = url  # noqa: SLF001 - a copy of this one
+        return agent
+
+    def _key_variable(self, environ: Mapping[str, str]) -> str:
+        del environ
+        return ""
+
+    def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
+        refuse(request, "temperature", "top_p", "seed", "stop", answerer=self.info.name)
+        if not self._url or TOKEN not in environ:
+            hint = f"name it as target_backend, and its model's backend as model.{self.info.name}_model_backend"
+            raise FatalBackendError(f"{self.info.name} asks its model through skillgit only", hint=hint)
+
+    async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+        del workspace, environment
+        return True, f"the model's backend {self._agent.model_backend}"
+
+    async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
+        task = assignment(request)
+        workspace.place_skills(self.folder, task.skills)
+        pictures = workspace.place_pictures(task.pictures)
+        end = AgentEnd()
+        command = self._command(request, workspace, environment)
+        text = _prompt(task, self.folder, pictures, offer(request.tools)).encode("utf-8", "replace")
+        result, noise = await self._run(command, text, workspace, environment, lambda event: self._hear(event, end))
+        if result.code or end.failure or not end.is_complete:
+            words = (end.failure or result.errors or noise).replace(environment.get(TOKEN, ""), "[redacted]")
+            if end.failure:
+                raise failure(self.info.name, words, login=self.login)
+            raise self._broken_off(result, words, None, sure=not end.answer, silence="it did not come to an end")
+        if not end.answer.strip():
+            raise UnusableAnswerError(f"{self.info.name} ended without an answer", hint=BY_HAND, usage=NO_TOKENS)
+        return read_answer(end.answer, NO_TOKENS) if request.tools else Reply(text=end.answer, usage=NO_TOKENS)
+
+    @abstractmethod
+    def _command(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> list[str]:
+        """Return the command line, which reads its task from standard input; add to ``environment`` what it needs."""
+
+    @abstractmethod
+    def _hear(self, event: Event, end: AgentEnd) -> None:
+        """Take in one event; kinds that are not known are passed over."""
+
+
+def _prompt(task: Assignment, folder: str, pictures: Sequence[Path], tool_text: str) -> str:
+    load = [
+        f"Before you begin, load the skill {skill.name}, or read {folder}/{skill.name}/SKILL.md."
+        for skill in task.skills
+    ]
+    look = ["Look at the pictures that the task names by reading their files."] if pictures else []
+    instructions = "\n\n".join(text for text in (task.instructions, tool_text, *load, *look) if text)
+    parts = [f"<instructions>\n{instructions}\n</instructions>"] if instructions else []
+    return "\n\n".join([*parts, f"<task>\n{task.task}\n</task>"]) + "\n"

@@ -1,0 +1,78 @@
+"""The ``copilot_exec`` backend: the GitHub Copilot command line program as target.
+
+Each call is one ``copilot --output-format json`` in a home and a workspace of its own, both removed afterwards. The
+skill is placed in ``.github/skills``; the task comes on standard input. Copilot asks its model at an address of
+skillgit's on the loopback, so that each of its questions is a call: in the ledger, under the caps, and at the price of
+the model. It needs no account, and works offline but for that.
+
+| setting | default | meaning |
+|---|---|---|
+| `model.copilot_exec_path` | "copilot" | the program |
+| `model.copilot_exec_model_backend` | "auto" | the backend that answers its questions; `auto` is `openai_chat` |
+| `model.copilot_exec_timeout_s` | 600.0 | seconds that one call may take; `env.exec_timeout` ends the target's before |
+| `model.copilot_exec_pass_env` | "" | further variables to pass on, with commas between |
+
+**What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands.
+
+It takes no temperature: `calls.temperature` must be null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.plugin.backend import BackendInfo
+from skillgit_backends.agent_cli.backend import TOKEN, child_environment
+from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent
+from skillgit_backends.agent_cli.process import number_at, text_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.plugin.backend import Request
+    from skillgit_backends.agent_cli.backend import CallWorkspace
+    from skillgit_backends.agent_cli.process import Event
+
+_TOOLS = ("view", "skill", "grep", "glob")
+_KEY = "COPILOT_PROVIDER_API_KEY"
+
+
+class CopilotExecBackend(MeteredAgent):
+    info = BackendInfo(
+        name="copilot_exec",
+        summary="The GitHub Copilot command line program, the skill in its folder; its model is any other backend's.",
+        timeout_s=600.0,
+    )
+    login = "set the key of the backend that model.copilot_exec_model_backend names"
+    folder = ".github/skills"
+    program = "copilot"
+
+    def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
+        variables = {
+            "COPILOT_HOME": str(workspace.home / ".copilot"),
+            "COPILOT_OFFLINE": "true",  # no sign-in, no telemetry, no update
+            "COPILOT_PROVIDER_TYPE": "openai",
+            "COPILOT_PROVIDER_WIRE_API": "completions",
+            _KEY: environ.get(TOKEN, ""),
+            TOKEN: environ.get(TOKEN, ""),
+        }
+        return child_environment(environ, workspace, names=self._agent.pass_env, **variables)
+
+    def _command(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> list[str]:
+        del workspace
+        environment |= {"COPILOT_PROVIDER_BASE_URL": f"{self._url}/v1", "COPILOT_MODEL": request.model}
+        words = [self._path, "--output-format", "json", "--stream", "off", "--no-color", "--log-level", "none"]
+        words += ["--disable-builtin-mcps", "--no-custom-instructions", "--no-ask-user"]
+        return [*words, f"--secret-env-vars={_KEY},{TOKEN}", "--available-tools", *_TOOLS]
+
+    def _hear(self, event: Event, end: AgentEnd) -> None:
+        match text_at(event, "type"):
+            case "assistant.message":
+                end.answer = text_at(event, "data", "content")
+            case "session.error":
+                end.failure = text_at(event, "data", "message") or "an error without a message"
+            case "result":
+                end.is_complete = number_at(event, "exitCode") == 0
+
+
+__all__ = ["CopilotExecBackend"]

@@ -1,0 +1,93 @@
+"""The ``opencode_exec`` backend: the OpenCode command line program as target.
+
+Each call is one ``opencode run --format json`` in a home and a workspace of its own, both removed afterwards. The skill
+is placed in ``.opencode/skills``; the task comes on standard input. OpenCode asks its model at an address of skillgit's
+on the loopback, so that each of its questions is a call: in the ledger, under the caps, and at the price of the model.
+
+| setting | default | meaning |
+|---|---|---|
+| `model.opencode_exec_path` | "opencode" | the program |
+| `model.opencode_exec_model_backend` | "auto" | the backend that answers its questions; `auto` is `openai_chat` |
+| `model.opencode_exec_timeout_s` | 600.0 | seconds that one call may take; see `env.exec_timeout` too |
+| `model.opencode_exec_pass_env` | "" | further variables to pass on, with commas between |
+
+**What it may do.** It reads files of its workspace. Commands, edits and the web are denied: OpenCode has no sandbox.
+
+It takes no temperature: `calls.temperature` must be null.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from skillgit.plugin.backend import BackendInfo
+from skillgit_backends.agent_cli.backend import TOKEN, child_environment
+from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent
+from skillgit_backends.agent_cli.process import text_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.plugin.backend import Request
+    from skillgit_backends.agent_cli.backend import CallWorkspace
+    from skillgit_backends.agent_cli.process import Event
+
+_CONTEXT = 200_000  # tokens after which it would shorten a conversation by itself
+_DENIED = ("edit", "bash", "webfetch", "websearch", "task")
+
+
+class OpenCodeExecBackend(MeteredAgent):
+    info = BackendInfo(
+        name="opencode_exec",
+        summary="The OpenCode command line program, the skill in its skill folder; its model is any other backend's.",
+        timeout_s=600.0,
+    )
+    login = "set the key of the backend that model.opencode_exec_model_backend names"
+    folder = ".opencode/skills"
+    program = "opencode"
+
+    def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
+        variables = {
+            "OPENCODE_CONFIG": str(workspace.outside / "opencode.json"),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "XDG_DATA_HOME": str(workspace.home / "data"),
+            TOKEN: environ.get(TOKEN, ""),
+        }
+        return child_environment(environ, workspace, names=self._agent.pass_env, **variables)
+
+    def _command(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> list[str]:
+        del environment
+        limit = {"context": _CONTEXT, "output": request.max_output_tokens}
+        options = {"baseURL": f"{self._url}/v1", "apiKey": f"{{env:{TOKEN}}}"}
+        models = {request.model: {"name": request.model, "limit": limit, "attachment": True}}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "skillgit", "options": options, "models": models}
+        model = f"skillgit/{request.model}"
+        document = {
+            "provider": {"skillgit": provider},
+            "model": model,
+            "small_model": model,
+            "share": "disabled",
+            "autoupdate": False,
+            "permission": dict.fromkeys(_DENIED, "deny"),
+        }
+        workspace.place_private(workspace.outside / "opencode.json", json.dumps(document))
+        # A title of its own saves the request that would ask for one.
+        return [self._path, "run", "--format", "json", "--pure", "--title", "skillgit", "--model", model]
+
+    def _hear(self, event: Event, end: AgentEnd) -> None:
+        match text_at(event, "type"):
+            case "step_start":
+                end.answer = ""
+            case "text":
+                end.answer += text_at(event, "part", "text")
+            case "step_finish":
+                end.is_complete = text_at(event, "part", "reason") in ("stop", "length")
+            case "error":
+                message = text_at(event, "error", "data", "message") or text_at(event, "error", "message")
+                end.failure = message or "an error without a message"
+
+
+__all__ = ["OpenCodeExecBackend"]
