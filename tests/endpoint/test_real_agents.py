@@ -24,6 +24,8 @@ from skillgit_backends.openai_chat import OpenAIChatBackend
 from skillgit_backends.opencode_exec import OpenCodeExecBackend
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loopback_model import LoopbackModel
 
     from skillgit.plugin.backend import Backend, Reply
@@ -33,8 +35,6 @@ CODEX = os.environ.get("SKILLGIT_CODEX") or shutil.which("codex") or ""
 OPENCODE = os.environ.get("SKILLGIT_OPENCODE") or shutil.which("opencode") or ""
 COPILOT = os.environ.get("SKILLGIT_COPILOT") or shutil.which("copilot") or ""
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
-NEEDS_CLAUDE = pytest.mark.skipif(not CLAUDE, reason="claude is not installed (or SKILLGIT_CLAUDE)")
-NEEDS_CODEX = pytest.mark.skipif(not CODEX, reason="codex is not installed (or SKILLGIT_CODEX)")
 
 
 @pytest.fixture(autouse=True)
@@ -78,58 +78,54 @@ def on_loopback(play: Any, *script: Any) -> tuple[LoopbackModel, Any]:
     return asyncio.run(serve())
 
 
-@NEEDS_CLAUDE
-@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)])
-def test_claude_code(cap: Caps | None):
-    def play(url: str):
+def claude_code(cap: Caps | None) -> tuple[LoopbackModel, Any]:
+    def play(url: str) -> Any:
         agent = ClaudeCodeExecBackend({"path": CLAUDE, "allow_root": True})
         return played(agent, ClaudeChatBackend({"base_url": url}), cap)
 
-    model, (calls, reply) = on_loopback(play, tool_use("Skill", skill="searchqa"), words("<answer>Seine</answer>"))
-    check(model, calls, reply, cap)
+    return on_loopback(play, tool_use("Skill", skill="searchqa"), words("<answer>Seine</answer>"))
 
 
-@NEEDS_CODEX
-@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)])
-def test_codex(cap: Caps | None):
-    def play(url: str):
-        agent = CodexExecBackend({"path": CODEX})
+def _by_responses(agent: Backend, tool: Any, cap: Caps | None) -> tuple[LoopbackModel, Any]:
+    def play(url: str) -> Any:
         return played(agent, OpenAIChatBackend({"base_url": f"{url}/v1", "api": "responses"}), cap)
 
-    script = response(call("exec_command", cmd="true"), 100, 7), response(said("<answer>Seine</answer>"), 100, 7)
-    model, (calls, reply) = on_loopback(play, *script)
-    check(model, calls, reply, cap)
+    return on_loopback(play, response(tool, 100, 7), response(said("<answer>Seine</answer>"), 100, 7))
 
 
-@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)])
+def codex(cap: Caps | None) -> tuple[LoopbackModel, Any]:
+    skill = ".agents/skills/searchqa/SKILL.md"
+    return _by_responses(CodexExecBackend({"path": CODEX}), call("exec_command", cmd=f"cat {skill}"), cap)
+
+
+def opencode(cap: Caps | None) -> tuple[LoopbackModel, Any]:
+    agent = OpenCodeExecBackend({"path": OPENCODE})
+    return _by_responses(agent, call("read", filePath=".opencode/skills/searchqa/SKILL.md"), cap)
+
+
+def copilot(cap: Caps | None) -> tuple[LoopbackModel, Any]:
+    return _by_responses(CopilotExecBackend({"path": COPILOT}), call("skill", skill="searchqa"), cap)
+
+
+EVERY: dict[str, Callable[[Caps | None], tuple[LoopbackModel, Any]]] = {
+    "claude_code": claude_code,
+    "codex": codex,
+    "opencode": opencode,
+    "copilot": copilot,
+}
+PROGRAMS = {"claude_code": CLAUDE, "codex": CODEX, "opencode": OPENCODE, "copilot": COPILOT}
+
+
+@pytest.mark.parametrize("cap", [None, Caps(max_calls=1)], ids=["", "capped"])
 @pytest.mark.parametrize(
-    ("kind", "program", "tool"),
+    "name",
     [
-        pytest.param(
-            OpenCodeExecBackend,
-            OPENCODE,
-            call("read", filePath=".opencode/skills/searchqa/SKILL.md"),
-            marks=pytest.mark.skipif(not OPENCODE, reason="opencode is not installed (or SKILLGIT_OPENCODE)"),
-        ),
-        pytest.param(
-            CopilotExecBackend,
-            COPILOT,
-            call("skill", skill="searchqa"),
-            marks=pytest.mark.skipif(not COPILOT, reason="copilot is not installed (or SKILLGIT_COPILOT)"),
-        ),
+        pytest.param(name, marks=pytest.mark.skipif(not program, reason=f"the program of {name} is not installed"))
+        for name, program in PROGRAMS.items()
     ],
 )
-def test_agents_that_only_ask_here(kind: Any, program: str, tool: Any, cap: Caps | None):
-    def play(url: str):
-        return played(kind({"path": program}), OpenAIChatBackend({"base_url": f"{url}/v1", "api": "responses"}), cap)
-
-    model, (calls, reply) = on_loopback(play, response(tool, 100, 7), response(said("<answer>Seine</answer>"), 100, 7))
-    check(model, calls, reply, cap)
-    if cap is None:
-        assert SKILL.splitlines()[-1] in model.bodies[-1], "it has read the skill"
-
-
-def check(model: LoopbackModel, calls: Calls, reply: Any, cap: Caps | None) -> None:
+def test_a_rollout_with_a_tool_is_metered_to_the_last_question(name: str, cap: Caps | None):
+    model, (calls, reply) = EVERY[name](cap)
     cost = calls.spent()
     assert cost.calls == len(model.requests)
     assert cost.calls == calls.ledger.spent("run/1").calls
@@ -137,6 +133,7 @@ def check(model: LoopbackModel, calls: Calls, reply: Any, cap: Caps | None) -> N
     if cap is None:
         assert reply.text == "<answer>Seine</answer>"
         assert cost.calls >= 2
+        assert SKILL.splitlines()[-1] in model.bodies[-1], "it has read the skill"
     else:
         assert isinstance(reply, BudgetError)
         assert cost.calls == 1

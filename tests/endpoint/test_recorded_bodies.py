@@ -1,0 +1,71 @@
+"""What Claude Code, Codex, OpenCode and Copilot really send, played: their words are left out, their forms are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import aiohttp
+import pytest
+from metered import USAGE, Model, metered, played
+
+from skillgit.plugin.backend import Reply, ToolCall
+
+FILES = sorted((Path(__file__).parent / "bodies").glob("*.json"))
+TOOL = Reply(
+    text="", usage=USAGE, finish_reason="tool_calls", tool_calls=(ToolCall(id="c1", name="look", arguments="{}"),)
+)
+SAID = Reply(text="The Seine.", usage=USAGE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_is_answered_in_its_dialect_and_what_it_says_arrives(path: Path):
+    requests = json.loads(path.read_text(encoding="utf-8"))
+
+    async def work(access):
+        texts = []
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {access.token}"}) as session:
+            for request in requests:
+                async with session.post(access.url + request["path"], json=request["body"]) as answer:
+                    assert answer.status == 200
+                    kind = "text/event-stream" if request["body"].get("stream") else "application/json"
+                    assert answer.headers["Content-Type"].startswith(kind)
+                    texts.append(await answer.text())
+        assert "look" in texts[0]
+        assert "The Seine." in texts[-1]
+        return "done"
+
+    model = Model([TOOL, SAID])
+    calls = metered(work, model)
+    assert played(calls) == "done"
+    assert calls.spent().calls == len(requests) == 2
+    first, second = model.requests
+    assert any(message.role == "system" for message in first.messages)
+    assert all(tool.name and tool.description for tool in first.tools)
+    assert "web_search" not in {tool.name for tool in first.tools}, "the provider's own tools are not offered"
+    assert second.messages[: len(first.messages)] == first.messages, "the conversation goes on"
+    rest = second.messages[len(first.messages) :]
+    assert {"assistant", "tool"} <= {message.role for message in rest}
+    [results] = [message for message in rest if message.role == "tool"]
+    assert results.tool_call_id == rest[0].tool_calls[0].id
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_stream_that_is_cut_in_the_middle_is_not_paid_for_twice(path: Path):
+    [request, *_] = json.loads(path.read_text(encoding="utf-8"))
+    long = Reply(text="x" * 4_000_000, usage=USAGE)
+
+    async def work(access):
+        headers = {"Authorization": f"Bearer {access.token}"}
+        async with aiohttp.ClientSession(headers=headers, read_bufsize=1 << 10) as session:
+            address, body = access.url + request["path"], request["body"]
+            async with session.post(address, json={**body, "stream": True}) as answer:
+                await answer.content.read(100)
+                answer.close()  # more is on its way than any buffer between holds
+            async with session.post(address, json={**body, "stream": False}) as answer:
+                return str(len(await answer.text()) > 4_000_000)
+
+    model = Model([long])
+    calls = metered(work, model)
+    assert played(calls) == "True"
+    assert len(model.requests) == calls.spent().calls == 1
