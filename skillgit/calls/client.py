@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json, question_key
+from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
-from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline
+from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline, question_key
 from skillgit.calls.traffic import Traffic
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from skillgit.calls.ledger import Ledger
-    from skillgit.endpoint.question import Question
-    from skillgit.endpoint.server import Endpoint
+    from skillgit.endpoint.question import AgentQuestion
+    from skillgit.endpoint.server import MeteredEndpoint
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
@@ -59,6 +59,8 @@ class Calls:
 
     ``meter`` says what the event in progress has cost; ``ask_again`` repeats what was recorded as unanswerable.
     """
+
+    _endpoint: MeteredEndpoint | None = None  # where agents ask, once there is one
 
     def __init__(
         self,
@@ -197,14 +199,16 @@ class Calls:
                 raise
         self._failures.answered(role, tools=bool(tools))
         self._charge(paid.scope, (paid.charge,))
-        if is_known and route.behind is not None:
-            for question in self.ledger.questions_within(paid.charge.key):
-                self._charge(question.scope, (question.charge,))
         if is_known or self._policy.hedge:
-            copy = self.ledger.reply(_copy_key(key))
-            if copy is not None:
-                self._charge(copy.scope, (copy.charge,))
+            self._charge_for_more(key, route)
         return paid.reply
+
+    def _charge_for_more(self, key: str, route: Route) -> None:
+        """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""
+        copy = self.ledger.reply(_copy_key(key))
+        questions = [] if route.behind is None else self.ledger.questions_within(key)
+        for paid in (*([] if copy is None else [copy]), *questions):
+            self._charge(paid.scope, (paid.charge,))
 
     async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
         """Return the item outcome ``key``, redacted and the caller's own; one that was kept comes from the ledger.
@@ -259,12 +263,12 @@ class Calls:
 
     async def _metered(self, order: CallOrder) -> Reply:
         """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
-        from skillgit.endpoint.server import Endpoint  # noqa: PLC0415 - few runs have an agent, and it needs a server
+        from skillgit.endpoint.server import MeteredEndpoint  # noqa: PLC0415 - few runs have an agent, and it needs a server
 
         if self._endpoint is None:
-            self._endpoint = Endpoint()
+            self._endpoint = MeteredEndpoint()
 
-        async def ask(question: Question, provider: str, draw: int) -> Reply:
+        async def ask(question: AgentQuestion, provider: str, draw: int) -> Reply:
             return await self._question(order, question, provider, draw)
 
         async with self._endpoint.lease(ask) as lease:
@@ -278,7 +282,7 @@ class Calls:
             raise lease.refusal
         return reply
 
-    async def _question(self, order: CallOrder, question: Question, provider: str, draw: int) -> Reply:
+    async def _question(self, order: CallOrder, question: AgentQuestion, provider: str, draw: int) -> Reply:
         """Answer what the agent of ``order`` asks, the ``draw``-th time, from the ledger or by the model behind it."""
         route = order.route.behind
         if route is None:

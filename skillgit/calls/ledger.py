@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 from skillgit.calls.pricing import MOST_USD
 from skillgit.calls.retry_policy import FailedAttempt
-from skillgit.calls.spending_caps import Charge
+from skillgit.calls.spending_caps import WITHIN, Charge, question_keys
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
@@ -60,14 +60,6 @@ class KnownRollout:
     def failed(self) -> bool:
         """Whether it is that of an item that will never be evaluated: an object whose first key is ``failed``."""
         return self.value.startswith(FAILED_PREFIX)
-
-
-_WITHIN, _AFTER = ">", "?"  # what parts the keys of a call and of a question within it, and the sign after that
-
-
-def question_key(call: str, question: str) -> str:
-    """Return the key of a question that an agent asks in the course of the call with the key ``call``."""
-    return f"{call}{_WITHIN}{question}"
 
 
 def read_paid(key: str, row: Sequence[object]) -> PaidReply:
@@ -175,14 +167,12 @@ CREATE TABLE rollout (
 """
 _BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
 """For sums; it is no part of the format, and a ledger without it is as good."""
+_ADD = "ALTER TABLE reply ADD COLUMN"
 _UPGRADES = {
-    1: ("ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''",),
-    2: (
-        "ALTER TABLE reply ADD COLUMN cache_written INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE reply ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
-    ),
+    1: (f"{_ADD} request TEXT NOT NULL DEFAULT ''",),
+    2: (f"{_ADD} cache_written INTEGER NOT NULL DEFAULT 0", f"{_ADD} unpriced INTEGER NOT NULL DEFAULT 0"),
     3: _FAILURES,
-    4: ("ALTER TABLE reply ADD COLUMN calls INTEGER NOT NULL DEFAULT 1",),
+    4: (f"{_ADD} calls INTEGER NOT NULL DEFAULT 1",),
 }
 """What makes a ledger of an older format one of the next.
 
@@ -280,11 +270,11 @@ class Ledger:
 
     def questions_within(self, key: str) -> list[PaidReply]:
         """Return the replies to what an agent asked in the course of the call ``key``."""
-        return self._replies("key > ? AND key < ? ORDER BY key", question_key(key, ""), f"{key}{_AFTER}")
+        return self._replies("key > ? AND key < ? ORDER BY key", *question_keys(key))
 
     def questions_of_agents(self, scope: str) -> list[PaidReply]:
         """Return the replies to what agents asked on the account of an event in progress."""
-        return self._replies("scope = ? AND instr(key, ?) > 0 ORDER BY key", scope, _WITHIN)
+        return self._replies("scope = ? AND instr(key, ?) > 0 ORDER BY key", scope, WITHIN)
 
     def set_aside(self, keys: Iterable[str]) -> None:
         """Let calls be made again whose replies were of no use; what was paid for them stays on record."""

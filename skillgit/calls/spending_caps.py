@@ -236,6 +236,20 @@ class Charge:
     cost: Cost
 
 
+WITHIN = ">"
+"""What parts the key of an agent's call and that of a question of the agent."""
+
+
+def question_key(call: str, question: str) -> str:
+    """Return the key of a question that an agent asks in the course of the call with the key ``call``."""
+    return f"{call}{WITHIN}{question}"
+
+
+def question_keys(call: str) -> tuple[str, str]:
+    """Return the texts between which the keys of all questions within ``call`` are."""
+    return question_key(call, ""), f"{call}{chr(ord(WITHIN) + 1)}"
+
+
 class Meter:
     """The cost of an event in progress, in exact sums, so that the order of a resumed run's calls does not matter."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.endpoint.question import (
-    Dialect,
+    AgentQuestion,
     Fields,
-    Question,
     QuestionError,
+    WireDialect,
     event,
     mappings,
     number_at,
@@ -25,16 +25,16 @@ _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refu
 _ROLES = {"developer": "system", "system": "system", "user": "user"}
 
 
-class Chat(Dialect):
+class Chat(WireDialect):
     path: ClassVar = "/v1/chat/completions"
     provider: ClassVar = ""  # it has no form of its own for thoughts
     keep_alive: ClassVar = b": working\n\n"
 
-    def read(self, body: Fields) -> Question:
+    def read(self, body: Fields) -> AgentQuestion:
         if body.get("n") not in (None, 1):
             raise QuestionError("n has to be 1: ask again for another answer")
         options = body.get("stream_options")
-        return Question(
+        return AgentQuestion(
             messages=tuple(message for turn in mappings(body.get("messages"), "messages") for message in _turn(turn)),
             tools=tuple(tools(body, nested="function")),
             schema=schema_of(body.get("response_format"), nested="json_schema"),
@@ -45,7 +45,7 @@ class Chat(Dialect):
             with_usage=isinstance(options, dict) and options.get("include_usage") is True,
         )
 
-    def document(self, question: Question, reply: Reply, name: str) -> Fields:
+    def document(self, question: AgentQuestion, reply: Reply, name: str) -> Fields:
         message: Fields = {"role": "assistant", "content": reply.text or None, "refusal": None}
         if reply.tool_calls:
             message["tool_calls"] = _calls(reply, name)
@@ -53,7 +53,7 @@ class Chat(Dialect):
         head = _head(question, name, "chat.completion")
         return {**head, "choices": [choice], "usage": _usage(reply)}
 
-    def events(self, question: Question, reply: Reply, name: str) -> Iterator[bytes]:
+    def events(self, question: AgentQuestion, reply: Reply, name: str) -> Iterator[bytes]:
         head = _head(question, name, "chat.completion.chunk")
 
         def chunk(delta: Fields, finish: str | None = None) -> bytes:
@@ -76,7 +76,7 @@ class Chat(Dialect):
         return event(self.failure(message))
 
 
-def _head(question: Question, name: str, kind: str) -> Fields:
+def _head(question: AgentQuestion, name: str, kind: str) -> Fields:
     return {"id": f"chatcmpl-{name}", "object": kind, "created": 0, "model": question.model}
 
 
@@ -167,7 +167,7 @@ def schema_of(form: object, *, nested: str) -> Fields | None:
 
 
 def choice_of(choice: object, *, nested: str) -> str:
-    """Return which tool has to be used, as ``Question`` has it."""
+    """Return which tool has to be used, as ``AgentQuestion`` has it."""
     if isinstance(choice, str):
         return choice if choice in ("none", "required") else ""
     if not isinstance(choice, dict) or choice.get("type") != "function":

@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.endpoint.question import (
-    Dialect,
+    AgentQuestion,
     Fields,
-    Question,
     QuestionError,
+    WireDialect,
     event,
     mappings,
     number_at,
@@ -29,12 +29,12 @@ _STOP = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "
 _CHOICE = {"any": "required", "none": "none"}
 
 
-class Messages(Dialect):
+class Messages(WireDialect):
     path: ClassVar = "/v1/messages"
     provider: ClassVar = PROVIDER
     keep_alive: ClassVar = event({"type": "ping"}, "ping")
 
-    def read(self, body: Fields) -> Question:
+    def read(self, body: Fields) -> AgentQuestion:
         messages = [message for text in _system(body.get("system")) for message in spoken("system", [text])]
         for turn in mappings(body.get("messages"), "messages"):
             messages += _turn(turn)
@@ -44,7 +44,7 @@ class Messages(Dialect):
         form = output.get("format") if isinstance(output, dict) else None
         choice = body.get("tool_choice")
         kind = text_at(choice, "type") if isinstance(choice, dict) else ""
-        return Question(
+        return AgentQuestion(
             messages=tuple(messages),
             tools=tuple(_tools(body)),
             schema=form.get("schema") if isinstance(form, dict) else None,
@@ -57,7 +57,7 @@ class Messages(Dialect):
             with_usage=True,
         )
 
-    def document(self, question: Question, reply: Reply, name: str) -> Fields:
+    def document(self, question: AgentQuestion, reply: Reply, name: str) -> Fields:
         usage = reply.usage
         return {
             "id": f"msg_{name}",
@@ -75,7 +75,7 @@ class Messages(Dialect):
             },
         }
 
-    def events(self, question: Question, reply: Reply, name: str) -> Iterator[bytes]:
+    def events(self, question: AgentQuestion, reply: Reply, name: str) -> Iterator[bytes]:
         whole = self.document(question, reply, name)
         end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
         head = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}

@@ -24,7 +24,7 @@ class QuestionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class AgentQuestion:
     """A request of an agent. The model that it names and how it wants it to sample are not part of it: the route rules.
 
     ``identity`` is the same for the same question: streamed or not, and whatever session or folder it comes from.
@@ -52,7 +52,7 @@ class Question:
         )
 
 
-class Dialect(ABC):
+class WireDialect(ABC):
     """One wire format: how a body is read, and a reply or an error written."""
 
     path: ClassVar[str]
@@ -60,15 +60,15 @@ class Dialect(ABC):
     keep_alive: ClassVar[bytes]  # what a stream may hold before it has anything to say
 
     @abstractmethod
-    def read(self, body: Fields) -> Question:
+    def read(self, body: Fields) -> AgentQuestion:
         """Return the question in ``body``; a QuestionError if there is none."""
 
     @abstractmethod
-    def document(self, question: Question, reply: Reply, name: str) -> Fields:
+    def document(self, question: AgentQuestion, reply: Reply, name: str) -> Fields:
         """Return the whole answer; ``name`` is an id of letters and digits that no other answer has."""
 
     @abstractmethod
-    def events(self, question: Question, reply: Reply, name: str) -> Iterator[bytes]:
+    def events(self, question: AgentQuestion, reply: Reply, name: str) -> Iterator[bytes]:
         """Yield the answer as the events of a stream."""
 
     @abstractmethod

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.endpoint.chat import choice_of, schema_of, tools
 from skillgit.endpoint.question import (
-    Dialect,
+    AgentQuestion,
     Fields,
-    Question,
     QuestionError,
+    WireDialect,
     event,
     mappings,
     number_at,
@@ -28,18 +28,18 @@ _ROLES = {"developer": "system", "system": "system", "user": "user"}
 _OWN = frozenset({"message", "function_call", "reasoning"})  # items that a model wrote
 
 
-class Responses(Dialect):
+class Responses(WireDialect):
     path: ClassVar = "/v1/responses"
     provider: ClassVar = PROVIDER
     keep_alive: ClassVar = b": working\n\n"
 
-    def read(self, body: Fields) -> Question:
+    def read(self, body: Fields) -> AgentQuestion:
         if body.get("previous_response_id") or body.get("conversation"):
             raise QuestionError("nothing is stored here: the whole conversation has to be in the input")
         given = body.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else mappings(given, "input")
         text = body.get("text")
-        return Question(
+        return AgentQuestion(
             messages=(*spoken("system", [Text(text=text_at(body, "instructions"))]), *_messages(items)),
             tools=tuple(tools(body, nested="")),
             schema=schema_of(text.get("format"), nested="") if isinstance(text, dict) else None,
@@ -50,7 +50,7 @@ class Responses(Dialect):
             with_usage=True,
         )
 
-    def document(self, question: Question, reply: Reply, name: str) -> Fields:
+    def document(self, question: AgentQuestion, reply: Reply, name: str) -> Fields:
         usage, cut = reply.usage, reply.finish_reason == "length"
         return {
             "id": f"resp_{name}",
@@ -73,7 +73,7 @@ class Responses(Dialect):
             },
         }
 
-    def events(self, question: Question, reply: Reply, name: str) -> Iterator[bytes]:
+    def events(self, question: AgentQuestion, reply: Reply, name: str) -> Iterator[bytes]:
         whole = self.document(question, reply, name)
         open_response = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
         numbers = count()

@@ -18,7 +18,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import MOST_BYTES, DocumentError, read_document
 from skillgit.endpoint.chat import Chat
 from skillgit.endpoint.messages import Messages
-from skillgit.endpoint.question import Dialect, Question, QuestionError
+from skillgit.endpoint.question import AgentQuestion, QuestionError, WireDialect
 from skillgit.endpoint.responses import Responses
 from skillgit.errors import SkillgitError, UnanswerableError
 from skillgit.plugin.backend import ModelAccess, Reply, estimated_tokens, flatten
@@ -26,9 +26,9 @@ from skillgit.plugin.backend import ModelAccess, Reply, estimated_tokens, flatte
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    Ask = Callable[[Question, str, int], Awaitable[Reply]]
+    Ask = Callable[[AgentQuestion, str, int], Awaitable[Reply]]
 
-DIALECTS: Final[tuple[Dialect, ...]] = (Messages(), Responses(), Chat())
+DIALECTS: Final[tuple[WireDialect, ...]] = (Messages(), Responses(), Chat())
 _COMMIT_S = 30.0
 """Seconds after which a stream begins without an answer: before that, a refusal can still have a status of its own."""
 _KEEP_ALIVE_S = 3.0
@@ -51,7 +51,7 @@ class Lease:
     undelivered: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
     tasks: set[asyncio.Task[Reply]] = field(default_factory=set)
 
-    def answer(self, question: Question, dialect: Dialect, *, repeated: bool) -> asyncio.Task[Reply]:
+    def answer(self, question: AgentQuestion, dialect: WireDialect, *, repeated: bool) -> asyncio.Task[Reply]:
         """Ask ``question``; an answer that did not arrive, or that the client says it asks for again, is not bought."""
         identity = question.identity
         task = self.undelivered.get(identity)
@@ -69,7 +69,7 @@ class Lease:
             self.tasks.add(task)
         return task
 
-    def delivered(self, question: Question) -> None:
+    def delivered(self, question: AgentQuestion) -> None:
         self.undelivered.pop(question.identity, None)
 
 
@@ -77,7 +77,7 @@ async def _awaited(asking: Awaitable[Reply]) -> Reply:
     return await asking
 
 
-class Endpoint:
+class MeteredEndpoint:
     """The server, which starts with the first lease and ends with ``aclose``."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Endpoint:
         token = bearer if scheme.lower() == "bearer" else ""
         return self._leases.get(request.headers.get("x-api-key", "") or token.strip())
 
-    async def _asked(self, dialect: Dialect, request: web.Request) -> web.StreamResponse:
+    async def _asked(self, dialect: WireDialect, request: web.Request) -> web.StreamResponse:
         lease = self._lease_of(request)
         if lease is None:
             return _refused(dialect, _OVER)
@@ -161,7 +161,7 @@ class Endpoint:
         return response
 
     async def _events(
-        self, dialect: Dialect, lease: Lease, question: Question, task: asyncio.Task[Reply], name: str
+        self, dialect: WireDialect, lease: Lease, question: AgentQuestion, task: asyncio.Task[Reply], name: str
     ) -> AsyncIterator[bytes]:
         while not task.done():
             yield dialect.keep_alive
@@ -212,11 +212,11 @@ def _noted(lease: Lease, error: SkillgitError) -> str:
     return error.message
 
 
-def _arrived(request: web.Request, lease: Lease, question: Question) -> None:
+def _arrived(request: web.Request, lease: Lease, question: AgentQuestion) -> None:
     transport = request.transport
     if transport is not None and not transport.is_closing():
         lease.delivered(question)
 
 
-def _refused(dialect: Dialect, message: str) -> web.Response:
+def _refused(dialect: WireDialect, message: str) -> web.Response:
     return web.json_response(dialect.failure(message), status=_REFUSED, headers=_NO_RETRY)
