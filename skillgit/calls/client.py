@@ -74,8 +74,7 @@ class Calls:
         policy: CallPolicy | None = None,
         ask_again: bool = False,
     ) -> None:
-        self._routes = dict(routes)
-        self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
+        self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
         self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
@@ -93,7 +92,6 @@ class Calls:
             clock=clock,
             metered=self._metered,
         )
-        self._endpoint: Endpoint | None = None
         self._unanswered, self._scope, self._before = set[Unanswered](), "", Cost()
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()

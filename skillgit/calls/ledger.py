@@ -174,10 +174,7 @@ _UPGRADES = {
     3: _FAILURES,
     4: (f"{_ADD} calls INTEGER NOT NULL DEFAULT 1",),
 }
-"""What makes a ledger of an older format one of the next.
-
-Rows that were there have no digest of their request, nothing written to a cache and no call of unknown price.
-"""
+"""What makes a ledger one of the next format; older rows have no digest of their request and no unknown prices."""
 _REPLY_COLUMNS = f"scope, role, stage, reply, request, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
 _FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(CHARGED)}"
 _FAILED = f"substr(value, 1, {len(FAILED_PREFIX)}) = '{FAILED_PREFIX}'"
