@@ -8,7 +8,7 @@ event in progress that first made it, so that a killed and resumed run reports t
 from __future__ import annotations
 
 import json
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -31,12 +31,12 @@ from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
     from random import Random
 
     from skillgit.calls.ledger import Ledger
     from skillgit.endpoint.question import AgentQuestion
-    from skillgit.endpoint.server import MeteredEndpoint
+    from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
@@ -174,12 +174,15 @@ class Calls:
         """Return the reply, from the ledger if ``draw`` asked before; an UnanswerableError is recorded as final too."""
         route = self._routes[role]
         request = route.request(messages, tools, schema)
+        return await self._call(role, stage, route, request, draw)
+
+    async def _call(self, role: str, stage: str, route: Route, request: Request, draw: tuple[str | int, ...]) -> Reply:
         digest = request_digest(request)
         key = reply_key(route.answerer, digest, draw)
         paid = self.ledger.reply(key)
-        if paid is None and schema is not None:
+        if paid is None and request.schema is not None:
             # What this run paid for before it sent schemas is not bought again.
-            plain_key = reply_key(route.answerer, request_digest(route.request(messages, tools)), draw)
+            plain_key = reply_key(route.answerer, request_digest(replace(request, schema=None)), draw)
             plain = self.ledger.reply(plain_key)
             if plain is not None and _run_of(plain.scope) == _run_of(_SCOPE.get() or self._scope):
                 key, paid = plain_key, plain
@@ -195,7 +198,7 @@ class Calls:
                 kind, text = FailureKind.of(error), json.dumps(draw)
                 self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
                 raise
-        self._failures.answered(role, tools=bool(tools))
+        self._failures.answered(role, tools=bool(request.tools))
         self._charge(paid.scope, (paid.charge,))
         if is_known or self._policy.hedge:
             self._charge_for_more(key, route)
@@ -259,17 +262,40 @@ class Calls:
         for backend in {id(route.backend): route.backend for route in _all_routes(self._routes.values())}.values():
             await backend.aclose()
 
-    async def _metered(self, order: CallOrder) -> Reply:
-        """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
+    def _lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
         from skillgit.endpoint.server import MeteredEndpoint  # noqa: PLC0415 - few runs have an agent, and it needs a server
 
         if self._endpoint is None:
             self._endpoint = MeteredEndpoint()
+        return self._endpoint.lease(ask)
+
+    @asynccontextmanager
+    async def serve(self, role: str, stage: str, *, draw: tuple[str | int, ...]) -> AsyncIterator[Lease]:
+        """Serve the model of ``role`` to a program in the block; every question is a call of its own.
+
+        A question that is asked again is another draw. What refused the program is raised in place of its own error.
+        """
+        route = self._routes[role]
+
+        async def ask(question: AgentQuestion, provider: str, number: int) -> Reply:
+            request = _request_of(route, question, native=bool(provider))
+            return await self._call(role, stage, route, request, (*draw, question.identity, number))
+
+        async with self._lease(ask) as lease:
+            try:
+                yield lease
+            except Exception as error:
+                if lease.refusal is not None:
+                    raise lease.refusal from error
+                raise
+
+    async def _metered(self, order: CallOrder) -> Reply:
+        """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
 
         async def ask(question: AgentQuestion, provider: str, draw: int) -> Reply:
             return await self._question(order, question, provider, draw)
 
-        async with self._endpoint.lease(ask) as lease:
+        async with self._lease(ask) as lease:
             try:
                 reply = await order.route.attempt(order.request, lease.access)
             except BackendError as error:
@@ -285,12 +311,7 @@ class Calls:
         route = order.route.behind
         if route is None:
             raise AssertionError(order.route.name)
-        request = replace(
-            route.request(question.messages, question.tools, question.schema),
-            max_output_tokens=min(question.max_output_tokens or route.max_output_tokens, route.max_output_tokens),
-            tool_choice=question.tool_choice,
-            native=bool(provider),
-        )
+        request = _request_of(route, question, native=bool(provider))
         key = question_key(order.key, digest([request_digest(request), draw]))
         paid = self.ledger.reply(key)
         if paid is None:
@@ -352,6 +373,16 @@ class Calls:
         if scope == self._scope:
             for charge in charges:
                 self.meter.add(charge)
+
+
+def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Request:
+    """Return what ``route`` is asked where a program asks ``question``: its model and sampling are the route's."""
+    return replace(
+        route.request(question.messages, question.tools, question.schema),
+        max_output_tokens=min(question.max_output_tokens or route.max_output_tokens, route.max_output_tokens),
+        tool_choice=question.tool_choice,
+        native=native,
+    )
 
 
 def _run_of(scope: str) -> str:

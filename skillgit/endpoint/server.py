@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.domain.untrusted.json_limits import MOST_BYTES, DocumentError, read_document
 from skillgit.endpoint.chat import Chat
 from skillgit.endpoint.messages import Messages
@@ -50,6 +51,18 @@ class Lease:
     draws: Counter[str] = field(default_factory=Counter)  # how often each question was asked, and delivered
     undelivered: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
     tasks: set[asyncio.Task[Reply]] = field(default_factory=set)
+    exchanges: list[tuple[AgentQuestion, Reply]] = field(default_factory=list)  # in the order of the answers
+
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the longest conversation: what an agent asks beside it, as for a title, is left out."""
+        # each question of a conversation repeats what was said before
+        longest = max(self.exchanges, key=lambda exchange: len(exchange[0].messages), default=None)
+        if longest is None:
+            return ()
+        question, reply = longest
+        calls = tuple(ToolUse(name=call.name, arguments=call.arguments) for call in reply.tool_calls)
+        last = Turn(role="assistant", content=reply.text, tool_calls=calls)
+        return (*(message.turn() for message in question.messages), last)
 
     def answer(self, question: AgentQuestion, dialect: WireDialect, *, repeated: bool) -> asyncio.Task[Reply]:
         """Ask ``question``; an answer that did not arrive, or that the client says it asks for again, is not bought."""
@@ -63,18 +76,19 @@ class Lease:
             else:
                 self.draws[identity] += 1
             self.questions += 1
-            asking = self.ask(question, dialect.provider, draw)
-            task = asyncio.get_running_loop().create_task(_awaited(asking), context=self.context.copy())
+            asking = self._answered(question, dialect.provider, draw)
+            task = asyncio.get_running_loop().create_task(asking, context=self.context.copy())
             self.undelivered[identity] = task
             self.tasks.add(task)
         return task
 
+    async def _answered(self, question: AgentQuestion, provider: str, draw: int) -> Reply:
+        reply = await self.ask(question, provider, draw)
+        self.exchanges.append((question, reply))
+        return reply
+
     def delivered(self, question: AgentQuestion) -> None:
         self.undelivered.pop(question.identity, None)
-
-
-async def _awaited(asking: Awaitable[Reply]) -> Reply:
-    return await asking
 
 
 class MeteredEndpoint:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import traceback
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,11 +30,11 @@ from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, Sa
 from skillgit.plugin.backend import Message, Reply, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from skillgit.calls.client import Calls
     from skillgit.engine.session import Session
-    from skillgit.plugin.environment import Environment
+    from skillgit.plugin.environment import Environment, ServedModel
 
 
 @dataclass(slots=True)
@@ -60,6 +61,16 @@ class _Conversation:
         except BaseException as error:
             self.end = error
             raise
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[ServedModel]:
+        draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, *_resampled(self.sample))
+        async with self.calls.serve(self.role, self.stage, draw=draw) as lease:
+            try:
+                yield lease
+            finally:
+                if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
+                    self.end = lease.refusal
 
 
 def _resampled(sample: int) -> tuple[int, ...]:
@@ -113,6 +124,7 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
         target = _Conversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
         judge = _Conversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
         try:
+            await session.life.open(session.task.environment)
             async with session.calls.item_deadline():
                 row = await _attempt(session.task.environment, item, skill, target, judge)
         except (KeyboardInterrupt, SandboxError, ConfigError):

@@ -15,12 +15,13 @@ from skillgit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from skillgit.domain.evaluation import Scored, Split
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
-    from skillgit.plugin.backend import Image, Message, Reply, Tool
+    from skillgit.domain.trajectory import Item, Trajectory, Turn
+    from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +169,27 @@ class Asked(Protocol):
         """Ask the model; each call is a new turn, and a BackendError means that it failed for good."""
         ...
 
+    def serve(self) -> AbstractAsyncContextManager[ServedModel]:
+        """Serve the model to a program during a block, for rollouts whose agent asks by itself.
+
+        Each question is a call like one of ``chat``: recorded, capped, charged to this rollout. What ends the run, such
+        as a cap, ends the program by a refusal and then the rollout, whether or not the program minds.
+        """
+        ...
+
+
+class ServedModel(Protocol):
+    """A model behind an address of this machine, in the dialects of OpenAI (chat, responses) and Anthropic."""
+
+    @property
+    def access(self) -> ModelAccess:
+        """Where it is, and what lets a program in."""
+        ...
+
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the longest conversation that was had so far; shorter ones beside it are left out."""
+        ...
+
 
 Target: TypeAlias = Asked  # the model that works on items
 Judge: TypeAlias = Asked  # the model that scores answers where no rule can
@@ -211,6 +233,19 @@ class Environment(Protocol):
         It follows a rollout at once and depends on item and trajectory alone, the trajectory's products included. What
         asks ``judge`` says so (:class:`AsksJudge`).
         """
+        ...
+
+
+@runtime_checkable
+class LongLived(Protocol):
+    """What an environment adds that holds something for longer than a rollout: a server, a pool, an engine."""
+
+    async def open(self) -> None:
+        """Get ready, before the first rollout; a ConfigError says what this machine lacks."""
+        ...
+
+    async def close(self) -> None:
+        """End all that ``open`` or a rollout has started; nothing of it is left, also after a cancelled rollout."""
         ...
 
 

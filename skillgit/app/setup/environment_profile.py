@@ -23,13 +23,14 @@ from skillgit.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Turn
     from skillgit.plugin.backend import Message, Reply, Tool
-    from skillgit.plugin.environment import EnvironmentInfo
+    from skillgit.plugin.environment import EnvironmentInfo, ServedModel
 
 SCORER = "scorer"
 """The option by which an environment lets its user choose a scorer."""
@@ -180,6 +181,9 @@ class _StandIn:
             self.question = tuple(message.turn() for message in messages)
             self.tools = tuple(tool.name for tool in tools)
         await asyncio.sleep(0)  # so that a rollout that asks for ever can be stopped
+        raise _AskedError("a stand-in answers no question")
+
+    def serve(self) -> AbstractAsyncContextManager[ServedModel]:
         raise _AskedError("a stand-in answers no question")
 
 

@@ -285,7 +285,7 @@ def carry_out(
             return await work
         finally:
             work.close()
-            await calls.aclose()
+            await session.aclose()
 
     with stop_on_interrupt(calls), nothing_is_lost(on_stop):
         return asyncio.run(whole())

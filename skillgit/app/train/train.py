@@ -264,7 +264,7 @@ class Training:
             await trainer.close()
             if writing is not None:
                 await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
-            await self.session.calls.aclose()
+            await self.session.aclose()
         if writing is not None:
             await writing
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]

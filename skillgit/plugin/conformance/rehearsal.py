@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import RetryableBackendError, SkillgitError
+from skillgit.errors import ConfigError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Message, Reply, Tool, Usage
 from skillgit.plugin.conformance.case import LoopWatch, Promises, described
-from skillgit.plugin.environment import Environment, EnvironmentInfo, Option
+from skillgit.plugin.environment import Environment, EnvironmentInfo, Option, ServedModel
 from skillgit.plugin.plugin_identity import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
 
 Value = str | int | float | bool
@@ -46,6 +47,9 @@ class Scripted:
             raise RetryableBackendError("the provider is down", hint="this is a test")
         text = self.says[min(len(self.requests), len(self.says)) - 1]
         return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
+
+    def serve(self) -> AbstractAsyncContextManager[ServedModel]:
+        raise ConfigError("a script serves no model", hint="the conformance kit covers rollouts that use chat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
