@@ -304,7 +304,7 @@ class Calls:
                 raise
         if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
             raise lease.refusal
-        return reply
+        return replace(reply, turns=lease.work())
 
     async def _question(self, order: CallOrder, question: AgentQuestion, provider: str, draw: int) -> Reply:
         """Answer what the agent of ``order`` asks, the ``draw``-th time, from the ledger or by the model behind it."""

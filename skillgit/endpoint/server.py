@@ -82,6 +82,12 @@ class Lease:
             self.tasks.add(task)
         return task
 
+    def work(self) -> tuple[Turn, ...]:
+        """Return the turns of :meth:`turns` from the agent's first one on, without its final words."""
+        turns = self.turns()[:-1]
+        first = next((number for number, turn in enumerate(turns) if turn.role == "assistant"), len(turns))
+        return turns[first:]
+
     async def _answered(self, question: AgentQuestion, provider: str, draw: int) -> Reply:
         reply = await self.ask(question, provider, draw)
         self.exchanges.append((question, reply))

@@ -10,7 +10,7 @@ import asyncio
 import re
 import traceback
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -48,6 +48,7 @@ class _Conversation:
     sample: int = 0
     turn: int = 0  # how many questions there were, which names the draws
     end: BaseException | None = None  # the error of a question that no item survives, such as a cap that is reached
+    work: dict[str, tuple[Turn, ...]] = field(default_factory=dict)  # answer of an agent to what it did before it
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         if not all(isinstance(message, Message) for message in messages):
@@ -55,12 +56,15 @@ class _Conversation:
         self.turn += 1
         draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, self.turn, *_resampled(self.sample))
         try:
-            return await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools)
+            reply = await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools)
         except (BackendError, asyncio.CancelledError):
             raise
         except BaseException as error:
             self.end = error
             raise
+        if reply.turns:
+            self.work[reply.text] = reply.turns
+        return reply
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[ServedModel]:
@@ -155,11 +159,16 @@ async def _attempt(
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):
         raise TypeError(f"score returned {type(score).__name__}, and not Scored")
-    turns = [turn.row for turn in trajectory.turns]
+    # environments see an agent's answer only; the optimizer shall see how it came to it
+    turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
     row: dict[str, object] = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
     return row | outcome_row(score)
+
+
+def _work_before(turn: Turn, target: _Conversation) -> tuple[Turn, ...]:
+    return target.work.get(turn.content, ()) if turn.role == "assistant" else ()
 
 
 def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:

@@ -170,6 +170,7 @@ class Reply:
     finish_reason: FinishReason = "stop"
     tool_calls: tuple[ToolCall, ...] = ()
     native: Native | None = None  # the same in the provider's own form; absent unless asked for
+    turns: tuple[Turn, ...] = ()  # what an agent did before it, where its questions were metered
     model: str = field(default="", compare=False)  # that answered, as the provider calls it
     counted: bool = field(default=True, compare=False)  # False if usage is estimated
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
+from skillgit.domain.trajectory import Turn
 from skillgit.plugin.backend import FinishReason, Message, Native, Reply, Request, Text, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def reply_json(reply: Reply) -> dict[str, object]:
     """Return what a reply says as a JSON value; its usage is recorded elsewhere."""
     calls = [_tool_call(call) for call in reply.tool_calls]
     native = {} if reply.native is None else {"native": _native_json(reply.native)}
-    return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls, **native}
+    turns = {"turns": [turn.row for turn in reply.turns]} if reply.turns else {}
+    return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls, **native, **turns}
 
 
 def read_reply(value: object, usage: Usage) -> Reply:
@@ -89,7 +91,14 @@ def read_reply(value: object, usage: Usage) -> Reply:
         finish_reason=cast("FinishReason", finish),
         tool_calls=tuple(_read_tool_call(call) for call in cast("list[object]", calls)),
         native=_read_native(fields.get("native")),
+        turns=tuple(Turn.read(row) for row in _rows(fields.get("turns", []))),
     )
+
+
+def _rows(value: object) -> list[Mapping[str, object]]:
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise ValueError("turns are recorded as a list of objects")
+    return value
 
 
 def _tool_call(call: ToolCall) -> list[str]:

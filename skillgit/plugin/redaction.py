@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.model_text import storable
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ _LABELLED = re.compile(
     r"(?=[A-Z+/_-]*[0-9])(?=[0-9+/_-]*[A-Z])[A-Z0-9+/_-]{20,}=*"
 )
 _PASSWORD_IN_URL = re.compile(r"\b([a-z][a-z0-9+.-]{1,15}://[^\s/:@\"']{1,64}:)[^\s/@\"'\[\\]{1,200}(?=@)")
+_SEALED = frozenset({"signature", "encrypted_content", "data"})
+"""Keys of a provider's own form of a message under which it has signed or encrypted what it wants back unchanged."""
 _VARIABLE = re.compile(r"(?i)(?:\A|_)(?:api|access)?(?:key|token|secret|password|passwd)\Z")
 _SHORTEST_VALUE = 12
 _NO_WORD = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S+")
@@ -83,14 +86,15 @@ class Redactor:
             text = shape.sub(rf"\1{MASK}", text)
         return text
 
-    def json(self, value: object) -> object:
-        """Return a copy of a JSON value with its strings redacted; keys stay."""
+    def json(self, value: object, sealed: frozenset[str] = frozenset()) -> object:
+        """Return a copy of a JSON value with its strings redacted; keys stay, and what is below a key of ``sealed``."""
         if isinstance(value, str):
             return self.text(storable(value))
         if isinstance(value, dict):
-            return {storable(key): self.json(part) for key, part in cast("dict[str, object]", value).items()}
+            fields = cast("dict[str, object]", value).items()
+            return {storable(key): part if key in sealed else self.json(part, sealed) for key, part in fields}
         if isinstance(value, list | tuple):
-            return [self.json(part) for part in cast("list[object]", value)]
+            return [self.json(part, sealed) for part in cast("list[object]", value)]
         return value
 
     def reply(self, reply: Reply) -> Reply:
@@ -98,7 +102,12 @@ class Redactor:
             replace(call, id=storable(call.id), name=storable(call.name), arguments=self.text(storable(call.arguments)))
             for call in reply.tool_calls
         )
-        return replace(reply, text=self.text(storable(reply.text)), tool_calls=calls)
+        turns = tuple(Turn.read(cast("dict[str, object]", self.json(turn.row))) for turn in reply.turns)
+        native = reply.native
+        if native is not None:
+            content = cast("list[dict[str, object]]", self.json(native.content, _SEALED))
+            native = replace(native, content=tuple(content))
+        return replace(reply, text=self.text(storable(reply.text)), tool_calls=calls, native=native, turns=turns)
 
 
 def redact(text: str) -> str:

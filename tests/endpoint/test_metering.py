@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 import aiohttp
 import openai
@@ -15,7 +16,8 @@ from scripted import ONE_CALL_USD
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ContentFilterError, RetryableBackendError, StoppedError
-from skillgit.plugin.backend import Reply
+from skillgit.plugin.backend import Native, Reply, ToolCall, user
+from skillgit.plugin.redaction import Redactor
 
 SAID = Reply(text="x", usage=USAGE)
 
@@ -214,3 +216,49 @@ def test_the_route_rules_model_and_length():
     played(metered(work, model, max_output_tokens=100))
     assert [(request.model, request.max_output_tokens) for request in model.requests] == [("m", 5), ("m", 100)]
     assert {request.temperature for request in model.requests} == {None}
+
+
+USES_TOOL = Reply(text="I look.", usage=USAGE, tool_calls=(ToolCall(id="c1", name="read", arguments='{"path": "a"}'),))
+TOOL = {"type": "function", "function": {"name": "read", "description": "Read.", "parameters": {"type": "object"}}}
+
+
+async def reads_a_file(access):
+    client = client_of_openai(access)
+    messages = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": "task"}]
+    await client.chat.completions.create(model="any", messages=[{"role": "user", "content": "a title, please"}])
+    answer = await client.chat.completions.create(model="any", messages=messages, tools=[TOOL])
+    message = answer.choices[0].message
+    messages += [
+        message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "the key is sk-ant-api03-" + "k" * 90},
+    ]
+    answer = await client.chat.completions.create(model="any", messages=messages, tools=[TOOL])
+    return answer.choices[0].message.content
+
+
+def test_a_reply_brings_what_the_agent_did_without_its_prompts_its_side_conversations_and_secrets():
+    ledger = Ledger.in_memory()
+    calls = metered(reads_a_file, Model([SAID, USES_TOOL, SAID]), ledger=ledger)
+
+    async def replies():
+        try:
+            return [await calls.call("target", "rollout", [user("task")], draw=("item", 0)) for _ in range(2)]
+        finally:
+            await calls.aclose()
+
+    first, from_ledger = asyncio.run(replies())
+    assert [(turn.role, turn.content[:11]) for turn in first.turns] == [
+        ("assistant", "I look."),
+        ("tool", "the key is "),
+    ]
+    assert [(use.name, use.arguments) for use in first.turns[0].tool_calls] == [("read", '{"path": "a"}')]
+    assert "kkkk" not in first.turns[1].content
+    assert from_ledger == first
+
+
+def test_thoughts_are_kept_as_their_provider_signed_them_and_their_words_without_secrets():
+    secret = "sk-ant-api03-" + "k" * 90
+    blocks = ({"type": "thinking", "thinking": f"it is {secret}", "signature": secret}, {"type": "text", "text": "x"})
+    reply = Redactor.now().reply(replace(SAID, native=Native(provider="anthropic", content=blocks)))
+    assert secret not in reply.native.content[0]["thinking"]
+    assert reply.native.content[0]["signature"] == secret

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import openai
 import pytest
@@ -11,7 +12,7 @@ from toy import History, ToyBackend, ToyEnvironment, trainer
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
-from skillgit.domain.trajectory import Trajectory
+from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.engine.rollout import roll_out
 from skillgit.errors import BudgetError, ServiceError
 
@@ -121,3 +122,18 @@ def test_what_is_never_rolled_out_is_never_opened():
     environment = Lasting()
     rolled_out(environment, items=0)
     assert environment.notes == []
+
+
+def test_the_trajectory_of_an_agent_holds_what_it_did_before_its_answer():
+    work = (Turn(role="assistant", content="I look."), Turn(role="tool", content="nothing there"))
+
+    class Agent(ToyBackend):
+        async def complete(self, request):
+            return replace(await super().complete(request), turns=work)
+
+    session = trainer(Agent(), History()).session
+    chosen = session.task.items[Split.SELECTION][:2]
+    rollouts = asyncio.run(roll_out(session, session.task.environment.seed_skill(), chosen, "selection"))
+    for rollout in rollouts:
+        assert [turn.role for turn in rollout.trajectory.turns] == ["user", "assistant", "tool", "assistant"]
+        assert rollout.trajectory.turns[1:3] == work
