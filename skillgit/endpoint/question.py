@@ -115,8 +115,8 @@ def picture(url: object, detail: object = "") -> Image:
 
 def spoken(role: str, parts: Sequence[Part]) -> list[Message]:
     """Return a message of ``role``, none if it would be empty."""
-    kept = tuple(part for part in parts if not isinstance(part, Text) or part.text)
-    return [Message(role=role, parts=kept)] if kept else []  # type: ignore[arg-type]
+    contents = tuple(part for part in parts if not isinstance(part, Text) or part.text)
+    return [Message(role=role, parts=contents)] if contents else []  # type: ignore[arg-type]
 
 
 def uncached(usage: Usage) -> int:

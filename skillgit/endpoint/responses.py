@@ -36,8 +36,8 @@ class Responses(WireDialect):
     def read(self, body: Fields) -> AgentQuestion:
         if body.get("previous_response_id") or body.get("conversation"):
             raise QuestionError("nothing is stored here: the whole conversation has to be in the input")
-        given = body.get("input")
-        items = [{"role": "user", "content": given}] if isinstance(given, str) else mappings(given, "input")
+        words = body.get("input")
+        items = [{"role": "user", "content": words}] if isinstance(words, str) else mappings(words, "input")
         text = body.get("text")
         return AgentQuestion(
             messages=(*spoken("system", [Text(text=text_at(body, "instructions"))]), *_messages(items)),

@@ -64,14 +64,14 @@ class Lease:
         last = Turn(role="assistant", content=reply.text, tool_calls=calls)
         return (*(message.turn() for message in question.messages), last)
 
-    def answer(self, question: AgentQuestion, dialect: WireDialect, *, repeated: bool) -> asyncio.Task[Reply]:
+    def answer(self, question: AgentQuestion, dialect: WireDialect, *, is_repeated: bool) -> asyncio.Task[Reply]:
         """Ask ``question``; an answer that did not arrive, or that the client says it asks for again, is not bought."""
         identity = question.identity
         task = self.undelivered.get(identity)
-        failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
-        if task is None or failed:
+        has_failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+        if task is None or has_failed:
             draw = self.draws[identity]
-            if repeated and draw:
+            if is_repeated and draw:
                 draw -= 1  # the ledger has it
             else:
                 self.draws[identity] += 1
@@ -160,8 +160,8 @@ class MeteredEndpoint:
             return _refused(dialect, str(error))
         if lease.refusal is not None:
             return _refused(dialect, lease.refusal.message)
-        repeated = request.headers.get("x-stainless-retry-count", "0") not in ("", "0")
-        task = lease.answer(question, dialect, repeated=repeated)
+        is_repeated = request.headers.get("x-stainless-retry-count", "0") not in ("", "0")
+        task = lease.answer(question, dialect, is_repeated=is_repeated)
         name = short_digest([lease.access.token, question.identity, lease.questions])
         await asyncio.wait([task], timeout=_COMMIT_S if question.stream else None)
         response: web.StreamResponse
