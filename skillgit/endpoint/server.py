@@ -50,6 +50,7 @@ class Lease:
     refusal: SkillgitError | None = None
     draws: Counter[str] = field(default_factory=Counter)  # how often each question was asked, and delivered
     undelivered: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
+    streamed: set[str] = field(default_factory=set)  # questions whose last answer was delivered as a stream
     tasks: set[asyncio.Task[Reply]] = field(default_factory=set)
     exchanges: list[tuple[AgentQuestion, Reply]] = field(default_factory=list)  # in the order of the answers
 
@@ -71,7 +72,9 @@ class Lease:
         has_failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
         if task is None or has_failed:
             draw = self.draws[identity]
-            if is_repeated and draw:
+            # some agents that lose a stream ask once more without one, and the socket may have looked sent
+            is_fallback = not question.stream and identity in self.streamed
+            if draw and (is_repeated or is_fallback):
                 draw -= 1  # the ledger has it
             else:
                 self.draws[identity] += 1
@@ -94,7 +97,12 @@ class Lease:
         return reply
 
     def delivered(self, question: AgentQuestion) -> None:
-        self.undelivered.pop(question.identity, None)
+        identity = question.identity
+        self.undelivered.pop(identity, None)
+        if question.stream:
+            self.streamed.add(identity)
+        else:
+            self.streamed.discard(identity)
 
 
 class MeteredEndpoint:

@@ -262,3 +262,16 @@ def test_thoughts_are_kept_as_their_provider_signed_them_and_their_words_without
     reply = Redactor.now().reply(replace(SAID, native=Native(provider="anthropic", content=blocks)))
     assert secret not in reply.native.content[0]["thinking"]
     assert reply.native.content[0]["signature"] == secret
+
+
+def test_a_stream_that_looked_delivered_is_not_bought_again_by_an_agent_that_falls_back_from_streams():
+    async def work(access):
+        client = client_of_openai(access)
+        question = {"model": "any", "messages": [{"role": "user", "content": "task"}]}
+        async for _ in await client.chat.completions.create(**question, stream=True):
+            pass
+        answers = [await client.chat.completions.create(**question) for _ in range(2)]
+        return " ".join(answer.choices[0].message.content for answer in answers)
+
+    model = Model([Reply(text=text, usage=USAGE) for text in ("first", "second")])
+    assert played(metered(work, model)) == "first second"
