@@ -42,12 +42,13 @@ class Messages(WireDialect):
             raise QuestionError("messages has to hold a message of the user")
         output = body.get("output_config")
         form = output.get("format") if isinstance(output, dict) else None
+        schema = form.get("schema") if isinstance(form, dict) else None
         choice = body.get("tool_choice")
         kind = text_at(choice, "type") if isinstance(choice, dict) else ""
         return AgentQuestion(
             messages=tuple(messages),
             tools=tuple(_tools(body)),
-            schema=form.get("schema") if isinstance(form, dict) else None,
+            schema=schema if isinstance(schema, dict) else None,
             tool_choice=text_at(choice, "name")
             if isinstance(choice, dict) and kind == "tool"
             else _CHOICE.get(kind, ""),
@@ -121,7 +122,7 @@ def _turn(turn: Fields) -> list[Message]:
 
 
 def _said(blocks: list[Fields]) -> list[Message]:
-    thinks = any(block.get("type") in _THOUGHTS for block in blocks)
+    thinks = any(text_at(block, "type") in _THOUGHTS for block in blocks)
     calls = tuple(
         ToolCall(id=text_at(block, "id"), name=text_at(block, "name"), arguments=json.dumps(block.get("input") or {}))
         for block in blocks

@@ -83,7 +83,7 @@ class WireDialect(ABC):
 def event(fields: Fields, name: str = "") -> bytes:
     """Return an event of a stream of server-sent events."""
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(fields, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    return f"{head}data: {json.dumps(fields, ensure_ascii=False, separators=(',', ':'))}\n\n".encode(errors="replace")
 
 
 def mappings(value: object, what: str) -> list[Fields]:

@@ -102,7 +102,7 @@ def _messages(items: Sequence[Fields]) -> Iterator[Message]:
     """Yield the conversation: what a model wrote between two messages of others is one message."""
     own: list[Fields] = []
     for item in items:
-        if item.get("type", "message") in _OWN and text_at(item, "role") in ("", "assistant"):
+        if (text_at(item, "type") or "message") in _OWN and text_at(item, "role") in ("", "assistant"):
             own.append(item)
             continue
         yield from _said(own)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
+from random import Random
 
 import aiohttp
 import pytest
@@ -69,3 +71,57 @@ def test_a_stream_that_is_cut_in_the_middle_is_not_paid_for_twice(path: Path):
     calls = metered(work, model)
     assert played(calls) == "True"
     assert len(model.requests) == calls.spent().calls == 1
+
+
+JUNK = [
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    "",
+    "x",
+    [],
+    {},
+    [None],
+    {"type": "text"},
+    [{"type": "image"}],
+    "\ud800",
+    10**30,
+    [[]],
+]
+
+
+def spoilt(value: object, rate: float, chance: Random) -> object:
+    """Return ``value`` with some of its parts left out and others replaced by what does not belong there."""
+    if chance.random() < rate:
+        return chance.choice(JUNK)
+    if isinstance(value, dict):
+        return {key: spoilt(part, rate, chance) for key, part in value.items() if chance.random() > rate / 2}
+    if isinstance(value, list):
+        return [spoilt(part, rate, chance) for part in value if chance.random() > rate / 2]
+    return value
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
+def test_whatever_a_body_holds_it_is_answered_or_refused_for_good(seed: int):
+    chance = Random(seed)  # noqa: S311 - to vary bodies
+    requests = list(chain.from_iterable(json.loads(path.read_text(encoding="utf-8")) for path in FILES))
+    statuses: set[int] = set()
+
+    async def work(access):
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {access.token}"}) as session:
+            for _ in range(200):
+                request, rate = chance.choice(requests), chance.choice([0.001, 0.003, 0.01, 0.03])
+                body = json.dumps(spoilt(request["body"], rate, chance)).encode()
+                async with session.post(access.url + request["path"], data=body) as answer:
+                    assert answer.status in {200, 400}, body
+                    refused = answer.status == 400
+                    assert not refused or (await answer.json())["error"]["message"]
+                    assert not refused or answer.headers["x-should-retry"] == "false"
+                    await answer.read()
+                    statuses.add(answer.status)
+        return "done"
+
+    assert played(metered(work, Model([SAID]))) == "done"
+    assert statuses == {200, 400}
