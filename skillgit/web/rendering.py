@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from skillgit.app.workspace.invitations import OWNER, Role
 from skillgit.report import page as report
+from skillgit.view.diff import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -141,7 +142,7 @@ def fragment(template: str, **values: object) -> Markup:
 @cache
 def _environment() -> Environment:
     environment = report.environment(_FOLDER / "templates")
-    environment.globals.update(address=address, in_shell=lambda *words: shlex.join(["skillgit", *words]))
+    environment.globals.update(address=address, beside=rows, in_shell=lambda *words: shlex.join(["skillgit", *words]))
     return environment
 
 

@@ -14,7 +14,6 @@ from skillgit.app.history.item import item_words
 from skillgit.app.history.status import runs
 from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.view.diff import rows as columns_of
 from skillgit.view.item import asked
 from skillgit.view.items import CHANGED, chance_words, change_words, counted
 from skillgit.web.rendering import Page, PageRoute
@@ -68,7 +67,6 @@ def compare_page(visit: Visit) -> Page:
         "matrix": tuple(_matrix(pairs)) if len(pairs) > 1 else (),
         "spending": [(run, cost(visit.context, run).total) for run in own_runs if run in rows],
         "split": split,
-        "columns_of": columns_of,
         "asked": asked,
         "listed": LISTED,
         "rules_listed": RULES,

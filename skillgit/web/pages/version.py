@@ -28,7 +28,6 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import interleaved
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.report.page import rule, visible
-from skillgit.view.diff import rows
 from skillgit.web.pages import event_actions
 from skillgit.web.rendering import Download, Page, PageRoute, Redirect, address
 
@@ -93,7 +92,6 @@ def version_page(visit: Visit) -> Page | Redirect:
             "document": _document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
             "item_address": partial(address, "run", row.run, "items", **_sides(row)),
             "actions": [action for action in event_actions.ACTIONS if action.fits(row)],
-            "beside": rows,
             "interleaved": interleaved,
             "brought_by": brought_by,
         },
