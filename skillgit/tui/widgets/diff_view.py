@@ -158,7 +158,7 @@ class DiffView(PaintedLines):
         self.hunk = max(0, min(self.hunk, len(rows.hunks) - 1))
         self.show_count(len(rows.rows))
         self._find_again()
-        self.scroll_to(y=rows.top, animate=False)
+        self.bring_to_top(rows.top)
         self.post_message(self.Changed())
 
     @property
@@ -237,7 +237,7 @@ class DiffView(PaintedLines):
             self.hunk = next((index for index, row in enumerate(hunks) if row >= top), len(hunks) - 1)
         else:
             self.hunk = next((index for index in reversed(range(len(hunks))) if hunks[index] < top), 0)
-        self.scroll_to(y=hunks[self.hunk] if self.hunk else 0, animate=False)
+        self.bring_to_top(hunks[self.hunk] if self.hunk else 0)
         self.refresh()
         self.post_message(self.Changed())
 

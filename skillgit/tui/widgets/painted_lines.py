@@ -240,12 +240,17 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     def _go(self, line: int) -> None:
         line = max(0, min(line, self.count - 1))
         if not self.has_cursor:
-            self.scroll_to(y=line, animate=False)
+            self.bring_to_top(line)
             return
         top, height = self.scroll_offset.y, self.size.height
         self.cursor = line
-        self.scroll_to(y=min(max(top, line - height + 1), line), animate=False)
+        self.bring_to_top(min(max(top, line - height + 1), line))
         self.refresh()
+
+    def bring_to_top(self, line: int) -> None:
+        """Scroll to ``line`` at once."""
+        # without force Textual ignores it until the scroll bar of new lines was drawn, and keys would be lost
+        self.scroll_to(y=line, animate=False, force=True)
 
     def _move(self, by: int) -> None:
         self._go(self._at + by)
@@ -285,7 +290,7 @@ class RenderedLines(PaintedLines):
         self.lay_out()
         if scroll:
             self.beside = 0
-            self.scroll_to(y=0, animate=False)
+            self.bring_to_top(0)
 
     def lay_out(self) -> None:
         if not (self.is_mounted and self.size.width):

@@ -186,6 +186,17 @@ def test_a_search_without_a_hit_says_so_and_moves_nothing(play):
     play(DiffView(), scenario)
 
 
+def test_keys_move_a_difference_that_was_not_drawn_yet(play):
+    async def scenario(app, pilot):
+        del pilot
+        app.widget.show(many(60))
+        app.widget.action_list_down()
+        app.widget.action_list_down()
+        assert app.widget.scroll_offset.y == 2
+
+    play(DiffView(), scenario)
+
+
 def test_other_context_is_asked_for_and_keeps_the_line_at_the_top(play):
     wanted = []
 
