@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from serving import Served
+
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NEEDS_CHROMIUM = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 DEADLINE_MS = 60_000
@@ -31,6 +33,16 @@ def chromium() -> Iterator[Browser]:
         opened = driver.chromium.launch(executable_path=PROGRAM, args=list(_OPTIONS))
         yield opened
         opened.close()
+
+
+@contextmanager
+def window(browser: Browser, server: Served, **options: object) -> Iterator[tuple[Page, Ear]]:
+    """Open a page that came in by the link of ``server``, in a context with ``options``, and listen to it."""
+    with browser.new_context(**options) as context:
+        page = context.new_page()
+        ear = Ear(page, server.origin)
+        page.goto(server.link)
+        yield page, ear
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with two finished runs, which nobody changes."""
+    """A repository with two finished runs, which stays as it is."""
     return two_runs(tmp_path_factory)
 
 

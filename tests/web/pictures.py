@@ -68,7 +68,7 @@ def main(repository: Path, folder: Path) -> None:
 def take(server: Served, browser: Browser, folder: Path, size: dict[str, int], theme: str) -> None:
     with browser.new_context(viewport=size, color_scheme=theme) as context:
         page = context.new_page()
-        page.goto(server.operator)
+        page.goto(server.link)
         for name, address in PAGES.items():
             answer = page.goto(server.origin + address)
             assert answer is not None

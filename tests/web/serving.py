@@ -7,10 +7,11 @@ import re
 import shutil
 import signal
 import subprocess
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx2
 from once import once
@@ -31,32 +32,45 @@ NOW = {"SKILLGIT_CLOCK": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A server that runs, and the links that it printed: an operator's, and a viewer's behind it."""
+    """A server that runs, and the link of its owner, which it printed."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     repository: Path
-    links: tuple[str, ...]
-
-    @property
-    def operator(self) -> str:
-        return self.links[0]
-
-    @property
-    def viewer(self) -> str:
-        return self.links[-1]
+    link: str
+    visitors: list[httpx2.Client] = field(default_factory=list)
 
     @property
     def origin(self) -> str:
-        return self.operator.partition("/?")[0]
+        return self.link.partition("/?")[0]
+
+    @property
+    def port(self) -> int | None:
+        return urlsplit(self.link).port
+
+    def invite(self) -> str:
+        """Return a link of this server that only reads."""
+        link = skillgit("serve", "--invite", f"viewer {self.port}", cwd=self.repository).out.strip()
+        return f"{self.origin}/?{urlsplit(link).query}"
+
+    def visitor(self, link: str = "", **options: object) -> httpx2.Client:
+        """Return a client that came in by ``link``, else by the owner's; it is closed with the server."""
+        client = httpx2.Client(base_url=self.origin, timeout=DEADLINE_S, follow_redirects=True, **options)
+        self.visitors.append(client)
+        assert client.get(link or self.link).status_code == httpx2.codes.OK
+        return client
 
     @contextmanager
     def visit(self, link: str = "") -> Iterator[httpx2.Client]:
-        """Give a client that came in by ``link``, else by the operator's, and sends forms as pages do."""
-        with httpx2.Client(
-            base_url=self.origin, headers={"Origin": self.origin}, follow_redirects=True, timeout=DEADLINE_S
-        ) as client:
-            assert client.get(link or self.operator).status_code == httpx2.codes.OK
+        """Give a visitor for as long as the block lasts, whose forms come from a page of the server."""
+        with closing(self.visitor(link, headers={"Origin": self.origin})) as client:
             yield client
+
+    def post(self, client: httpx2.Client, path: str, **fields: str) -> httpx2.Response:
+        """Send a form as a page of the server does."""
+        page = client.get("/activity").text
+        csrf = re.search(r'name="csrf" value="([^"]*)"', page)
+        data = {"csrf": csrf[1] if csrf else "", **fields}
+        return client.post(path, data=data, headers={"origin": self.origin})
 
     def cpu_ms(self) -> float:
         """Return the processor time that the server has used."""
@@ -67,25 +81,18 @@ class Served:
 def serving(repository: Path, *options: str, **more: str) -> Iterator[Served]:
     """Serve ``repository`` on a free port for as long as the block lasts."""
     command = (*SKILLGIT, "-C", str(repository), "serve", "--port", "0", *options)
-    with subprocess.Popen(
-        command, env=surroundings(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, env=surroundings(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
-            links = tuple(_links(process))
-            assert links, process.stderr.read()
-            yield Served(process=process, repository=repository, links=links)
+            link = process.stdout.readline().decode().strip()
+            assert link, process.stderr.read().decode()
+            server = Served(process=process, repository=repository, link=link)
+            yield server
+            for visitor in server.visitors:
+                visitor.close()
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
                 process.communicate(timeout=DEADLINE_S)
-
-
-def _links(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Yield the links that a server prints before the line about how it ends."""
-    for line in process.stdout:
-        if link := re.search(r"https?://\S+\?token=\S+", line):
-            yield link[0]
-            return
 
 
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:

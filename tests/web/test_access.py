@@ -10,7 +10,7 @@ from stat import S_IMODE
 import httpx2
 import pytest
 from program import git, new_repository, skillgit
-from served import page_server
+from serving import serving
 
 from skillgit.app.workspace import invitations
 from skillgit.app.workspace.context import Context
@@ -30,7 +30,7 @@ def repository(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(repository):
-    with page_server(repository) as server:
+    with serving(repository) as server:
         yield server
 
 
@@ -77,7 +77,7 @@ def test_an_invitation_is_good_for_the_server_that_runs_until_it_is_revoked(repo
     assert skillgit("serve", "--tokens", cwd=repository).out.count("Ada") == 1
     skillgit("serve", "--revoke", "Ada", cwd=repository)
     assert ada.get("/").status_code == 403
-    assert "nobody was invited" in skillgit("serve", "--tokens", cwd=repository).out
+    assert "no one has been invited" in skillgit("serve", "--tokens", cwd=repository).out
 
 
 def test_a_page_is_shared_with_a_link_that_is_shown_once(repository, server):
@@ -154,5 +154,5 @@ def test_many_invite_at_once(context):
 
 def test_a_bare_repository_is_served(tmp_path, repository):
     git("clone", "--bare", "-q", repository, tmp_path / "bare.git", cwd=tmp_path)
-    with page_server(tmp_path / "bare.git") as server:
+    with serving(tmp_path / "bare.git") as server:
         assert server.visitor().get("/").status_code == 200

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import html5lib
 import pytest
 from program import new_repository, run, skillgit
-from served import DEADLINE_S, page_server
+from serving import DEADLINE_S, serving
 
 from skillgit.app.workspace.invitations import OWNER
 from skillgit.web.access import STREAMS
@@ -43,7 +43,7 @@ def repository(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(repository):
-    with page_server(repository) as server:
+    with serving(repository) as server:
         yield server
 
 
@@ -311,7 +311,7 @@ def test_streams_of_one_viewer_leave_room_for_others(server, owner, viewer, numb
 
 
 def test_the_link_is_nowhere_but_with_its_owner(repository):
-    with page_server(repository) as server:
+    with serving(repository) as server:
         token = server.link.partition("token=")[2]
         owner = server.visitor()
         pages = [owner.get(path).text for path in ("/", "/activity", "/nope", f"/nope?token={token}")]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from program import new_repository, surroundings
-from served import DEADLINE_S, page_server
+from serving import DEADLINE_S, serving
 
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import command, commands, start_command
@@ -79,7 +79,7 @@ def test_a_command_survives_who_started_it_and_is_found_again(context, program):
     (record,) = commands(context)
     until(lambda: record.text() == "beside\nbegun\n")
     assert (record.outputs(), record.now().code) == ((b"begun\n", b"beside\n"), None)
-    with page_server(context.directory) as server:
+    with serving(context.directory) as server:
         visitor = server.visitor()
         page = visitor.get(f"/activity/{record.id}").text
         assert f'data-live="/activity/{record.id}/stream"' in page

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, overflow
+from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
 from program import skillgit
 from serving import OTHER
 from trained_runs import RUN
@@ -71,23 +71,15 @@ def test_too_many_sides_and_unknown_ones_are_refused(client):
     assert client.get("/compare").status_code == 200
 
 
-def _own(ear):
-    return [complaint for complaint in ear.complaints if "404 (Not Found)" not in complaint]  # of the browser's icon
-
-
 @pytest.mark.soak
 @NEEDS_CHROMIUM
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_comparison_fits_its_window_and_has_no_barriers(served, browser, size):
-    context = browser.new_context(viewport=size)
-    page = context.new_page()
-    ear = Ear(page, served.origin)
-    page.goto(served.operator)
-    for revisions in ((f"{RUN}/v0", f"{RUN}/v1"), (RUN, OTHER, f"{RUN}/v0")):
-        page.goto(served.origin + address("compare", rev=revisions, view="split"))
-        assert (overflow(page), barriers(page)) == ([], [])
-    page.get_by_role("link", name="swap").click()
-    page.wait_for_url("**rev=small%2Fv0&rev=other**")
-    assert _own(ear) == []
-    context.close()
+    with window(browser, served, viewport=size) as (page, ear):
+        for revisions in ((f"{RUN}/v0", f"{RUN}/v1"), (RUN, OTHER, f"{RUN}/v0")):
+            page.goto(served.origin + address("compare", rev=revisions, view="split"))
+            assert (overflow(page), barriers(page)) == ([], [])
+        page.get_by_role("link", name="swap").click()
+        page.wait_for_url("**rev=small%2Fv0&rev=other**")
+        assert ear.complaints == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, overflow
+from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
 from program import skillgit
 from read_page import parsed
 from serving import OTHER
@@ -55,17 +55,14 @@ def addresses(served: Served, *, every: bool = True) -> Iterator[str]:
 @pytest.mark.slow
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize(
-    ("theme", "window", "look"),
+    ("theme", "size", "look"),
     [("dark", DESK, "close"), ("light", PHONE, "quick"), soak("light", PHONE, "close"), soak("light", DESK, "close")],
 )
 def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
-    served: Served, browser: Browser, theme: str, window: dict[str, int], look: str
+    served: Served, browser: Browser, theme: str, size: dict[str, int], look: str
 ):
     faults = {}
-    with browser.new_context(viewport=window, color_scheme=theme) as context:
-        page = context.new_page()
-        ear = Ear(page, served.origin)
-        page.goto(served.operator)
+    with window(browser, served, viewport=size, color_scheme=theme) as (page, ear):
         for address in addresses(served, every=theme == "light" and look == "close"):
             answer = page.goto(served.origin + address)
             missing = answer.status == 404

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, overflow
+from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
 from program import skillgit
 from serving import serving
 from trained_runs import RUN
@@ -104,22 +104,14 @@ def test_a_picture_that_was_shown_is_a_raster_file_and_nothing_else(tmp_path):
             assert visitor.get(address("run", RUN, "picture", digest, item=item)).status_code == 404
 
 
-def _own(ear):
-    return [complaint for complaint in ear.complaints if "404 (Not Found)" not in complaint]  # of the browser's icon
-
-
 @pytest.mark.soak
 @NEEDS_CHROMIUM
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_map_leads_to_an_item_and_keeps_its_facet(served, browser, size):
-    context = browser.new_context(viewport=size)
-    page = context.new_page()
-    ear = Ear(page, served.origin)
-    page.goto(served.operator)
-    page.goto(served.origin + address("run", RUN, "items", facet="fixed:v1"))
-    assert (overflow(page), barriers(page)) == ([], [])
-    page.locator("td.s a").first.click()
-    page.wait_for_url("**/items/*?**facet=fixed%3Av1**")
-    assert (overflow(page), barriers(page), _own(ear)) == ([], [], [])
-    context.close()
+    with window(browser, served, viewport=size) as (page, ear):
+        page.goto(served.origin + address("run", RUN, "items", facet="fixed:v1"))
+        assert (overflow(page), barriers(page)) == ([], [])
+        page.locator("td.s a").first.click()
+        page.wait_for_url("**/items/*?**facet=fixed%3Av1**")
+        assert (overflow(page), barriers(page), ear.complaints) == ([], [], [])

@@ -71,7 +71,7 @@ def test_a_value_that_is_wrong_is_said_at_its_field_and_starts_nothing(served):
         assert 'data-error-of="train.batch_size"' in client.post("/new/check", data={**fields, "part": "1"}).text
         launched = client.post("/new", data=fields)
         assert launched.status_code == httpx2.codes.BAD_REQUEST
-        assert client.get("/run/fresh/live").text.count("Nobody trains this run") == 1
+        assert client.get("/run/fresh/live").text.count("No process is training this run") == 1
 
 
 def test_only_keys_of_the_form_reach_the_command(served):
@@ -129,7 +129,7 @@ def test_what_changes_is_looked_for_once_however_many_watch():
         seen = await asyncio.gather(*(viewer(broadcast) for _ in range(20)))
         while broadcast.viewers:  # noqa: ASYNC110 - the loop closes the generators
             await asyncio.sleep(0)
-        assert broadcast._task is None, "nobody looks any more"
+        assert broadcast._task is None, "no viewer is left"
         return seen
 
     seen = asyncio.run(watched())
@@ -140,7 +140,7 @@ def test_what_changes_is_looked_for_once_however_many_watch():
 
 def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
     with served.visit() as client:
-        assert "Nobody trains this run" in client.get("/run/nobody/live").text
+        assert "No process is training this run" in client.get("/run/nobody/live").text
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "step"}).status_code == 404
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "twice"}).status_code == 400
 
@@ -150,7 +150,7 @@ def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
 def test_in_a_browser_a_value_is_checked_while_it_is_typed_and_the_curve_grows_by_itself(empty, browser):
     with serving(empty, **NOW) as server:
         page = browser.new_page()
-        page.goto(server.operator)
+        page.goto(server.link)
         page.goto(f"{server.origin}/new")
         page.get_by_label("train.num_epochs").fill("0")
         page.locator("[data-key='train.num_epochs'] .error:not(:empty)").wait_for()

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, Ear
+from browser import DESK, NEEDS_CHROMIUM, window
 from program import skillgit
 from read_page import number, parsed, rows, section, text
 from trained_runs import RUN
@@ -85,25 +85,23 @@ def test_the_report_is_the_file_that_the_command_writes(repository: Path, visito
 def test_a_reader_comes_from_the_curve_to_the_evidence_of_a_rule_by_mouse_and_by_keys(
     served: Served, browser: Browser
 ) -> None:
-    page = browser.new_page(viewport=DESK)
-    ear = Ear(page, served.origin)
-    page.goto(served.operator)
-    page.goto(f"{served.origin}/run/{RUN}")
-    page.locator(f'.curve.wide a[href="/run/{RUN}/v1"] .target').click()
-    page.wait_for_url(f"**/run/{RUN}/v1")
-    page.locator(".skill-text .brought.own").first.click()
-    page.wait_for_url("**/why?*")
-    assert page.get_by_role("heading", name="What it rests on").is_visible()
+    with window(browser, served, viewport=DESK) as (page, ear):
+        page.goto(f"{served.origin}/run/{RUN}")
+        page.locator(f'.curve.wide a[href="/run/{RUN}/v1"] .target').click()
+        page.wait_for_url(f"**/run/{RUN}/v1")
+        page.locator(".skill-text .brought.own").first.click()
+        page.wait_for_url("**/why?*")
+        assert page.get_by_role("heading", name="What it rests on").is_visible()
 
-    page.goto(f"{served.origin}/run/{RUN}")
-    for target in (f"/run/{RUN}/v1", f"/run/{RUN}/v1/why"):
-        page.keyboard.press("Tab")
-        for _ in range(400):
-            held = page.evaluate("(document.activeElement.getAttribute('href') || '').split('?')[0]")
-            if held == target:
-                break
+        page.goto(f"{served.origin}/run/{RUN}")
+        for target in (f"/run/{RUN}/v1", f"/run/{RUN}/v1/why"):
             page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        page.wait_for_url(f"**{target}*")
-    assert page.get_by_role("heading", name="Over the versions").is_visible()
-    assert ear.complaints == []
+            for _ in range(400):
+                held = page.evaluate("(document.activeElement.getAttribute('href') || '').split('?')[0]")
+                if held == target:
+                    break
+                page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+            page.wait_for_url(f"**{target}*")
+        assert page.get_by_role("heading", name="Over the versions").is_visible()
+        assert ear.complaints == []

@@ -78,13 +78,15 @@ def test_curves_lie_over_each_other(client):
 
 def test_an_empty_repository_leads_to_a_new_run(tmp_path):
     with serving(new_repository(tmp_path / "empty")) as server, httpx2.Client(base_url=server.origin) as client:
-        client.get(server.operator)
+        client.get(server.link)
         answer = client.get("/")
         assert (answer.status_code, answer.headers["location"]) == (303, "/new")
 
 
 def test_a_run_that_cannot_be_read_is_named(tmp_path, repository):
-    copy = shutil.copytree(repository, tmp_path / "copy")
+    copy = shutil.copytree(
+        repository, tmp_path / "copy", ignore=shutil.ignore_patterns("serve")
+    )  # which changes with servers
     skillgit("runs", cwd=copy)
     (copy / ".git" / "refs" / "heads" / "run").mkdir(parents=True, exist_ok=True)
     (copy / ".git" / "refs" / "heads" / "run" / "broken").write_text(

@@ -9,7 +9,7 @@ import subprocess
 import httpx2
 import pytest
 from program import new_repository, skillgit
-from served import DEADLINE_S, page_server
+from serving import DEADLINE_S, serving
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +45,13 @@ def test_a_port_that_is_taken_is_named(repository):
 
 
 def test_two_servers_of_a_repository_know_nothing_of_each_other(repository):
-    with page_server(repository) as first, page_server(repository) as second:
+    with serving(repository) as first, serving(repository) as second:
         assert first.visitor().get("/").status_code == second.visitor().get("/").status_code == 200
         assert httpx2.get(f"{second.origin}/?token={first.link.partition('token=')[2]}").status_code == 403
 
 
 def test_behind_a_proxy_the_public_name_is_a_name_and_its_cookie_is_secure(repository):
-    with page_server(repository, "--behind-proxy", "https://skills.example.com") as server:
+    with serving(repository, "--behind-proxy", "https://skills.example.com") as server:
         assert server.link.startswith("https://skills.example.com/?token=")
 
 
@@ -60,14 +60,14 @@ def test_a_server_with_a_certificate_encrypts(tmp_path, repository):
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
     subprocess.run([*words.split(), "-keyout", key, "-out", cert], check=True, capture_output=True)
-    with page_server(repository, "--host", "localhost", "--tls-cert", str(cert), "--tls-key", str(key)) as server:
+    with serving(repository, "--host", "localhost", "--tls-cert", str(cert), "--tls-key", str(key)) as server:
         assert server.origin == f"https://localhost:{server.port}"
         answer = httpx2.get(server.link, verify=ssl.create_default_context(cafile=str(cert)))
         assert "; Secure" in answer.headers["set-cookie"]
 
 
 def test_a_server_with_open_streams_ends_without_a_word(repository):
-    with page_server(repository) as server:
+    with serving(repository) as server:
         viewer = server.visitor()
         with viewer.stream("GET", "/run/none/live/stream") as stream:
             assert next(stream.iter_bytes())

@@ -1,4 +1,4 @@
-"""The whole way of somebody who has a link and no terminal, by mouse on a desk and by keyboard on a phone."""
+"""The whole way of a person who has a link and no terminal, by mouse on a desk and by keyboard on a phone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear
+from browser import DESK, NEEDS_CHROMIUM, PHONE, window
 from program import skillgit
 from serving import NOW, serving
 
@@ -56,24 +56,22 @@ class Person:
 
 
 @pytest.mark.parametrize(
-    ("mouse", "window", "theme"),
+    ("mouse", "size", "theme"),
     [
         pytest.param(True, DESK, "dark", id="by mouse on a desk", marks=pytest.mark.soak),
         pytest.param(False, PHONE, "light", id="by keyboard on a phone"),
     ],
 )
 def test_from_an_empty_repository_to_a_comparison_for_a_colleague(
-    tmp_path: Path, browser: Browser, *, mouse: bool, window: dict[str, int], theme: str
+    tmp_path: Path, browser: Browser, *, mouse: bool, size: dict[str, int], theme: str
 ):
     skillgit("init", "skills", "--env", "searchqa", cwd=tmp_path)
     with (
         serving(tmp_path / "skills", **NOW) as server,
-        browser.new_context(viewport=window, color_scheme=theme, accept_downloads=True) as own,
+        window(browser, server, viewport=size, color_scheme=theme, accept_downloads=True) as (page, ear),
         browser.new_context(viewport=PHONE) as other,
     ):
-        page = own.new_page()
-        ear, person = Ear(page, server.origin), Person(page, mouse)
-        page.goto(server.operator)
+        person = Person(page, mouse)
         launch(person)
         stop_and_go_on(person)
         read_a_rule(person)

@@ -37,7 +37,7 @@ def viewers_core_share(
     time.sleep(seconds)
     share = (_cpu_s(process) - before) / (time.monotonic() - began)
     over.set()
-    assert all(map(int.__gt__, sizes, at_first)), "somebody saw nothing"
+    assert all(map(int.__gt__, sizes, at_first)), "a viewer saw nothing"
     return share
 
 
