@@ -183,7 +183,7 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
         return {}
     moves = moved_refs(connection, repo, look)
     if moves.before == moves.now:
-        # where nobody can write, everything is compared again next time
+        # on a read-only disk everything is compared again next time
         if look.stamp:
             with suppress(sqlite3.OperationalError), schema.write(connection):
                 _keep(connection, look)

@@ -127,7 +127,7 @@ TALLY = f"""
     UNION ALL
     SELECT e.run, e.target, e.optimizer, e.judge, 2, s.role, s.stage, {", ".join(_sum(f"s.{name}") for name in AMOUNTS)}
     FROM event e JOIN spent s ON s.event = e.id GROUP BY 1, 2, 3, 4, 6, 7"""  # noqa: S608 - names are ours
-"""What the table ``tally`` keeps, so that nobody has to add up a long run: the cost of the events of the same models on
+"""What the table ``tally`` keeps, so that a long run need not be added up: the cost of the events of the same models on
 level 0 where they have no parts and on level 1 where they have, and on level 2 these parts. Of sums of floats it also
 keeps the rest that they were rounded by: the next events are added as if to the exact sum."""
 

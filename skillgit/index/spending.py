@@ -34,7 +34,7 @@ _PACES = """
         WHERE s.calls > 0 AND s.stage NOT IN ('preflight', 'canary') ORDER BY s.event DESC LIMIT ?
     ) GROUP BY role, model"""
 _NEWEST = 2000
-"""Parts of costs that say how long calls take; older ones tell of other days."""
+"""Parts of costs that say how long calls take; older ones would reflect other conditions."""
 
 
 def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:

@@ -351,7 +351,7 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
 
 def _refresh_notes(connection: sqlite3.Connection, repo: Repo) -> None:
     connection.execute("DELETE FROM note")
-    # notes that cannot be read keep nobody from the history; fsck names them
+    # the history is read without notes that cannot be read; fsck names them
     with suppress(SkillgitError):
         for commit, lines in notes.read_all(repo).items():
             rows = [(commit, position, line) for position, line in enumerate(lines)]

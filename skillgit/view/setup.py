@@ -359,7 +359,7 @@ def _option(option: Option) -> tuple[str, str]:
 def invited(rows: Sequence[Invitation], now: datetime) -> Iterator[str]:
     """Say who has a link to the pages of ``serve``."""
     if not rows:
-        yield "nobody was invited; skillgit serve --invite NAME makes a link"
+        yield "no one has been invited; skillgit serve --invite NAME makes a link"
         return
     cells = [
         (

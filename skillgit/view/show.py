@@ -94,7 +94,7 @@ def removed(result: Noted) -> Iterator[str]:
 
 def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
     if not notes:
-        yield "nobody has noted anything there"
+        yield "there are no notes"
     for note in notes:
         head = screen.dotted((_name(note), one_line(note.author), numbers.ago(note.time, now)))
         yield f"{screen.paint(Style.OID, note.id)}  {head}"

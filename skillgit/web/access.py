@@ -158,6 +158,6 @@ class Gatekeeper:
             )
 
     def check_form(self, access: Access, fields: Mapping[str, object]) -> None:
-        given = fields.get("csrf")
-        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), access.csrf.encode()):
+        secret = fields.get("csrf")
+        if not isinstance(secret, str) or not hmac.compare_digest(secret.encode(), access.csrf.encode()):
             raise RefusedError("this form is not of this visit", status=403, hint="reload the page and send it again")

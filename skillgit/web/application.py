@@ -155,8 +155,8 @@ def _bounded(receive: Receive) -> Receive:
 
 async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, request: Request) -> Response:
     token = request.query_params.get("token", "")
-    nobody = Access(name="", role=Role.VIEWER, csrf="")
-    visit = Visit(context=context, access=nobody, path=request.url.path, link=gatekeeper.names.link)
+    stranger = Access(name="", role=Role.VIEWER, csrf="")
+    visit = Visit(context=context, access=stranger, path=request.url.path, link=gatekeeper.names.link)
     try:
         access = gatekeeper.admit(token or request.cookies.get(gatekeeper.names.cookie, ""))
         if token and request.method in {"GET", "HEAD"}:

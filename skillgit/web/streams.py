@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOOKS_EVERY_S: Final = 0.5
 _AT_FULL_PACE: Final = 8  # things that are watched at once; of more, each is looked at less often
-BEATS_EVERY_S: Final = 15.0  # without news, so that nobody between server and browser thinks the stream dead
+BEATS_EVERY_S: Final = 15.0  # without news, so that nothing between server and browser thinks the stream dead
 _ASKS_EVERY_S: Final = 1.0  # whether a viewer may still look
 _RETRY: Final = b"retry: 1000\n\n"
 _BEAT: Final = b": still here\n\n"
@@ -92,7 +92,7 @@ class Broadcast:
 
 
 class Broadcasts:
-    """The broadcasts of a server by the address that is watched; those that nobody watches are forgotten."""
+    """The broadcasts of a server by the address that is watched; those without a viewer are forgotten."""
 
     def __init__(self) -> None:
         self._open: dict[str, Broadcast] = {}

@@ -63,7 +63,7 @@ def test_a_note_is_listed_and_withdrawn(trained):
 
     assert gone.out == f"note {row['id']} on {RUN}/v1 counts no more: {TEXT}\n"
     assert noted(trained) == []
-    assert skillgit("note", "--list", cwd=trained).out == "nobody has noted anything there\n"
+    assert skillgit("note", "--list", cwd=trained).out == "there are no notes\n"
     assert "there is no note" in skillgit("note", "--remove", str(row["id"]), cwd=trained, code=3).err
 
 

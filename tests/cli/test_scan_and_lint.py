@@ -93,7 +93,7 @@ def test_items_that_cannot_be_read_are_told_and_stop_nothing(repository):
     git("-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now", cwd=repository)
     shutil.rmtree(repository / ".git" / "skillgit", ignore_errors=True)
     done = skillgit("scan", cwd=repository)
-    assert f"nobody looked for leaked items of run {RUN}" in done.err
+    assert f"leaked items of run {RUN} were not looked for" in done.err
 
 
 def test_what_scan_and_lint_cannot_do_is_told(repository):

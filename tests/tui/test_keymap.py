@@ -64,9 +64,10 @@ The filter (`/`) understands the tokens `{TOKENS}`, as in `event:rejected score>
 other words are looked up in titles, reasons and texts; `run:all` shows the events of all runs.
 
 A candidate whose evaluation ended early is known as no higher than a bound, `≤.6000`. A comparison has three answers
-for it: yes, no, and that nobody knows; the filter lists an event where the answer is yes. So `score<.7` and
-`score<=.6` list that candidate whatever it would have scored, and `score<.6`, `score>.5`, `score=.6` and a range such
-as `score:.5-.6` do not. The plot draws it as `≤`, which is no point of the curve.
+for it: yes, no and unknown; the filter lists an event where the answer is yes. So `score<.7` and
+`score<=.6` list that candidate, because they hold for every score that it could have had, and `score<.6`,
+`score>.5`, `score=.6` and a range such as `score:.5-.6` do not. The plot draws it as `≤`, which is no point of the
+curve.
 
 ![Compare: two versions side by side, and the steps that brought the rules](images/compare.png)
 
@@ -86,8 +87,8 @@ The light theme (`^t`):
 any run that a process of this machine trains. The screen shows where the run is, its budget and the process, how much
 of the whole run is done and the time that is left, slow updates and final tests included; the stages of the step;
 what fails now, by the type of the items and the reason that the scorer gives, without quoted words and numbers; and
-the events as they land. `enter` opens one. Of a run that nobody works on any more it says what the ledger holds for
-an event that is not recorded yet.
+the events as they land. `enter` opens one. Of a run that no process works on any more it says what the ledger holds
+for an event that is not recorded yet.
 
 Three lines are about calls and money: what the run has cost, against its caps; what it will have cost at its end, at
 the pace of this process; and the pace: calls per second, how long one takes, what an hour costs, and how many were
@@ -98,8 +99,8 @@ room for the steps to come. It grows with the terminal. A candidate that was ref
 has `≤` at the highest score that it could have had. Less high terminals show the scores of versions as bars.
 
 The screen only looks. `q` closes it and training goes on: no key and no closed terminal reaches the trainer, nor does
-Ctrl-C. The same holds for every command that changes anything and is started with a key or with `:`. `@` lists, in
-whatever session, the last 100 of them with what they print and what they exited with, also those that were started on a
+Ctrl-C. The same holds for every command that changes anything and is started with a key or with `:`. `@` lists the
+last 100 of them from all sessions with what they print and what they exited with, also those that were started on a
 page of `skillgit serve`; their files are in `skillgit/commands` in git's folder. `K` asks the trainer, after a
 question, to stop once its step is written; pressed again, to stop after the calls in flight, as Ctrl-C does where
 `skillgit train` runs without a screen. Either way the trainer exits with 130, nothing is lost, and the screen names the

@@ -59,7 +59,7 @@ class LeakFinder:
                 yield from self._of_run(row.name, sources)
             except (SkillgitError, OSError, ImportError) as error:
                 reason = error.message if isinstance(error, SkillgitError) else str(error)
-                self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {reason}")
+                self.unchecked.append(f"leaked items of run {row.name} were not looked for: {reason}")
 
     def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
         from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - it loads pydantic
@@ -74,7 +74,7 @@ class LeakFinder:
         rows = told(environment, {split: environment.items(split) for split in Split})
         if not rows:
             self.unchecked.append(
-                f"nobody looked for leaked items of run {run}: its environment does not say what is secret about them"
+                f"leaked items of run {run} were not looked for: its environment does not say what is secret about them"
             )
             return
         yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()

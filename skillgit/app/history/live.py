@@ -125,7 +125,7 @@ _LATEST = 3
 class Standing(StrEnum):
     """Whether someone works on a run."""
 
-    IDLE = "idle"  # nobody does, and nothing is known of who did
+    IDLE = "idle"  # no process does, and none is known to have done so
     STARTING = "starting"  # a process holds the run and has told nothing yet
     RUNNING = "running"  # a process works on it
     STOPPING = "stopping"  # a process works on it and was asked to stop after its step
@@ -234,7 +234,7 @@ def _trainer(repo: Repo, run: str) -> int:
     # A lock that this machine's kernel calls held is held by a process of this machine.
     pid = live_runs(repo).get(run, 0)
     if not pid:
-        raise NotFoundError(f"nobody trains {run} now", hint="skillgit runs")
+        raise NotFoundError(f"no process is training {run}", hint="skillgit runs")
     return pid
 
 

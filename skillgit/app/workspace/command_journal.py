@@ -98,7 +98,7 @@ class CommandRecord:
 
 
 def own_folder(context: Context, name: str) -> Path:
-    """Return a folder of what is remembered here; nobody else may read it."""
+    """Return a folder of what is remembered here, which only this user may read."""
     from skillgit.store.repo import Repo  # noqa: PLC0415 - the keeper does without
 
     repo = Repo.discover(context.directory)
@@ -106,7 +106,7 @@ def own_folder(context: Context, name: str) -> Path:
         folder = repo.private_dir / name
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:
-        # nothing is remembered where nobody can write
+        # nothing is remembered in a read-only repository
         return repo.common_dir / "skillgit" / name
     return folder
 
@@ -138,7 +138,7 @@ def start_command(
             f"no command can be started from here: {error.strerror}", hint=f"ls -ld {folder}"
         ) from error
     try:
-        # taken here and inherited by the keeper, so that there is no moment at which nobody holds it
+        # taken here and inherited by the keeper, so that it is held at every moment
         fcntl.flock(facts, fcntl.LOCK_EX)
         _note(facts, time=now.isoformat(), by=by, words=tuple(map(redact, words)), back=back)
         keeper = subprocess.Popen(  # noqa: S603 - words of ours, and no shell

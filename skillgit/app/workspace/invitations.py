@@ -1,6 +1,6 @@
 """Who may look at the repository in a browser, and where a server that shows it listens.
 
-A token is known by its digest only: the link with it is shown once, and nobody can read it from here.
+A token is known by its digest only: the link with it is shown once and cannot be read from here.
 """
 
 from __future__ import annotations

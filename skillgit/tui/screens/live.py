@@ -154,7 +154,7 @@ class LiveScreen(Screen[None]):
         self._say_lines()
 
     def _read_unfinished(self, look: LiveLook) -> None:
-        """Read what is not recorded yet of a run that nobody works on; a trainer says it itself."""
+        """Read what is not recorded yet of a run that no process works on; a trainer says it itself."""
         self._unfinished = ()
         if not look.is_alive:
             read = app_of(self).read
@@ -224,7 +224,7 @@ class LiveScreen(Screen[None]):
         self.landed.follow(on=not self.landed.following)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Say whether ``action`` is possible now: where nobody trains, there is nobody to stop."""
+        """Say whether ``action`` is possible now: without a trainer there is none to stop."""
         return self._trained is not None if action == "live_stop" else super().check_action(action, parameters)
 
     @property

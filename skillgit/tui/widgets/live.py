@@ -148,7 +148,7 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def pace(look: LiveLook, screen: Screen) -> list[Part]:
-    """Return how the calls go by and how fast the run spends; nothing once nobody works on it."""
+    """Return how the calls go by and how fast the run spends; nothing once no process works on it."""
     snapshot = look.snapshot
     if snapshot is None or not look.is_alive:
         return []
@@ -177,7 +177,7 @@ def told(look: LiveLook) -> tuple[str, str, Style]:
     match look.standing:
         case Standing.IDLE:
             hint = f"skillgit train --run {look.run}" if look.run else "skillgit train CONFIG"
-            return (f"nobody trains {look.run} now" if look.run else "no run is trained now"), hint, Style.FAINT
+            return (f"no process is training {look.run}" if look.run else "no run is trained now"), hint, Style.FAINT
         case Standing.STARTING:
             process = f"process {look.pid} " if look.pid else "the trainer "
             return f"{process}has begun and told nothing yet", "", Style.FAINT

@@ -251,7 +251,7 @@ def _settle(tokens: Sequence[Token], anchors: Mapping[str, str], files: Mapping[
     level, names, closing = _BELOW, set[str](), list[str]()
     for token in tokens:
         if token.type == "heading_open":
-            # no level is left out, whatever the text does, so that a reader can go by headings
+            # no level is left out, even where the text skips one, so that a reader can go by headings
             level = min(int(token.tag[1]) + _BELOW, level + 1, _LOWEST)
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{level}"

@@ -229,7 +229,7 @@ def test_a_request_to_stop_reaches_the_process_that_it_was_meant_for(published, 
 
 @pytest.mark.parametrize("stop", [stop_after_step, stop_now])
 def test_nobody_can_be_asked_to_stop_where_nobody_trains(stop, repo):
-    with pytest.raises(NotFoundError, match="nobody trains small now"):
+    with pytest.raises(NotFoundError, match="no process is training small"):
         stop(user(repo.workdir), RUN)
 
 
