@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 
@@ -58,11 +60,20 @@ def test_another_host_is_served_with_a_warning(skillgit, served):
 
 @pytest.mark.parametrize(("opened", "told"), [(True, 2), (False, 3)])
 def test_the_link_opens_in_the_browser_if_there_is_one(skillgit, served, monkeypatch, opened, told):
-    seen: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda link: seen.append(link) or opened)
+    pages: list[tuple[Path, str]] = []
+
+    def open_(address: str) -> bool:
+        page = Path(address.removeprefix("file://"))
+        assert S_IMODE(page.stat().st_mode) == 0o600
+        pages.append((page, page.read_text()))
+        return opened
+
+    monkeypatch.setattr("webbrowser.open", open_)
     ended = skillgit("tui", "--web", "--open")
     assert served
-    assert seen == ["http://a:8765/?token=t"]
+    ((page, content),) = pages
+    assert 'content="0; url=http://a:8765/?token=t"' in content
+    assert not page.exists()
     assert len(ended.err.splitlines()) == told
 
 

@@ -125,8 +125,9 @@ on `127.0.0.1` and a free port (`--port N`), and prints a link; `--open` opens i
 - To see the screens of another machine, let ssh hand on the port: `ssh -L 8765:127.0.0.1:8765 HOST` and there
   `skillgit tui --web --port 8765`. `--host H` listens on an address that other machines reach, and warns: nothing of it
   is encrypted.
-- Whoever is in can run skillgit's commands as you. Other users of the machine see the arguments of programs: where that
-  matters, open the link yourself instead of with `--open`.
+- Whoever is in can run skillgit's commands as you. Other users of the machine see the arguments of programs, so
+  `--open` hands the link to the browser in a file that only you can read. A browser in a sandbox, such as that of a
+  snap, may not be able to read it either: open the printed link there.
 - Each page that is open is a process of its own, which ends with the page, and so does a command that it runs. A
   training goes on; the next page finds it with `L` and `@`. Editor and pager need a terminal.
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from program import QUICK, SKILLGIT, skillgit, surroundings
 from trained_runs import RUN, small_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pytest
 
@@ -93,6 +94,14 @@ def serving(repository: Path, *options: str, **more: str) -> Iterator[Served]:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
                 process.communicate(timeout=DEADLINE_S)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for ``condition`` to hold."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:

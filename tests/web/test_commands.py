@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 
 import pytest
 from program import new_repository, surroundings
-from serving import DEADLINE_S, serving
+from serving import serving, until
 
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import command, commands, start_command
@@ -38,13 +37,6 @@ def program(context, monkeypatch):
     script = context.directory.parent / "program.py"
     monkeypatch.setattr(command_journal, "command_line", lambda *_: (sys.executable, str(script)))
     return script.write_text
-
-
-def until(condition) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_command_is_known_by_who_ran_it_what_it_printed_and_how_it_ended(context):

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
+from pathlib import Path
 
 import httpx2
 import pytest
 from program import new_repository, skillgit
-from serving import DEADLINE_S, serving
+from serving import DEADLINE_S, serving, until
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,23 @@ def test_two_servers_of_a_repository_know_nothing_of_each_other(repository):
     with serving(repository) as first, serving(repository) as second:
         assert first.visitor().get("/").status_code == second.visitor().get("/").status_code == 200
         assert httpx2.get(f"{second.origin}/?token={first.link.partition('token=')[2]}").status_code == 403
+
+
+def test_the_browser_is_given_the_link_without_its_token_on_a_command_line(tmp_path, repository):
+    program, report = tmp_path / "browser", tmp_path / "report"
+    program.write_text(
+        f'#!/bin/sh\nfile="${{1#file://}}"\n{{ echo "$@"; stat -c %a "$file"; cat "$file"; }} > {report}.part\n'
+    )
+    program.write_text(f"{program.read_text()}mv {report}.part {report}\n")
+    program.chmod(0o700)
+    with serving(repository, "--open", BROWSER=str(program)) as server:
+        until(report.exists)
+        words, mode, *page = report.read_text().splitlines()
+        assert "token" not in words
+        assert mode == "600"
+        assert re.search(r'content="0; url=([^"]+)"', "".join(page))[1] == server.link
+        assert httpx2.get(server.link).is_redirect
+    assert not Path(words.removeprefix("file://")).exists()
 
 
 def test_behind_a_proxy_the_public_name_is_a_name_and_its_cookie_is_secure(repository):

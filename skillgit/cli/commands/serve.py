@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.cli.browser import opened_privately
 from skillgit.cli.options import document_form, flag, option, verb
 
 if TYPE_CHECKING:
@@ -81,15 +82,18 @@ def _serve(session: CommandSession, wish: Wish, *, opens: bool) -> None:
     runs(session.context)
     site = listen(wish)
 
+    until_end = ExitStack()
+
     def ready(gatekeeper: Gatekeeper) -> None:
         link = f"{site.names.link}/?token={gatekeeper.owner}"
         session.output.text([link])
         session.output.flush()
         session.diagnostics.note("Ctrl-C ends the server; trainings go on")
-        if opens and not webbrowser.open(link):
+        if opens and not until_end.enter_context(opened_privately(link)):
             session.diagnostics.note("there is no browser to open it in")
 
-    serve(session.context, site, ready=ready)
+    with until_end:
+        serve(session.context, site, ready=ready)
 
 
 def _invite(session: CommandSession, name: str, role: str) -> None:

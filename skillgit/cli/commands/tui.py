@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import sys
-import webbrowser
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.cli.browser import opened_privately
 from skillgit.cli.options import complete_runs, flag, option, verb
 from skillgit.cli.session import CommandSession, require_terminal
 
@@ -33,22 +34,25 @@ def served(
         tell.note(f"warning: other machines reach {site.host}, and what goes there can be read and changed on its way")
         tell.hint(f"better: ssh -L {site.port}:{LOOPBACK}:{site.port} HOST, and skillgit tui --web --port {site.port}")
 
+    until_end = ExitStack()
+
     def ready(link: str) -> None:
         session.output.text([link])
         session.output.flush()
         tell.note("the link works once; Ctrl-C ends the server and its screens")
-        if opens and not webbrowser.open(link):
+        if opens and not until_end.enter_context(opened_privately(link)):
             tell.note("there is no browser to open it in")
 
-    serve(
-        site,
-        tuple(_words(session, run, ascii_only=ascii_only, mouse=mouse)),
-        {**session.context.environ, "TEXTUAL_DRIVER": DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor"},
-        title=f"skillgit {session.context.directory.name}",
-        entropy=session.context.entropy,
-        ready=ready,
-        on_entry=lambda page: tell.note(f"the link was used; that browser finds the screens at {page}"),
-    )
+    with until_end:
+        serve(
+            site,
+            tuple(_words(session, run, ascii_only=ascii_only, mouse=mouse)),
+            {**session.context.environ, "TEXTUAL_DRIVER": DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor"},
+            title=f"skillgit {session.context.directory.name}",
+            entropy=session.context.entropy,
+            ready=ready,
+            on_entry=lambda page: tell.note(f"the link was used; that browser finds the screens at {page}"),
+        )
 
 
 def _words(session: CommandSession, run: str, *, ascii_only: bool, mouse: bool) -> Iterator[str]:
