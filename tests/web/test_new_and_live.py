@@ -71,7 +71,7 @@ def test_a_value_that_is_wrong_is_said_at_its_field_and_starts_nothing(served):
         assert 'data-error-of="train.batch_size"' in client.post("/new/check", data={**fields, "part": "1"}).text
         launched = client.post("/new", data=fields)
         assert launched.status_code == httpx2.codes.BAD_REQUEST
-        assert client.get("/run/fresh/live").text.count("No process is training this run") == 1
+        assert client.get("/run/fresh/live").status_code == httpx2.codes.NOT_FOUND
 
 
 def test_only_keys_of_the_form_reach_the_command(served):
@@ -140,7 +140,10 @@ def test_what_changes_is_looked_for_once_however_many_watch():
 
 def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
     with served.visit() as client:
-        assert "No process is training this run" in client.get("/run/nobody/live").text
+        unknown = client.get("/run/nobody/live")
+        assert unknown.status_code == client.get("/run/nobody/live/stream").status_code == 404
+        assert "Activity has what its command said" in unknown.text
+        assert client.get("/run/small/live").status_code == 200
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "step"}).status_code == 404
         assert client.post("/run/nobody/stop", data={**csrf(client), "how": "twice"}).status_code == 400
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from program import new_repository, skillgit
-from serving import DEADLINE_S, serving, until
+from serving import DEADLINE_S, OTHER, serving, two_runs, until
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +85,10 @@ def test_a_server_with_a_certificate_encrypts(tmp_path, repository):
         assert "; Secure" in answer.headers["set-cookie"]
 
 
-def test_a_server_with_open_streams_ends_without_a_word(repository):
-    with serving(repository) as server:
+def test_a_server_with_open_streams_ends_without_a_word(tmp_path_factory):
+    with serving(two_runs(tmp_path_factory)) as server:
         viewer = server.visitor()
-        with viewer.stream("GET", "/run/none/live/stream") as stream:
+        with viewer.stream("GET", f"/run/{OTHER}/live/stream") as stream:
             assert next(stream.iter_bytes())
             server.process.send_signal(signal.SIGINT)
             _, errors = server.process.communicate(timeout=DEADLINE_S)

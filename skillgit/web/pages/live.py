@@ -19,6 +19,7 @@ from skillgit.app.history.live import (
     stop_after_step,
     stop_now,
 )
+from skillgit.app.workspace.command_journal import commands
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
@@ -50,7 +51,7 @@ class CapBar(NamedTuple):
 
 def live_page(visit: Visit) -> Page:
     run = _run(visit)
-    look = live(visit.context, run)
+    look = _look(visit, run)
     return Page(
         template="live.html",
         title=f"{run}, live",
@@ -66,7 +67,22 @@ def live_page(visit: Visit) -> Page:
 
 
 def live_stream(visit: Visit) -> Stream:
-    return Stream(look=_Watch(visit.context, _run(visit)))
+    run = _run(visit)
+    _look(visit, run)
+    return Stream(look=_Watch(visit.context, run))
+
+
+def _look(visit: Visit, run: str) -> LiveLook:
+    """Return how ``run`` is going, also just after its launch; a NotFoundError if nothing is known of it here."""
+    look, page = live(visit.context, run), address("run", run, "live")
+    if (
+        look.standing is Standing.IDLE
+        and live_history(visit.context, run, 1) is None
+        and not any(record.runs and record.back == page for record in commands(visit.context))
+    ):
+        hint = "if it was launched just now, Activity has what its command said"
+        raise NotFoundError(f"there is no run '{run}'", hint=hint)
+    return look
 
 
 class _Watch:
