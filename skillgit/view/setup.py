@@ -122,6 +122,9 @@ def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
 def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
     if role.place:
         yield "calls", " ".join(filter(None, (role.place, role.version)))
+    if role.model_backend:
+        place = f" at {role.model_place}" if role.model_place else ""
+        yield "asks", f"{role.model_backend}{place}, metered"
     if role.credential:
         yield "as", role.credential
     if role.parameters:

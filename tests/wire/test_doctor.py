@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,6 +71,43 @@ def test_a_refusal_is_a_sentence_with_its_hint_and_exit_code_5(tmp_path, kind, s
     assert target["answers"] is False
     assert said in target["error"]
     assert hint in target["hint"]
+
+
+AGENT = """\
+#!{python}
+import json, os, sys, urllib.request
+if "--version" in sys.argv:
+    sys.exit(print("1.18.33"))
+provider = json.load(open(os.environ["OPENCODE_CONFIG"]))["provider"]["skillgit"]
+head = {{"Authorization": "Bearer " + os.environ["SKILLGIT_MODEL_TOKEN"], "Content-Type": "application/json"}}
+body = json.dumps({{"model": "any", "messages": [{{"role": "user", "content": sys.stdin.read()}}]}}).encode()
+address = provider["options"]["baseURL"] + "/chat/completions"
+answer = json.load(urllib.request.urlopen(urllib.request.Request(address, body, head)))
+text = answer["choices"][0]["message"]["content"]
+print(json.dumps({{"type": "text", "part": {{"text": text}}}}))
+print(json.dumps({{"type": "step_finish", "part": {{"reason": "stop"}}}}))
+"""
+
+
+def test_an_agent_is_run_and_the_model_behind_it_is_asked(tmp_path):
+    program = tmp_path / "opencode"
+    program.write_text(AGENT.format(python=sys.executable))
+    program.chmod(0o700)
+    agent = ("-o", "model.target_backend=opencode_exec", "-o", f"model.opencode_exec_path={program}")
+    with wire_server(keep=True) as wire:
+        target = examined(tmp_path, wire.url, *agent)["target"]
+        calls = [entry for entry in wire.log() if entry.dialect == "chat"]
+        fault(wire, "unauthorized")
+        refused = examined(tmp_path, wire.url, *agent, code=5)["target"]
+        unset = examined(tmp_path, wire.url, *agent, code=5, env={"PLANTED": ""})["target"]
+    assert (target["backend"], target["model_backend"], target["answers"]) == ("opencode_exec", "openai_chat", True)
+    assert (target["place"], target["version"]) == (str(program), "1.18.33")
+    assert (target["model_place"], target["credential"]) == (wire.url.removeprefix("http://"), "the key in PLANTED")
+    assert (target["room"]["context"], target["fit"]) == (131072, "fits")
+    assert {entry.document["model"] for entry in calls} == {"echo"}
+    assert {entry.headers["authorization"] for entry in calls} == {f"Bearer {KEY}"}
+    assert "refused the key (401)" in refused["error"]
+    assert "PLANTED" in unset["error"] + unset["hint"]
 
 
 def test_a_server_that_counts_no_tokens_is_found_out(tmp_path):

@@ -210,11 +210,16 @@ class AgentBackend(ABC):
             return await self._work(request, workspace, self._prepare(environ, workspace))
 
     async def probe(self) -> Probe:
-        """Return the program's version and whether it is logged in, without asking its model anything."""
+        """Return the program's version and whether its model can be asked, without asking it anything."""
         with fresh_workspace() as workspace:
             environment = self._prepare(os.environ, workspace)
             number = await version(self._path, workspace, environment)
-            ready, detail = await self._login(workspace, environment)
+            behind = self.model_behind()
+            ready, detail = (
+                await self._login(workspace, environment)
+                if behind is None
+                else (True, f"{behind.backend} answers its questions")
+            )
             return Probe(place=self._path, version=number, ready=ready, detail=detail)
 
     async def aclose(self) -> None:  # noqa: B027 - there is nothing to release
@@ -269,6 +274,7 @@ class AgentBackend(ABC):
     async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
         """Answer a request in its workspace."""
 
-    @abstractmethod
     async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
-        """Return whether the agent can get at its model, and how, or what to do about it."""
+        """Return whether the agent can get at its model by itself, and how, or what to do about it."""
+        del workspace, environment
+        return False, self.login

@@ -80,10 +80,6 @@ class MeteredAgent(AgentBackend):
             hint = f"name it as target_backend, and its model's backend as model.{self.info.name}_model_backend"
             raise FatalBackendError(f"{self.info.name} asks its model through skillgit only", hint=hint)
 
-    async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
-        del workspace, environment
-        return True, f"the model's backend {self._agent.model_backend}"
-
     async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
         task = assignment(request)
         workspace.place_skills(self.folder, task.skills)

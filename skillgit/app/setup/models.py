@@ -171,8 +171,15 @@ class PromptRoom:
         return "near" if self.prompt > _NEAR * self.context or self.prompt + self.reply > self.context else "fits"
 
 
+def answering(route: Route) -> Route:
+    """Return whose model answers in the end: that of an agent whose questions are metered is another backend's."""
+    return route.behind or route
+
+
 async def look(route: Route) -> Probe | None:
-    """Return what a backend finds without a call; None if it cannot look."""
+    """Return what a backend finds without a call; None if it cannot look. Whoever answers for it is looked at too."""
+    if route.behind is not None:
+        await look(route.behind)
     if not isinstance(route.backend, Probes):
         return None
     probe = await route.backend.probe()
@@ -183,6 +190,7 @@ async def look(route: Route) -> Probe | None:
 
 async def context_of(route: Route, contexts: Mapping[str, int]) -> ContextWindow:
     """Return how much the model of ``route`` takes: by the configuration, its server or a table, in this order."""
+    route = answering(route)
     tokens, source = contexts.get(route.model), "configuration"
     if tokens is None and isinstance(route.backend, TellsContext):
         tokens, source = await route.backend.context(route.model), "server"

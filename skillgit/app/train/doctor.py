@@ -7,20 +7,25 @@ import platform
 import shutil
 import sqlite3
 from dataclasses import dataclass, field, replace
+from random import Random
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
-from skillgit.app.setup.models import PromptRoom, context_of, look, room
+from skillgit.app.setup.models import PromptRoom, answering, context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
 from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.calls.client import Calls
+from skillgit.calls.ledger import Ledger
+from skillgit.calls.limiter import CallPolicy
 from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.domain.cost import Caps, Cost
-from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
+from skillgit.errors import BudgetError, ConfigError, ExitCode, RepositoryNotFoundError, ServiceError
 from skillgit.plugin.call_records import parameters_json
 from skillgit.store.git_binary import git_version
 from skillgit.store.history_reader import runs
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Price
 
+STAGE = "check-up"
 REPLY_TOKENS = 2048  # tokens that the answer to the question may have: few, and enough for a model that thinks first
 _PARAMETERS = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
 _PROGRAMS = (
@@ -68,6 +74,8 @@ class RoleHealth:
     backend: str
     model: str
     place: str = ""  # where calls go: a server or a program; empty if the backend does not tell
+    model_backend: str = ""  # the backend that answers the questions of an agent; empty for all that ask by themselves
+    model_place: str = ""  # where that one's calls go
     version: str = ""
     credential: str = ""  # as whom calls are made; never a secret
     answers: bool | None = None  # whether the model answered; absent if it was not asked
@@ -119,7 +127,9 @@ def doctor(
     _check_caps(plan, caps or Caps())
     if setup is not None:
         skill = first_skill(context, setup.config, setup.task.environment)
-        roles = asyncio.run(_examined(setup, skill, call=call))
+        with Ledger.in_memory() as ledger:
+            door = _door(context, setup, ledger, caps or Caps())
+            roles = asyncio.run(_examined(setup, skill, door, call=call))
     return Checkup(
         machine=_machine(context),
         repository=_repository(context),
@@ -132,14 +142,28 @@ def doctor(
     )
 
 
+def _door(context: Context, setup: Setup, ledger: Ledger, caps: Caps) -> Calls:
+    """Return the door to the models of agents, whose questions are metered here as in a run."""
+    return Calls(
+        routes={role: _shortened(route) for role, route in setup.routes.items() if route.behind is not None},
+        ledger=ledger,
+        caps=caps,
+        sleep=asyncio.sleep,
+        random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
+        policy=CallPolicy(attempts=1),
+    )
+
+
+def _shortened(route: Route) -> Route:
+    return replace(route, max_output_tokens=min(route.max_output_tokens, REPLY_TOKENS))
+
+
 def _plan(setup: Setup | None, caps: Caps, *, call: bool) -> Plan:
-    remote = {
-        role: route
-        for role, route in (setup.routes if setup is not None and call else {}).items()
-        if route.backend.info.needs_network
-    }
+    routes = setup.routes if setup is not None and call else {}
+    answerers = {role: answering(route) for role, route in routes.items()}
+    remote = {role: route for role, route in answerers.items() if route.backend.info.needs_network}
     tokens = (tokens_of(QUESTION[0].text), 1)
-    rows = [row_of(route, role, "check-up", (1, Bound.EXACTLY), tokens, seconds=None) for role, route in remote.items()]
+    rows = [row_of(route, role, STAGE, (1, Bound.EXACTLY), tokens, seconds=None) for role, route in remote.items()]
     total = total_of(rows)
     facts = {"config": setup.config.name} if setup is not None else {}
     return Plan(command="doctor", facts=facts, stages=tuple(rows), total=total, notes=cap_notes(caps, total))
@@ -182,28 +206,31 @@ def _repository(context: Context) -> Found | None:
         return None
 
 
-async def _examined(setup: Setup, skill: Skill, *, call: bool) -> tuple[RoleHealth, ...]:
+async def _examined(setup: Setup, skill: Skill, door: Calls, *, call: bool) -> tuple[RoleHealth, ...]:
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
     contexts = setup.config.values.model.context_window
     try:
-        tasks = [_health(_start(setup, role), route, call=call) for role, route in setup.routes.items()]
+        tasks = [_health(_start(setup, role), route, door, call=call) for role, route in setup.routes.items()]
         healths = await asyncio.gather(*tasks)
         return tuple([await _with_room(health, setup.routes[health.role], prompts, contexts) for health in healths])
     finally:
+        await door.aclose()
         for route in setup.routes.values():
             await route.backend.aclose()
 
 
 def _start(setup: Setup, role: str) -> RoleHealth:
-    route = setup.routes[role]
+    agent = setup.routes[role]
+    route = answering(agent)
     source = ""
     if route.price is not None:
         has_own_price = find_price(route.model, declarations=route.backend.info.prices) != find_price(route.model)
         source = "backend" if has_own_price else "table"
     return RoleHealth(
         role=role,
-        backend=route.backend_name,
+        backend=agent.backend_name,
         model=route.model,
+        model_backend="" if agent.behind is None else agent.behind.backend_name,
         parameters={
             name: value
             for name, value in parameters_json(route.request(())).items()
@@ -215,20 +242,23 @@ def _start(setup: Setup, role: str) -> RoleHealth:
     )
 
 
-async def _health(health: RoleHealth, route: Route, *, call: bool) -> RoleHealth:
+async def _health(health: RoleHealth, route: Route, door: Calls, *, call: bool) -> RoleHealth:
     try:
         if (probe := await look(route)) is not None:
             health = replace(health, place=probe.place, version=probe.version, credential=probe.detail)
+        if route.behind is not None and (probe := await look(route.behind)) is not None:
+            health = replace(health, model_place=probe.place, credential=probe.detail)
         if not call or health.is_local:
             return health
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        limit = min(route.max_output_tokens, REPLY_TOKENS)
-        reply = await route.attempt(replace(route, max_output_tokens=limit).request(QUESTION))
-        latency = round(1000 * (loop.time() - began))
+        began = monotonic()
+        if route.behind is not None:  # what an agent says of its model and its tokens is not looked at
+            await door.call(health.role, STAGE, QUESTION, draw=())
+            return replace(health, answers=True, latency_ms=round(1000 * (monotonic() - began)))
+        reply = await route.attempt(_shortened(route).request(QUESTION))
+        latency = round(1000 * (monotonic() - began))
         is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
         return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)
-    except BackendError as error:
+    except ServiceError as error:
         return replace(health, answers=False if call else None, error=error.message, hint=error.hint)
 
 

@@ -51,15 +51,27 @@ def test_every_key_is_taken_or_refused_on_purpose():
     assert TAKEN.keys() <= known, "a key that does not exist any more"
 
 
+def test_every_backend_is_a_stranger_s_choice_or_not_on_purpose():
+    """Agents are programs, ``handoff`` and ``replay`` read and write files: none of them is."""
+    plugins = registry.installed(registry.BACKENDS)
+    names = {plugin.name for plugin in plugins if plugin.reference.startswith("skillgit_backends.")}
+    agents = {"claude_code_exec", "codex_exec", "copilot_exec", "opencode_exec"}
+    assert names - BACKENDS == {*agents, "handoff", "replay"}, "decide whether a stranger may choose it"
+
+
 def test_the_backends_that_a_stranger_may_choose_take_no_path():
     for name in BACKENDS:
         assert registry.load_backend(name, Path()).info.paths == {}
 
 
 def test_no_setting_of_any_backend_counts_where_a_stranger_recorded_it():
-    """The folder of handoff, the file of replay and every address, program and variable of a key are among them."""
+    """The folder of handoff, the file of replay and every address, program and variable of a key are among them.
+
+    So is the backend that answers an agent's questions: it spends money, and its name may be that of a file with code.
+    """
     for plugin in registry.installed(registry.BACKENDS):
         names = {*registry.load_backend(plugin.name, Path()).info.paths, "base_url", "path", "dir", "api_key_env"}
+        names |= {"model_backend", "pass_env", "allow_root", "network_access"}
         for prefix in (plugin.name, "target", "optimizer", "judge", f"target_{plugin.name}"):
             for key in (f"model.{prefix}_{name}" for name in names):
                 assert of_stranger({key: "x"}).refusals == {key: "x"}
