@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import skillgit
 from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
+from skillgit.plugin import registry
 from skillgit.view import json_values
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ LISTS = {
 } | {"config": ["key", "value", "origin"]}
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]
+AGENTS = ("claude_code_exec", "codex_exec", "opencode_exec", "copilot_exec")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
@@ -125,6 +128,26 @@ def check_part(name: str, mark: str, wanted: str) -> None:
 
 def test_the_configuration_reference_is_up_to_date():
     check_part("configuration.md", "keys", configuration_table())
+
+
+def agent_settings() -> str:
+    """Return the settings of every coding agent as Markdown, from the documents of their modules."""
+    lines = []
+    for name in AGENTS:
+        document = importlib.import_module(f"skillgit_backends.{name}").__doc__ or ""
+        rows = [re.sub(r"[;,] see below", "", line) for line in document.splitlines() if line.startswith("|")]
+        lines += [f"### `{name}`", "", *(row.replace(f"`model.{name}_", "`") for row in rows), ""]
+    return "\n".join(lines)
+
+
+def test_the_settings_of_coding_agents_are_up_to_date():
+    check_part("agents.md", "settings", agent_settings())
+
+
+def test_every_coding_agent_has_its_settings_there():
+    names = {plugin.name for plugin in registry.installed(registry.BACKENDS)}
+    backends = {name: registry.load_backend(name, ROOT) for name in names}
+    assert {name for name, backend in backends.items() if hasattr(backend, "complete_through")} == set(AGENTS)
 
 
 def test_the_columns_of_lists_are_up_to_date():

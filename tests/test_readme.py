@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 TASKS = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+AGENTS = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 EXECUTED = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", README, flags=re.DOTALL)
 
 
@@ -73,6 +74,17 @@ def test_training_on_tasks_of_ones_own(tmp_path):
     assert re.search(r"^\+- .*year", done.stdout, flags=re.MULTILINE), (
         "the best version has learned what the answers want"
     )
+
+
+def test_the_configuration_of_an_agent_is_resolved_and_planned(tmp_path):
+    (example,) = re.findall(r"<!-- resolved -->\n```yaml\n(.*?)```", AGENTS, flags=re.DOTALL)
+    skillgit("init", "skills", "--env", "searchqa", cwd=tmp_path)
+    repository = tmp_path / "skills"
+    (repository / "agent.yaml").write_text(example, encoding="utf-8")
+    settings = skillgit("config", "agent.yaml", cwd=repository).out.splitlines()
+    assert {"model.target_backend=claude_code_exec", "model.claude_code_exec_model_backend=openai_chat"} <= {*settings}
+    plan = skillgit("train", "agent.yaml", "--dry-run", cwd=repository)
+    assert "claude_code_exec asks its model several times a call" in plan.out + plan.err
 
 
 def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):

@@ -22,7 +22,7 @@ _PAGE = """<!DOCTYPE html>
 
 @contextmanager
 def opened_privately(link: str) -> Iterator[bool]:
-    """Open ``link`` in the browser and tell whether there is one.
+    """Open ``link`` in the browser, and yield whether there is one.
 
     Every user of the machine can read a command line, and the link holds a token. So the browser is given a file that
     only this user can read and that leads to the link; it is there for as long as the block lasts.

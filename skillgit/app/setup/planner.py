@@ -61,6 +61,9 @@ class _Rollouts:
     is_open: bool = False
 
 
+_ASKING = "asks its model several times a call, with longer prompts than the plan counts; only a cap bounds its cost"
+
+
 class Planner:
     """Collects what a command will ask, stage by stage; ``paces`` are the seconds of a call by role and model."""
 
@@ -135,6 +138,8 @@ class Planner:
         total = total_of(rows)
         is_hedged = self.setup.config.values.calls.hedge and self._rows
         hedging = ("calls.hedge sends slow calls twice, which the plan does not count",) if is_hedged else ()
+        agents = {row.role: route for row in rows if (route := self.setup.routes[row.role]).behind is not None}
+        asking = tuple(f"{route.backend_name} {_ASKING}" for route in agents.values())
         return Plan(
             command=command,
             facts=facts,
@@ -142,7 +147,7 @@ class Planner:
             rollouts=self.rollouts,
             known=self.known,
             total=total,
-            notes=(*notes, *cap_notes(caps, total), *hedging),
+            notes=(*notes, *cap_notes(caps, total), *hedging, *asking),
         )
 
     def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
