@@ -237,7 +237,7 @@ async def version(path: str, workspace: CallWorkspace, environment: Mapping[str,
     """Return the version that the program at ``path`` prints; empty if it prints none."""
     code, output = await ask([path, "--version"], workspace, environment)
     match = _VERSION.search(output)
-    return match.group() if match and code == 0 else ""
+    return match.group().rstrip(".") if match and code == 0 else ""
 
 
 _LOG = logging.getLogger(__name__)
