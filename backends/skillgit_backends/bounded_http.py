@@ -17,6 +17,8 @@ from skillgit.errors import FatalBackendError, RetryableBackendError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+_MOST_OF_A_FILE = 256 << 20  # bytes of the results of a batch
+_FILES = ("/content", "/results")  # how the addresses of such end
 _MOST_OF_AN_ERROR = 64 << 10  # bytes of an answer that is no success; what is beyond says nothing more of the cause
 _LEAST_SAVED = 4
 """How many times smaller a compressed body is that is as long as any may be; a decompressor is slow with what comes
@@ -76,7 +78,8 @@ class BoundedClient(httpx2.AsyncClient):
     async def _body(self, response: httpx2.Response) -> bytes:
         """Return the body of ``response``; that of an error is cut, that of a success must not be longer."""
         is_error = response.status_code >= _ERROR
-        most = _MOST_OF_AN_ERROR if is_error else MOST_BYTES
+        most_of_all = _MOST_OF_A_FILE if response.request.url.path.endswith(_FILES) else MOST_BYTES
+        most = _MOST_OF_AN_ERROR if is_error else most_of_all
         body, fault = await _read(response, most)
         if fault and not is_error:
             raise RetryableBackendError(

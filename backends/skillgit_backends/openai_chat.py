@@ -34,7 +34,8 @@ from __future__ import annotations
 
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.backend_settings import FreeKey
-from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
+from skillgit_backends.openai_wire import Variant
+from skillgit_backends.openai_wire.batches import BatchingBackend
 from skillgit_backends.openai_wire.endpoint import OPENAI
 
 _AUTH_MODES = (
@@ -43,7 +44,7 @@ _AUTH_MODES = (
 )
 
 
-class OpenAIChatBackend(OpenAIWireBackend):
+class OpenAIChatBackend(BatchingBackend):
     info = BackendInfo(
         name="openai_chat",
         summary="OpenAI, Azure and compatible servers: chat completions and Responses, tools, pictures, reasoning.",

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.backend_settings import FreeKey
-from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
+from skillgit_backends.openai_wire import Variant
+from skillgit_backends.openai_wire.batches import BatchingBackend
 from skillgit_backends.openai_wire.endpoint import OPENAI
 
 
-class OpenAICompatibleBackend(OpenAIWireBackend):
+class OpenAICompatibleBackend(BatchingBackend):
     info = BackendInfo(
         name="openai_compatible",
         summary="A compatible server with an address and a key of its own, besides openai_chat.",

@@ -55,10 +55,13 @@ class Refusals:
     def __init__(self) -> None:
         self._refused: dict[tuple[str, str], tuple[Callable[[Request], Request], ...]] = {}
 
+    def without(self, url: str, request: Request) -> Request:
+        """Return ``request`` without what its model refused before."""
+        return reduce(_applied, self._refused.get((url, request.model), ()), request)
+
     async def ask(self, url: str, request: Request, answer: Callable[[Request], Awaitable[T]]) -> T:
         """Return the answer to ``request`` without what this model refused before, found by unbilled trial."""
-        model = (url, request.model)
-        request = reduce(_applied, self._refused.get(model, ()), request)
+        model, request = (url, request.model), self.without(url, request)
         optional = [left_out for left_out in _LEFT_OUT if left_out(request) != request]
         trials = [trial for size in range(len(optional) + 1) for trial in combinations(optional, size)]
         for trial in trials:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from skillgit.calls.batch import BatchLane
 from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
@@ -92,6 +93,7 @@ class Calls:
             clock=clock,
             metered=self._metered,
         )
+        self._batches = BatchLane(self._asking, ledger)
         self._unanswered, self._scope, self._before = set[Unanswered](), "", Cost()
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()
@@ -193,7 +195,7 @@ class Calls:
                 key=key, route=route, request=request, question=digest, role=role, stage=stage, scope=scope
             )
             try:
-                paid = await self._replies.share(key, lambda: self._asking.ask(order))
+                paid = await self._replies.share(key, lambda: self._ask(order))
             except UnanswerableError as error:
                 kind, text = FailureKind.of(error), json.dumps(draw)
                 self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
@@ -203,6 +205,9 @@ class Calls:
         if is_known or self._policy.hedge:
             self._charge_for_more(key, route)
         return paid.reply
+
+    async def _ask(self, order: CallOrder) -> PaidReply:
+        return await self._batches.ask(order) or await self._asking.ask(order)
 
     def _charge_for_more(self, key: str, route: Route) -> None:
         """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""
@@ -257,6 +262,7 @@ class Calls:
         return item_deadline(self._policy.item_timeout_s)
 
     async def aclose(self) -> None:
+        self._batches.close()
         if self._endpoint is not None:
             await self._endpoint.aclose()
         for backend in {id(route.backend): route.backend for route in _all_routes(self._routes.values())}.values():

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
+from skillgit.calls.batch import TABLES, BatchTable
 from skillgit.calls.pricing import MOST_USD
 from skillgit.calls.retry_policy import FailedAttempt
 from skillgit.calls.spending_caps import WITHIN, Charge, question_keys
@@ -131,16 +132,15 @@ def _read_charge(value: object) -> Charge:
     raise RowError("a charge does not begin with its call, role and stage")
 
 
-def _read_json(text: str) -> object:
+def _read_json(text: str) -> JSON:
     try:
-        value: object = json.loads(text)
+        return cast("JSON", json.loads(text))
     except (ValueError, RecursionError):
         raise RowError("its text is not JSON") from None
-    return value
 
 
 T = TypeVar("T")
-_FORMAT = 5
+_FORMAT = 6
 _BUSY_S = 30.0
 _FAILURES = (
     """CREATE TABLE failure (
@@ -163,7 +163,7 @@ CREATE TABLE reply (
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
-{";".join(_FAILURES)};
+{";".join((*_FAILURES, *TABLES))};
 """
 _BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
 """For sums; it is no part of the format, and a ledger without it is as good."""
@@ -173,6 +173,7 @@ _UPGRADES = {
     2: (f"{_ADD} cache_written INTEGER NOT NULL DEFAULT 0", f"{_ADD} unpriced INTEGER NOT NULL DEFAULT 0"),
     3: _FAILURES,
     4: (f"{_ADD} calls INTEGER NOT NULL DEFAULT 1",),
+    5: TABLES,
 }
 """What makes a ledger one of the next format; older rows have no digest of their request and no unknown prices."""
 _REPLY_COLUMNS = f"scope, role, stage, reply, request, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
@@ -184,8 +185,8 @@ class Ledger:
     """A ledger; one process may write it while others do."""
 
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        self._connection = connection
-        self._name = name
+        self._connection, self._name = connection, name
+        self.batches = BatchTable(connection, lambda: _explained(name))
 
     @classmethod
     def open(cls, path: Path) -> Ledger:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from skillgit.calls.limiter import CallPolicy, Lane, hedged, lane_of
+from skillgit.calls.pricing import half
 from skillgit.calls.retry_policy import Failures, RetryPolicy
 from skillgit.calls.spending_caps import Stop, overdue, waiting
 from skillgit.domain.ids import digest
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from skillgit.calls.spending_caps import Budget, Charge
     from skillgit.calls.traffic import Traffic
     from skillgit.domain.cost import Cost
+
+
+T = TypeVar("T")
 
 
 def reply_key(answerer: str, question: str, draw: tuple[str | int, ...]) -> str:
@@ -142,6 +146,7 @@ class Route:
     concurrency: int = 16
     timeout_s: float = 600.0  # of one attempt
     variant: str = ""  # identifies the backend's own settings, as far as they may change its answers
+    batch: bool = False  # whether calls go to the provider together, at half the price
     lane: str = ""  # whose limits its calls share; empty for those of all calls of this backend and model
     behind: Route | None = None  # who answers an agent's own questions, which are metered; None for all other backends
     as_written: Callable[[str], str] = field(default=str, compare=False)
@@ -178,13 +183,26 @@ class Route:
             schema=schema,
         )
 
+    @property
+    def in_batch(self) -> Route:
+        """The same way at the price that its calls have, in a batch where it takes them so."""
+        return replace(self, price=half(self.price)) if self.batch else self
+
     async def attempt(self, request: Request, access: ModelAccess | None = None) -> Reply:
         """Ask the backend once, with a deadline; whatever it raises becomes a BackendError without credentials."""
+
+        async def answer() -> Reply:
+            if access is not None and isinstance(self.backend, AsksModels):
+                return checked(await self.backend.complete_through(request, access), self.backend_name)
+            return checked(await self.backend.complete(request), self.backend_name)
+
+        return await self.guarded(answer())
+
+    async def guarded(self, work: Awaitable[T]) -> T:
+        """Return what the backend's ``work`` brings, with a deadline; see ``attempt`` for what it raises."""
         try:
             async with asyncio.timeout(self.timeout_s):
-                if access is not None and isinstance(self.backend, AsksModels):
-                    return checked(await self.backend.complete_through(request, access), self.backend_name)
-                return checked(await self.backend.complete(request), self.backend_name)
+                return await work
         except TimeoutError as error:
             hint = self.as_written("raise calls.timeout_s")
             raise BackendTimeoutError(f"no reply from {self.name} within {self.timeout_s:g} s", hint=hint) from error

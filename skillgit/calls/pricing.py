@@ -75,6 +75,14 @@ def dollars(usage: Usage, price: Price | None) -> float | None:
     return usd if 0 <= usd <= MOST_USD else None
 
 
+def half(price: Price | None) -> Price | None:
+    """Return the price of what is asked in a batch; that of cached tokens is halved too."""
+    if price is None:
+        return None
+    cached, cache_write = (None if usd is None else usd / 2 for usd in (price.usd_cached, price.usd_cache_write))
+    return Price(usd_in=price.usd_in / 2, usd_out=price.usd_out / 2, usd_cached=cached, usd_cache_write=cache_write)
+
+
 def call_cost(usage: Usage, price: Price | None, seconds: float) -> Cost:
     """Return the cost of one call that took ``seconds``."""
     usd = dollars(usage, price)

@@ -163,13 +163,14 @@ class Budget:
         return self._refusal(estimate) is None
 
     @asynccontextmanager
-    async def reserve(self, estimate: Cost) -> AsyncIterator[None]:
+    async def reserve(self, estimate: Cost, *, is_spent: bool = False) -> AsyncIterator[None]:
         """Hold ``estimate`` against the caps during a call; wait for calls in flight, which may cost less.
 
-        What costs nothing itself, as an agent whose questions are calls of their own, holds and waits for nothing.
+        What costs nothing itself, as an agent whose questions are calls of their own, holds and waits for nothing;
+        what is spent already, as on a batch that an earlier process sent, waits for nothing and is never refused.
         """
         is_free = estimate == Cost()
-        while refusal := self._refusal(estimate):
+        while not is_spent and (refusal := self._refusal(estimate)):
             if is_free or not self._reserved:
                 raise refusal
             future = asyncio.get_running_loop().create_future()

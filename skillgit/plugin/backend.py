@@ -18,6 +18,8 @@ from skillgit.domain.untrusted.model_text import storable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillgit.errors import BackendError
+
 
 MOST_TOKENS = 10**9  # a number of tokens above it is none: no call takes so many
 
@@ -274,6 +276,45 @@ class AsksModels(Protocol):
 
     async def complete_through(self, request: Request, access: ModelAccess) -> Reply:
         """Answer ``request`` like ``complete``, asking at ``access`` only."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchState:
+    """How far a batch is; ``fault`` says why its provider refused it as a whole."""
+
+    is_over: bool
+    answered: int
+    fault: str = ""
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """What a backend adds whose provider answers many requests together, within a day and at half the price."""
+
+    async def send_batch(self, mark: str, requests: Mapping[str, Request]) -> str:
+        """Send ``requests``, by keys of 64 hexadecimal digits, under ``mark``; return the provider's id of the batch.
+
+        It raises what ``complete`` raises, and does not ask twice.
+        """
+        ...
+
+    async def find_batches(self, mark: str, count: int, since: float) -> Sequence[str]:
+        """Return the ids of batches that may be the one with ``mark`` of ``count`` requests, sent after ``since``.
+
+        Where the provider keeps no marks, the keys in their results have to decide.
+        """
+        ...
+
+    async def batch_state(self, batch: str) -> BatchState:
+        """Return how far a batch is; its results can be read once it is over."""
+        ...
+
+    async def batch_results(self, batch: str, requests: Mapping[str, Request]) -> Mapping[str, Reply | BackendError]:
+        """Return the results of ``requests`` by their keys, as far as the batch has them.
+
+        An error with usage was billed; one without is of a request that was not answered.
+        """
         ...
 
 

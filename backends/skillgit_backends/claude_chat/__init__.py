@@ -31,10 +31,14 @@ than reading plain tokens, reading it a tenth.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
-from skillgit.domain.untrusted.json_limits import DocumentError
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import (
     BackendError,
     BackendTimeoutError,
@@ -44,20 +48,21 @@ from skillgit.errors import (
     PromptTooLongError,
     RetryableBackendError,
 )
-from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, encodable
+from skillgit.plugin.backend import BackendInfo, BatchState, Probe, Reply, Request, encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
 from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, source
-from skillgit_backends.provider_messages import asked_pause, is_unreached, quoted
+from skillgit_backends.provider_messages import asked_pause, is_unreached, mapping, quoted
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from anthropic import AsyncAnthropic
 
 
 STREAMED_FROM = 21_333  # tokens above which an answer may take more than ten minutes, for which the API wants a stream
 _CONNECT_S = 10.0
+_PAGE = 100
 _NOT_TYPED = {"temperature", "top_p"}  # parameters that the API takes for older models, and that the SDK no longer has
 
 
@@ -92,6 +97,58 @@ class ClaudeChatBackend:
         self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK
         return Probe(place=host(self._settings), ready=True, detail=f"the key in {key.name}" if key.name else "no key")
 
+    async def send_batch(self, mark: str, requests: Mapping[str, Request]) -> str:
+        del mark  # the API keeps none: the keys of the results have to tell whose a batch is
+        entries = [{"custom_id": key, "params": self._parameters(request)} for key, request in requests.items()]
+        document = await self._batches("POST", "", {"requests": entries})
+        if not isinstance(batch := document.get("id"), str):
+            raise RetryableBackendError("Claude's answer names no batch", hint="check model.claude_chat_base_url")
+        return batch
+
+    async def find_batches(self, mark: str, count: int, since: float) -> Sequence[str]:
+        del mark
+        ids, after = list[str](), ""
+        while True:
+            page = await self._batches("GET", f"?limit={_PAGE}{f'&after_id={after}' if after else ''}")
+            batches = [mapping(entry) for entry in cast("list[object]", page.get("data") or [])]
+            recent = [batch for batch in batches if _moment(batch) >= since]
+            ids += [str(batch.get("id")) for batch in recent if sum(_counts(batch).values()) == count]
+            if not page.get("has_more") or len(recent) < len(batches) or not batches:
+                return ids
+            after = str(batches[-1].get("id"))
+
+    async def batch_state(self, batch: str) -> BatchState:
+        document = await self._batches("GET", f"/{quote(batch, safe='')}")
+        answered = _counts(document).get("succeeded", 0)
+        return BatchState(is_over=document.get("processing_status") == "ended", answered=answered)
+
+    async def batch_results(self, batch: str, requests: Mapping[str, Request]) -> Mapping[str, Reply | BackendError]:
+        key, results = credential(self._settings), dict[str, Reply | BackendError]()
+        async with _failures(key):
+            content = await self._sent(key, "GET", f"/{quote(batch, safe='')}/results")
+            entries = [mapping(read_document(line)) for line in content.splitlines() if line.strip()]
+        for entry in entries:
+            custom_id, result = str(entry.get("custom_id")), mapping(entry.get("result"))
+            if custom_id in requests:
+                results[custom_id] = _result(result, requests[custom_id])
+        return results
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        return parameters(self._refusals.without(host(self._settings), encodable(request)), self._settings)
+
+    async def _batches(self, method: str, path: str, body: object = None) -> Mapping[str, object]:
+        key = credential(self._settings)
+        async with _failures(key):
+            return mapping(read_document(await self._sent(key, method, path, body)))
+
+    async def _sent(self, key: Credential, method: str, path: str, body: object = None) -> bytes:
+        """Return what is at ``path`` of the batches; the SDK's own way to results goes wherever an answer says."""
+        from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
+
+        client, path = self._connected(key), f"/v1/messages/batches{path}"
+        call = client.get(path, cast_to=Response) if method == "GET" else client.post(path, cast_to=Response, body=body)
+        return (await call).content
+
     async def aclose(self) -> None:
         clients = [*self._replaced, *([self._client] if self._client else [])]
         self._client, self._made_for, self._replaced = None, None, []
@@ -99,27 +156,14 @@ class ClaudeChatBackend:
             await client.close()
 
     async def _ask(self, client: AsyncAnthropic, key: Credential, payload: dict[str, Any]) -> object:
-        import aiohttp  # noqa: PLC0415 - slow to import
-        import anthropic  # noqa: PLC0415
-        import httpx2  # noqa: PLC0415
-
         is_stream = payload["max_tokens"] > STREAMED_FROM
-        try:
-            # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
-            create = client.messages.with_raw_response.create
-            if extra := {name: payload.pop(name) for name in _NOT_TYPED & payload.keys()}:
-                payload["extra_body"] = extra
-            answer = await (create(**payload, stream=True) if is_stream else create(**payload))
-            body = answer.http_response.content
-            return read_message(body, is_stream=is_stream)
-        except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:
-            fault = failure(error, key.name)
-            fault.message = key.scrub(fault.message)
-            fault.args = (fault.message,)
-            raise fault from None  # the SDK's error holds the request with its headers
-        except DocumentError as error:
-            hint = "check model.claude_chat_base_url, or what stands in between"
-            raise RetryableBackendError(f"Claude's answer {error}", hint=hint) from None
+        # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
+        create = client.messages.with_raw_response.create
+        if extra := {name: payload.pop(name) for name in _NOT_TYPED & payload.keys()}:
+            payload["extra_body"] = extra
+        call = create(**payload, stream=True) if is_stream else create(**payload)
+        async with _failures(key):
+            return read_message((await call).http_response.content, is_stream=is_stream)
 
     def _connected(self, key: Credential) -> AsyncAnthropic:
         """Return the client; a new one where the key is another one now, or the event loop."""
@@ -148,7 +192,47 @@ class ClaudeChatBackend:
         return self._client
 
 
+@asynccontextmanager
+async def _failures(key: Credential) -> AsyncIterator[None]:
+    """Make backend errors without the key of what the SDK, its transport or a reader raises in the block."""
+    import aiohttp  # noqa: PLC0415 - slow to import
+    import anthropic  # noqa: PLC0415
+    import httpx2  # noqa: PLC0415
+
+    try:
+        yield
+    except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:
+        fault = failure(error, key.name)
+        fault.message = key.scrub(fault.message)
+        fault.args = (fault.message,)
+        raise fault from None  # the SDK's error holds the request with its headers
+    except DocumentError as error:
+        hint = "check model.claude_chat_base_url, or what stands in between"
+        raise RetryableBackendError(f"Claude's answer {error}", hint=hint) from None
+
+
 __all__ = ["ClaudeChatBackend"]
+
+
+def _result(result: Mapping[str, object], request: Request) -> Reply | BackendError:
+    if result.get("type") != "succeeded":
+        return RetryableBackendError(f"Claude's batch ended without an answer to this: {result.get('type')}")
+    try:
+        return read_answer(result.get("message"), request)
+    except BackendError as error:
+        return error
+
+
+def _counts(batch: Mapping[str, object]) -> dict[str, int]:
+    return {name: count for name, count in mapping(batch.get("request_counts")).items() if isinstance(count, int)}
+
+
+def _moment(batch: Mapping[str, object]) -> float:
+    """Return when ``batch`` was made; one that does not say may be the latest."""
+    try:
+        return datetime.fromisoformat(str(batch.get("created_at"))).timestamp()
+    except ValueError:
+        return math.inf
 
 
 _PASSING = {"rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529}

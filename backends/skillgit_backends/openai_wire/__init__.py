@@ -204,25 +204,30 @@ class OpenAIWireBackend:
     async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         old = endpoint.azure and endpoint.version < dialects.AZURE_VERSION
         query = {"api-version": dialects.AZURE_VERSION} if old else {}
-        payload = dialects.responses_parameters(request) | self.variant.extra_body(self._settings, request)
-        return await self._posted(client, "/responses", payload, endpoint, query)
+        return await self._posted(client, "/responses", self._responses_body(request), endpoint, query)
+
+    def _responses_body(self, request: Request) -> dict[str, Any]:
+        return dialects.responses_parameters(request) | self.variant.extra_body(self._settings, request)
 
     async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         """Ask by chat completions; which of two names the server has for a reply's limit is learned once, for free."""
-        key, parameter = (endpoint.url, request.model), self._settings.token_parameter
-        usual_name = self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
-        limit_name = usual_name if parameter == "auto" else parameter
+        limit_name = self._limit_name(request, endpoint)
         try:
-            return await self._ask_chat_by(limit_name, client, request, endpoint)
+            return await self._posted(client, "/chat/completions", self._chat_body(request, limit_name), endpoint, {})
         except FatalBackendError as error:
+            parameter = self._settings.token_parameter
             if parameter != "auto" or limit_name not in error.message or not _NOT_KNOWN.search(error.message):
                 raise
-        self._learnt[key] = _OLDER if limit_name == _NEWER else _NEWER
-        return await self._ask_chat_by(self._learnt[key], client, request, endpoint)
+        limit_name = self._learnt[endpoint.url, request.model] = _OLDER if limit_name == _NEWER else _NEWER
+        return await self._posted(client, "/chat/completions", self._chat_body(request, limit_name), endpoint, {})
 
-    async def _ask_chat_by(self, limit_name: str, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        payload = dialects.chat_parameters(request, limit_name) | self.variant.extra_body(self._settings, request)
-        return await self._posted(client, "/chat/completions", payload, endpoint, {})
+    def _limit_name(self, request: Request, endpoint: Endpoint) -> str:
+        parameter = self._settings.token_parameter
+        usual_name = self._learnt.get((endpoint.url, request.model), _NEWER if endpoint.official else _OLDER)
+        return usual_name if parameter == "auto" else parameter
+
+    def _chat_body(self, request: Request, limit_name: str) -> dict[str, Any]:
+        return dialects.chat_parameters(request, limit_name) | self.variant.extra_body(self._settings, request)
 
     async def _posted(
         self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
@@ -256,6 +261,10 @@ class OpenAIWireBackend:
             raise not_an_answer(name, str(error)) from None
         if not isinstance(document, dict):
             raise not_an_answer(name, "is not an object of JSON")
+        return self._without_fault(document, endpoint)
+
+    def _without_fault(self, document: Mapping[str, object], endpoint: Endpoint) -> Mapping[str, object]:
+        name = self.variant.name
         fault = self.variant.fault(document)
         problem = judged(ServerFault(status=fault[0], message=fault[1]), endpoint, name) if fault is not None else None
         if problem is None and document.get("error"):
