@@ -145,7 +145,7 @@ class BatchLane:
         self._desks: dict[str, _Desk] = {}
 
     async def ask(self, order: CallOrder) -> PaidReply | None:
-        """Return what is kept of the answer to ``order``, or raise an UnanswerableError; None if it is to be asked live.
+        """Return what is kept of the answer to ``order``, or raise an UnanswerableError; None if it is to be asked now.
 
         That is what no batch takes, what has failed before, and what a batch did not answer.
         """

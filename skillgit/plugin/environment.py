@@ -14,7 +14,7 @@ from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -286,6 +286,12 @@ class BoundsCalls(Protocol):
 def call_bounds(environment: Environment, item: Item) -> CallBounds | None:
     """Return how many model calls a rollout of ``item`` takes; None if the environment does not say."""
     return environment.call_bounds(item) if isinstance(environment, BoundsCalls) else None
+
+
+def asks_target_once(environment: Environment, items: Iterable[Sequence[Item]]) -> bool:
+    """Say whether a rollout of any of ``items`` asks the target once at most, as the environment says."""
+    every = (call_bounds(environment, item) for group in items for item in group)
+    return all(bounds is not None and bounds.target[1] <= 1 for bounds in every)
 
 
 @runtime_checkable

@@ -258,7 +258,7 @@ def open_session(
             task=setup.task,
             settings=setup.config.values.method,
             calls=calls,
-            workers=setup.config.values.calls.concurrency,
+            workers=setup.config.values.rollouts_at_once,
             clock=context.clock,
             monitor=Monitor(cost=calls.spent),
             pins=setup.pins,

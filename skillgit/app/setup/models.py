@@ -14,7 +14,7 @@ from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import AsksModels, Backend, PlaysRole, Probe, Probes, TellsContext
+from skillgit.plugin.backend import AsksModels, Backend, Batches, PlaysRole, Probe, Probes, TellsContext
 from skillgit.plugin.registry import find_backend, load_backend
 
 if TYPE_CHECKING:
@@ -59,10 +59,20 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         price=_price(config, name, backend),
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
+        batch=_takes_batches(config, role, backend),
         lane=_lane(config, role, backend, name, settings),
         behind=_behind(config, role, backend, name),
         as_written=partial(_as_written, config, role),
     )
+
+
+def _takes_batches(config: ResolvedConfig, role: str, backend: Backend) -> bool:
+    if not getattr(config.values.model, f"{role}_batch"):
+        return False
+    if not isinstance(backend, Batches):
+        problem = f"model.{role}_batch is true, and the backend {backend.info.name} has no batches"
+        raise ConfigError(problem, hint=f"openai_chat and claude_chat have; or -o model.{role}_batch=false")
+    return True
 
 
 def _behind(config: ResolvedConfig, role: str, agent: Backend, model: str) -> Route | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import fsum
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ class PlanRow:
         tokens_out: Reply tokens, estimated.
         usd: US dollars; absent if the model's price is not known.
         seconds: Wall time, from how long the model's calls took before; absent if that is not known.
+        batches: How many batches wait for one another, each of which may take a day; 0 where calls are asked live.
     """
 
     role: str
@@ -48,6 +49,7 @@ class PlanRow:
     tokens_out: int
     usd: float | None
     seconds: float | None
+    batches: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,7 @@ class PlanTotal:
         unpriced: The models whose price is not known.
         seconds: Wall time of the stages whose pace is known; absent if there are none.
         untimed: The models whose pace is not known.
+        batches: Batches that wait for one another; their time is not part of the seconds.
     """
 
     calls: int
@@ -73,6 +76,7 @@ class PlanTotal:
     unpriced: tuple[str, ...]
     seconds: float | None
     untimed: tuple[str, ...]
+    batches: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +124,9 @@ def price(total: PlanTotal) -> str:
 
 def time(total: PlanTotal) -> str:
     """Return the wall time of a plan in words; what is not known is named."""
+    if total.batches:
+        count = "a batch that may take" if total.batches == 1 else f"up to {total.batches} batches that may each take"
+        return f"{time(replace(total, batches=0))} and {count} up to 24 hours"
     if not total.untimed:
         return f"about {duration(total.seconds or 0.0)}"
     unknown = f"nothing measured yet with {', '.join(total.untimed)}"
@@ -139,6 +146,7 @@ def total_of(rows: Sequence[PlanRow]) -> PlanTotal:
         unpriced=tuple(sorted({row.model for row in rows if row.usd is None})),
         seconds=fsum(times) if times or not rows else None,
         untimed=tuple(sorted({row.model for row in rows if row.seconds is None})),
+        batches=sum(row.batches for row in rows),
     )
 
 

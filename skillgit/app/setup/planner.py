@@ -190,6 +190,8 @@ class Planner:
     ) -> PlanRow:
         """Return a row; ``pace`` is how many of its calls wait for one another, and how many are in flight at once."""
         route, calls, (in_a_row, width) = self.setup.routes[role], count[0], pace
+        if route.batch:
+            return replace(row_of(route, role, stage, count, tokens, seconds=0.0), batches=in_a_row)
         seconds = pace_of(self._paces, role, route.name)
         if not seconds and route.backend.info.needs_network:  # a run that was imported does not tell times
             seconds = None
@@ -242,7 +244,7 @@ def row_of(
         bound=bound,
         tokens_in=tokens[0],
         tokens_out=tokens[1],
-        usd=dollars(Usage(tokens_in=tokens[0], tokens_out=tokens[1]), route.price),
+        usd=dollars(Usage(tokens_in=tokens[0], tokens_out=tokens[1]), route.in_batch.price),
         seconds=seconds,
     )
 

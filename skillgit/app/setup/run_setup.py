@@ -23,7 +23,7 @@ from skillgit.engine.prompt_sections import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
-from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.environment import asks_judge, asks_target_once
 from skillgit.plugin.registry import find_environment, policy_code
 from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
@@ -116,6 +116,12 @@ def set_up(config: ResolvedConfig) -> Setup:
         raise ConfigError(problem, hint="set it to 0 to take the items as they are")
     pins = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
     task = Task(environment=environment, items=items, source=plugin.source)
+    if config.values.model.target_batch and not asks_target_once(environment, items.values()):
+        problem = (
+            f"model.target_batch is true, and {environment.info.name} may ask the target several times for an item"
+        )
+        hint = "each answer would wait for a batch of its own: -o model.target_batch=false"
+        raise ConfigError(problem, hint=hint)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
     return Setup(config=config, task=task, routes=find_routes(config, roles), pins=pins)
 

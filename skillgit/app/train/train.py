@@ -201,7 +201,7 @@ class Training:
             task=setup.task,
             settings=setup.config.values.method,
             calls=calls,
-            workers=setup.config.values.calls.concurrency,
+            workers=setup.config.values.rollouts_at_once,
             clock=context.clock,
             monitor=Monitor(report=watcher.progress, saw=watcher.rolled, cost=calls.spent),
             pins=setup.pins,

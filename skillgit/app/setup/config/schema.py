@@ -30,6 +30,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 StopTexts = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...], Field(max_length=4, strict=False), BeforeValidator(listed)
 ]
+ALL = 10_000  # as many at once as there are
 Setting = str | int | float | bool | None | list[object] | dict[str, object]
 
 
@@ -68,6 +69,14 @@ class ModelSettings(Section):
     target_seed: Seed | None = Field(None, description="The same for the target.")
     judge_seed: Seed | None = Field(None, description="The same for the judge.")
     target_stop: StopTexts = Field((), description="Texts at which the target's replies end, four at most.")
+    optimizer_batch: bool = Field(
+        default=False,
+        description="Ask the optimizer in batches: at half the price, answered within a day; openai_chat, claude_chat.",
+    )
+    target_batch: bool = Field(
+        default=False, description="The same for the target, where an environment asks it once for an item."
+    )
+    judge_batch: bool = Field(default=False, description="The same for the judge.")
     prices: dict[str, Annotated[tuple[Dollars, ...], Field(min_length=2, max_length=4)]] = Field(
         default_factory=dict,
         description="Model to [US dollars for a million tokens in, the same out], and if they differ from those in, "
@@ -158,11 +167,17 @@ class Config(Section):
     calls: CallsSettings
 
     @property
+    def rollouts_at_once(self) -> int:
+        """How many rollouts are in progress at most; those that wait for one batch have to be asked together."""
+        return ALL if self.model.target_batch or self.model.judge_batch else self.calls.concurrency
+
+    @property
     def method(self) -> MethodSettings:
         """The part that the engine works with."""
+        all_at_once = {"analyst_workers": ALL} if self.model.optimizer_batch else {}
         return MethodSettings(
             train=self.train,
-            gradient=self.gradient,
+            gradient=self.gradient.model_copy(update=all_at_once),
             optimizer=self.optimizer,
             target=self.target,
             evaluation=self.evaluation,
