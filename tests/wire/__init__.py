@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
+from wire.batch_apis import BatchSettings
 from wire.faults import KINDS, PASSING, Faults
 from wire.handle import Wire, wire_server
 from wire.server import Entry, Settings
 
-__all__ = ["KINDS", "PASSING", "Entry", "Faults", "Settings", "Wire", "wire_server"]
+__all__ = ["KINDS", "PASSING", "BatchSettings", "Entry", "Faults", "Settings", "Wire", "wire_server"]

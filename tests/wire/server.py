@@ -14,7 +14,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.plugin.backend import Image
-from wire import brain, routes, scripted
+from wire import brain, openai_api, routes, scripted
+from wire.batch_apis import BatchApis, BatchSettings, LostError, RawBody
 from wire.dialect import Answer, Endpoint, HttpRequest, Question, WireError
 from wire.faults import ODD, REFUSALS, Faults, chance, spoilt
 from wire.schemas import check_schema, schema_of
@@ -43,6 +44,7 @@ class Settings:
         faults: What fails.
         scripted: Replies to questions that contain a word, instead of the model's own.
         blind: Which model refuses pictures; empty for none.
+        batches: How batches fare.
         no_schema: With which words a schema for the reply is refused; empty takes strict ones, as OpenAI does.
     """
 
@@ -55,6 +57,7 @@ class Settings:
     said: tuple[tuple[str, str], ...] = ()
     faults: Faults = field(default_factory=Faults)
     scripted: Script = ()
+    batches: BatchSettings = field(default_factory=BatchSettings)
     no_schema: str = ""
     blind: str = ""
 
@@ -71,6 +74,7 @@ class Entry:
         role: ``target`` or ``optimizer``, if the model is the reader or the analyst.
         digest: Of path and body: equal questions have equal digests.
         stream: Whether a stream was asked for.
+        batched: Whether it was one of a batch.
         in_flight: Questions in flight on arrival, this one included.
         fault: What befell it.
         status: Of the answer; 0 if there was none.
@@ -89,6 +93,7 @@ class Entry:
     role: str = ""
     digest: str = ""
     stream: bool = False
+    batched: bool = False
     in_flight: int = 0
     fault: str = ""
     status: int = 0
@@ -109,6 +114,7 @@ class Server:
         self.in_flight = 0
         self._seen: dict[str, int] = {}
         self._known: dict[str, Reply] = {}
+        self._batches = BatchApis(self._ask_in_batch)
         self._waiting: list[tuple[int, asyncio.Event]] = []
 
     def clear(self) -> None:
@@ -123,6 +129,9 @@ class Server:
             await self._wait(request)
         if request.path.startswith("/wire/"):
             connection.send(self._control(request))
+            return
+        self._batches.settings = self.settings.batches
+        if await self._about_batches(request, connection):
             return
         served = routes.find(request.method, request.path)
         entry = Entry(path=f"{request.path}?{request.query}" if request.query else request.path)
@@ -141,6 +150,29 @@ class Server:
                 await self._speak(served, request, entry, connection)
         finally:
             self.in_flight -= 1
+
+    async def _about_batches(self, request: HttpRequest, connection: Connection) -> bool:
+        try:
+            answer = self._batches.answer(request)
+        except WireError as error:
+            answer = Answer(document=openai_api.openai_error(error), status=error.status)
+        except LostError:
+            connection.reset()
+            return True
+        if answer is not None:
+            connection.send(answer)
+        return answer is not None
+
+    def _ask_in_batch(self, dialect: Dialect, request: HttpRequest) -> Answer:
+        entry = Entry(path=request.path, dialect=dialect.name, batched=True, status=200, delivered=True)
+        self.log.append(entry)
+        question = dialect.question(request)
+        self._enter(entry, question, request)
+        reply = self._reply(entry, question)
+        entry.tokens_in, entry.tokens_out = reply.usage.tokens_in, reply.usage.tokens_out
+        if entry.fault in ODD:
+            return dialect.odd(entry.fault, question, reply)
+        return dialect.answer(question, reply)
 
     async def _wait(self, request: HttpRequest) -> None:
         """Return when so many questions have arrived, or it has taken too long."""
@@ -242,7 +274,8 @@ def settings_of(document: Any) -> Settings:
     given = document["faults"]
     faults = Faults(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
     said = tuple((pattern, replacement) for pattern, replacement in document["said"])
-    return Settings(**{**document, "said": said, "faults": faults})
+    batches = BatchSettings(**document["batches"])
+    return Settings(**{**document, "said": said, "faults": faults, "batches": batches})
 
 
 class Connection(asyncio.Protocol):
@@ -291,7 +324,9 @@ class Connection(asyncio.Protocol):
         pieces = _pieces(answer)
         whole = b"".join(pieces)
         if entry.fault == "malformed":
-            answer = Answer(document=_Raw(b'{"id": "x", "choices": [{"message": oops')) if not answer.frames else answer
+            answer = (
+                Answer(document=RawBody(b'{"id": "x", "choices": [{"message": oops')) if not answer.frames else answer
+            )
             answer = replace(answer, frames=["data: {oops\n\n", *answer.frames]) if answer.frames else answer
             self.send(answer)
             return
@@ -325,12 +360,6 @@ class Connection(asyncio.Protocol):
             self._next()
 
 
-class _Raw(bytes):
-    """A body that is not JSON."""
-
-    __slots__ = ()
-
-
 def _take(buffer: bytearray) -> HttpRequest | None:
     """Take one whole request off the front of ``buffer``."""
     end = buffer.find(b"\r\n\r\n")
@@ -345,13 +374,14 @@ def _take(buffer: bytearray) -> HttpRequest | None:
     del buffer[: end + 4 + length]
     method, target, _ = first.split(" ", 2)
     path, _, query = target.partition("?")
-    document = json.loads(body) if body else {}
+    is_json = "multipart" not in headers.get("content-type", "")
+    document = ({"body": body.decode()} if not is_json else json.loads(body)) if body else {}
     return HttpRequest(method=method, path=path, query=query, headers=headers, document=document)
 
 
 def _pieces(answer: Answer) -> list[bytes]:
     streamed = bool(answer.frames)
-    body = b"" if streamed else answer.document if isinstance(answer.document, _Raw) else json.dumps(answer.document)
+    body = b"" if streamed else answer.document if isinstance(answer.document, RawBody) else json.dumps(answer.document)
     body = body.encode() if isinstance(body, str) else bytes(body)
     phrase = HTTPStatus(answer.status).phrase if answer.status in HTTPStatus._value2member_map_ else "Unknown"
     kind = "text/event-stream" if streamed else "application/json"
