@@ -62,8 +62,18 @@ def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
         numbers.count(row.tokens_in),
         numbers.count(row.tokens_out),
         numbers.money(row.usd),
-        "unknown" if row.seconds is None else numbers.duration(row.seconds),
+        _time(row, screen),
     )
+
+
+def _time(row: PlanRow, screen: Screen) -> str:
+    if row.batches:
+        return (
+            numbers.plural(row.batches, "batch", "batches")
+            if row.batches == 1
+            else f"{screen.glyphs.at_most}{row.batches} batches"
+        )
+    return "unknown" if row.seconds is None else numbers.duration(row.seconds)
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
@@ -71,6 +81,8 @@ def _remarks(plan: Plan) -> Iterator[str]:
         yield f"{plan.known:,} of {plan.rollouts:,} rollouts are known already and cost nothing"
     if plan.total.unpriced:
         yield f"the price of {', '.join(plan.total.unpriced)} is unknown; set model.prices to count it"
+    if plan.total.batches:
+        yield "a batch may take up to 24 hours; a run can be stopped while it waits, and goes on by the same command"
     if plan.total.untimed:
         yield f"how long it takes is not known: nothing was measured here yet with {', '.join(plan.total.untimed)}"
 
@@ -135,7 +147,8 @@ def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run
     for entry in entries or ():
         run = f"{one_line(entry.run)}: " if with_run else ""
         cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)
-        yield f"{run}unfinished {entry.what}: {cost}; kept, a resume does not buy them again"
+        waiting = f"; waits for a batch of {numbers.plural(entry.waiting, 'call')}" if entry.waiting else ""
+        yield f"{run}unfinished {entry.what}: {cost}; kept, a resume does not buy them again{waiting}"
 
 
 def _titles(result: Spending) -> tuple[str, ...]:

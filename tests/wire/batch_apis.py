@@ -28,6 +28,7 @@ class BatchSettings:
 
     Attributes:
         looks: How often the state of a batch is asked for before it is over.
+        stuck: The number of the batch that is never over, counted from 1; 0 for none.
         expired: A pattern of the questions that a batch leaves unanswered.
         errored: A pattern of the questions that end in an error of the server.
         failed: Why batches are refused as a whole; empty if they are not.
@@ -36,6 +37,7 @@ class BatchSettings:
     """
 
     looks: int = 1
+    stuck: int = 0
     expired: str = ""
     errored: str = ""
     failed: str = ""
@@ -121,7 +123,7 @@ class BatchApis:
         assert len({line["custom_id"] for line in lines}) == len(lines)
         if self._counts("busy"):
             raise WireError(429, "rate_limit", "too many batches")
-        batch = _Batch(id=f"batch_{len(self._batches)}", lines=lines, metadata=metadata)
+        batch = _Batch(id=f"batch_{len(self._batches) + 1}", lines=lines, metadata=metadata)
         self._batches.append(batch)
         if not self.settings.failed:
             batch.results = [self._result(line) for line in lines]
@@ -149,7 +151,8 @@ class BatchApis:
         return batch
 
     def _is_over(self, batch: _Batch) -> bool:
-        return batch.looks >= self.settings.looks
+        is_stuck = batch.id == f"batch_{self.settings.stuck}"
+        return batch.looks >= self.settings.looks and not is_stuck
 
     def _openai(self, batch: _Batch) -> Mapping[str, Any]:
         document = {"id": batch.id, "object": "batch", "metadata": batch.metadata, "created_at": int(batch.created)}

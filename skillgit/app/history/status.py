@@ -135,6 +135,7 @@ class Unfinished:
     run: str
     what: str  # what the event is, as `step 4`
     cost: Cost  # what the ledger holds for it; its seconds are those of the calls, added up
+    waiting: int = 0  # calls in batches under way, whose answers are not here yet
 
 
 def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:
@@ -155,12 +156,17 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
 
 def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfinished, ...]:
     """Return what the ledger holds for the events of ``run`` that are not recorded."""
-    costs = ((event, ledger.spent(scope)) for scope, event in open_scopes(run, progress))
-    return tuple(
-        Unfinished(run=run, what=event, cost=replace(cost, seconds=round(cost.seconds, 1)))
-        for event, cost in costs
-        if cost.calls
+    batches = ledger.batches.of_run(run)
+    entries = (
+        Unfinished(
+            run=run,
+            what=event,
+            cost=replace(cost := ledger.spent(scope), seconds=round(cost.seconds, 1)),
+            waiting=sum(len(batch.keys) for batch in batches if batch.scope == scope),
+        )
+        for scope, event in open_scopes(run, progress)
     )
+    return tuple(entry for entry in entries if entry.cost.calls or entry.waiting)
 
 
 def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:

@@ -190,7 +190,7 @@ class Planner:
     ) -> PlanRow:
         """Return a row; ``pace`` is how many of its calls wait for one another, and how many are in flight at once."""
         route, calls, (in_a_row, width) = self.setup.routes[role], count[0], pace
-        if route.batch:
+        if route.batch and stage != PREFLIGHT:
             return replace(row_of(route, role, stage, count, tokens, seconds=0.0), batches=in_a_row)
         seconds = pace_of(self._paces, role, route.name)
         if not seconds and route.backend.info.needs_network:  # a run that was imported does not tell times
