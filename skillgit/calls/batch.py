@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     """CREATE TABLE batch (
-    mark TEXT PRIMARY KEY, scope TEXT NOT NULL, model TEXT NOT NULL, began REAL NOT NULL,
+    mark TEXT PRIMARY KEY, scope TEXT NOT NULL, model TEXT NOT NULL, start REAL NOT NULL,
     size INTEGER NOT NULL, ticket TEXT NOT NULL DEFAULT ''
 ) STRICT""",
     "CREATE TABLE batched_call (key TEXT PRIMARY KEY, mark TEXT NOT NULL) STRICT",
@@ -62,20 +62,20 @@ Results: TypeAlias = "Mapping[str, Reply | BackendError]"
 
 
 @dataclass(slots=True, kw_only=True)
-class Batch:
+class CallBatch:
     mark: str
     scope: str  # the event in progress that sent it
     model: str  # `backend/model`
-    began: float  # when it was written down, in seconds since 1970
+    start: float  # when it was written down, in seconds since 1970
     size: int  # calls that were sent
     keys: tuple[str, ...]  # of the calls whose results are not recorded
     ticket: str = ""  # the provider's id; empty where it may not have been sent
 
     @classmethod
-    def of(cls, orders: Sequence[CallOrder], began: float) -> Batch:
+    def of(cls, orders: Sequence[CallOrder], start: float) -> CallBatch:
         keys, first = tuple(sorted(order.key for order in orders)), orders[0]
         mark = digest(["batch", *keys])
-        return cls(mark=mark, scope=first.scope, model=first.route.name, began=began, size=len(keys), keys=keys)
+        return cls(mark=mark, scope=first.scope, model=first.route.name, start=start, size=len(keys), keys=keys)
 
 
 class BatchTable:
@@ -84,28 +84,28 @@ class BatchTable:
     def __init__(self, connection: sqlite3.Connection, explained: Callable[[], AbstractContextManager[None]]) -> None:
         self._connection, self._explained = connection, explained
 
-    def pending(self, key: str) -> Batch | None:
+    def pending(self, key: str) -> CallBatch | None:
         """Return the batch that the call ``key`` is part of."""
         return next(iter(self._batches("mark = (SELECT mark FROM batched_call WHERE key = ?)", key)), None)
 
-    def of_run(self, run: str) -> list[Batch]:
+    def of_run(self, run: str) -> list[CallBatch]:
         """Return the batches that events of ``run`` wait for, the oldest first."""
-        return self._batches("scope >= ? AND scope < ? ORDER BY began", f"{run}/", f"{run}0")  # "0" comes after "/"
+        return self._batches("scope >= ? AND scope < ? ORDER BY start", f"{run}/", f"{run}0")  # "0" comes after "/"
 
-    def intend(self, batch: Batch) -> None:
-        row = (batch.mark, batch.scope, batch.model, batch.began, batch.size)
+    def intend(self, batch: CallBatch) -> None:
+        row = (batch.mark, batch.scope, batch.model, batch.start, batch.size)
         with self._transaction():
-            insert = "INSERT OR REPLACE INTO batch (mark, scope, model, began, size) VALUES (?, ?, ?, ?, ?)"
+            insert = "INSERT OR REPLACE INTO batch (mark, scope, model, start, size) VALUES (?, ?, ?, ?, ?)"
             self._connection.execute(insert, row)
             rows = [(key, batch.mark) for key in batch.keys]
             self._connection.executemany("INSERT OR REPLACE INTO batched_call (key, mark) VALUES (?, ?)", rows)
 
-    def sent(self, batch: Batch, ticket: str) -> None:
+    def sent(self, batch: CallBatch, ticket: str) -> None:
         batch.ticket = ticket
         with self._explained():
             self._connection.execute("UPDATE batch SET ticket = ? WHERE mark = ?", (ticket, batch.mark))
 
-    def settled(self, batch: Batch, keys: Iterable[str]) -> None:
+    def settled(self, batch: CallBatch, keys: Iterable[str]) -> None:
         """Forget calls of ``batch`` whose results are recorded or of no use, and it with the last one."""
         with self._transaction():
             self._connection.executemany("DELETE FROM batched_call WHERE key = ?", [(key,) for key in keys])
@@ -124,15 +124,15 @@ class BatchTable:
                 raise
             self._connection.execute("COMMIT")
 
-    def _batches(self, condition: str, *values: str) -> list[Batch]:
-        query = f"SELECT mark, scope, model, began, size, ticket FROM batch WHERE {condition}"  # noqa: S608 - constants
+    def _batches(self, condition: str, *values: str) -> list[CallBatch]:
+        query = f"SELECT mark, scope, model, start, size, ticket FROM batch WHERE {condition}"  # noqa: S608 - constants
         # A call whose reply is recorded, by a process that died just then, waits for nothing.
         calls = "SELECT key FROM batched_call WHERE mark = ? AND key NOT IN (SELECT key FROM reply) ORDER BY key"
         batches = []
         with self._explained():
-            for mark, scope, model, began, size, ticket in self._connection.execute(query, values).fetchall():
+            for mark, scope, model, start, size, ticket in self._connection.execute(query, values).fetchall():
                 keys = tuple(key for (key,) in self._connection.execute(calls, (mark,)))
-                batch = Batch(mark=mark, scope=scope, model=model, began=began, size=size, keys=keys, ticket=ticket)
+                batch = CallBatch(mark=mark, scope=scope, model=model, start=start, size=size, keys=keys, ticket=ticket)
                 batches += [batch] if keys else []
         return batches
 
@@ -229,23 +229,23 @@ class _Desk:
 
     async def _one_batch(self) -> None:
         """Get the answers of the batch that is under way, and of a new one if there is none."""
-        pending = next(filter(None, map(self._table.pending, tuple(self._waiters))), None)
-        if pending is not None:
-            async with self._asking.budget.reserve(self._estimate(self._orders(pending)), is_spent=True):
-                results = await self._results(pending)
+        earlier = next(filter(None, map(self._table.pending, tuple(self._waiters))), None)
+        if earlier is not None:
+            async with self._asking.budget.reserve(self._estimate(self._orders(earlier)), is_spent=True):
+                results = await self._results(earlier)
                 if results is not None:
-                    await self._hand_out(pending, results)
+                    await self._hand_out(earlier, results)
                     return
-            self._table.settled(pending, pending.keys)
+            self._table.settled(earlier, earlier.keys)
         if not (orders := self._fitting()):
             return
         async with self._asking.budget.reserve(self._estimate(orders)):
-            batch = Batch.of(orders, self._asking.clock())
+            batch = CallBatch.of(orders, self._asking.clock())
             self._table.intend(batch)
             await self._send(batch, {order.key: order.request for order in orders})
             await self._hand_out(batch, await self._over(batch, batch.ticket))
 
-    def _orders(self, batch: Batch) -> list[CallOrder]:
+    def _orders(self, batch: CallBatch) -> list[CallOrder]:
         return [self._waiters[key].order for key in batch.keys if key in self._waiters]
 
     def _fitting(self) -> list[CallOrder]:
@@ -267,7 +267,7 @@ class _Desk:
             costs.add(self._asking.estimate(self._route, order.request))
         return costs.total()
 
-    async def _send(self, batch: Batch, requests: Mapping[str, Request]) -> None:
+    async def _send(self, batch: CallBatch, requests: Mapping[str, Request]) -> None:
         try:
             ticket = await self._route.guarded(self._backend.send_batch(batch.mark, requests))
         except FatalBackendError:  # nothing was sent
@@ -275,18 +275,18 @@ class _Desk:
             raise
         self._table.sent(batch, ticket)
 
-    async def _results(self, batch: Batch) -> Results | None:
+    async def _results(self, batch: CallBatch) -> Results | None:
         """Return the results of ``batch``; None if it was never sent, as far as its provider knows."""
         if batch.ticket:
             return await self._over(batch, batch.ticket)
-        since = batch.began - _SKEW_S
+        since = batch.start - _SKEW_S
         for ticket in await self._route.guarded(self._backend.find_batches(batch.mark, batch.size, since)):
             if results := await self._over(batch, ticket):
                 self._table.sent(batch, ticket)
                 return results
         return None
 
-    async def _over(self, batch: Batch, ticket: str) -> Results:
+    async def _over(self, batch: CallBatch, ticket: str) -> Results:
         """Wait until a batch is over; return its results for those who wait for ``batch``."""
         pause_s, misses, news = FIRST_LOOK_S, 0, self._asking.traffic.batches
         try:
@@ -295,7 +295,7 @@ class _Desk:
                     state = await self._route.guarded(self._backend.batch_state(ticket))
                     if state.fault or state.is_over:
                         return await self._ended(batch, ticket, state.fault)
-                    misses, news[batch.mark] = 0, (state.answered, batch.size)
+                    misses, news[batch.mark] = 0, (state.answers, batch.size)
                 except RetryableBackendError:
                     misses += 1
                     if misses > _MOST_MISSES:
@@ -305,14 +305,14 @@ class _Desk:
         finally:
             news.pop(batch.mark, None)
 
-    async def _ended(self, batch: Batch, ticket: str, fault: str) -> Results:
+    async def _ended(self, batch: CallBatch, ticket: str, fault: str) -> Results:
         if fault:
             self._table.settled(batch, batch.keys)
             raise FatalBackendError(f"all {batch.size} calls were refused: {fault}", hint="ask live, without batches")
         requests = {order.key: order.request for order in self._orders(batch)}
         return await self._route.guarded(self._backend.batch_results(ticket, requests))
 
-    async def _hand_out(self, batch: Batch, results: Results) -> None:
+    async def _hand_out(self, batch: CallBatch, results: Results) -> None:
         """Record every result before anyone sees one, so that the calls of a batch are charged together."""
         waiters = [self._waiters.pop(order.key) for order in self._orders(batch)]
         answers = [await self._kept(waiter, results.get(waiter.order.key)) for waiter in waiters]

@@ -93,12 +93,11 @@ class Calls:
             clock=clock,
             metered=self._metered,
         )
-        self._batches = BatchLane(self._asking, ledger)
         self._unanswered, self._scope, self._before = set[Unanswered](), "", Cost()
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
-        self._redactor, self._clock = Redactor.now(), clock
+        self._redactor, self._clock, self._batches = Redactor.now(), clock, BatchLane(self._asking, ledger)
         if caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",

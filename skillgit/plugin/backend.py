@@ -284,7 +284,7 @@ class BatchState:
     """How far a batch is; ``fault`` says why its provider refused it as a whole."""
 
     is_over: bool
-    answered: int
+    answers: int
     fault: str = ""
 
 

@@ -119,8 +119,8 @@ class ClaudeChatBackend:
 
     async def batch_state(self, batch: str) -> BatchState:
         document = await self._batches("GET", f"/{quote(batch, safe='')}")
-        answered = _counts(document).get("succeeded", 0)
-        return BatchState(is_over=document.get("processing_status") == "ended", answered=answered)
+        answers = _counts(document).get("succeeded", 0)
+        return BatchState(is_over=document.get("processing_status") == "ended", answers=answers)
 
     async def batch_results(self, batch: str, requests: Mapping[str, Request]) -> Mapping[str, Reply | BackendError]:
         key, results = credential(self._settings), dict[str, Reply | BackendError]()
@@ -216,7 +216,7 @@ __all__ = ["ClaudeChatBackend"]
 
 def _result(result: Mapping[str, object], request: Request) -> Reply | BackendError:
     if result.get("type") != "succeeded":
-        return RetryableBackendError(f"Claude's batch ended without an answer to this: {result.get('type')}")
+        return RetryableBackendError(f"Claude's batch ended without an answer to this: {result.get('type')}", hint="")
     try:
         return read_answer(result.get("message"), request)
     except BackendError as error:

@@ -36,10 +36,10 @@ class BatchingBackend(OpenAIWireBackend):
         path, lines = self._lines(requests, endpoint)
         upload = client.files.with_raw_response.create(file=("batch.jsonl", "\n".join(lines).encode()), purpose="batch")
         file = text_of((await self._read(upload, endpoint)).get("id"))
-        begun = client.batches.with_raw_response.create(
+        creation = client.batches.with_raw_response.create(
             completion_window="24h", endpoint=cast("Any", path), input_file_id=file, metadata={_MARK: mark}
         )
-        batch = text_of((await self._read(begun, endpoint)).get("id"))
+        batch = text_of((await self._read(creation, endpoint)).get("id"))
         if not batch:
             raise not_an_answer(self.variant.name, "names no batch")
         return batch
@@ -64,12 +64,12 @@ class BatchingBackend(OpenAIWireBackend):
 
     async def batch_state(self, batch: str) -> BatchState:
         document, status = await self._batch(batch)
-        answered = mapping(document.get("request_counts")).get("completed")
+        answers = mapping(document.get("request_counts")).get("completed")
         errors = mappings(mapping(document.get("errors")).get("data"))
         words = "; ".join(text_of(error.get("message")) for error in errors) or status
         return BatchState(
             is_over=status in _OVER,
-            answered=answered if isinstance(answered, int) else 0,
+            answers=answers if isinstance(answers, int) else 0,
             fault=clean(words, self._endpoint()) if status == "failed" else "",
         )
 
@@ -127,7 +127,7 @@ class BatchingBackend(OpenAIWireBackend):
         response = mapping(entry.get("response"))
         document = mapping(response.get("body"))
         if response.get("status_code") != _OK:
-            return RetryableBackendError(f"{self.variant.name}: a batch ended without an answer to this")
+            return RetryableBackendError(f"{self.variant.name}: a batch ended without an answer to this", hint="")
         read = dialects.read_responses if "output" in document else dialects.read_chat
         try:
             return read(self._without_fault(document, endpoint), self._adapted(request, endpoint), self.variant.name)

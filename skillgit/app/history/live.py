@@ -51,7 +51,7 @@ class CallFigures:
     per_second: float = 0.0  # calls answered in a second, in the last half a minute
     latency_s: float | None = None  # the median seconds of an answer in that time; None without one
     in_flight: int = 0
-    batched: int = 0  # calls in batches under way
+    in_batches: int = 0  # calls in batches under way
     answered: int = 0
     refused: int = 0  # attempts that the provider turned away for their number (429, overloaded)
     failed: int = 0  # other attempts that failed

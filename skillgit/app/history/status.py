@@ -135,7 +135,7 @@ class Unfinished:
     run: str
     what: str  # what the event is, as `step 4`
     cost: Cost  # what the ledger holds for it; its seconds are those of the calls, added up
-    waiting: int = 0  # calls in batches under way, whose answers are not here yet
+    batch_calls: int = 0  # calls in batches under way, whose answers are not here yet
 
 
 def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:
@@ -162,11 +162,11 @@ def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfi
             run=run,
             what=event,
             cost=replace(cost := ledger.spent(scope), seconds=round(cost.seconds, 1)),
-            waiting=sum(len(batch.keys) for batch in batches if batch.scope == scope),
+            batch_calls=sum(len(batch.keys) for batch in batches if batch.scope == scope),
         )
         for scope, event in open_scopes(run, progress)
     )
-    return tuple(entry for entry in entries if entry.cost.calls or entry.waiting)
+    return tuple(entry for entry in entries if entry.cost.calls or entry.batch_calls)
 
 
 def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:

@@ -348,7 +348,7 @@ class Publisher:
                 per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
                 latency_s=None if latency is None else round(latency, 3),
                 in_flight=traffic.in_flight,
-                batched=sum(size for _, size in traffic.batches.values()),
+                in_batches=sum(size for _, size in traffic.batches.values()),
                 answered=traffic.answered,
                 refused=traffic.refused,
                 failed=traffic.failed,

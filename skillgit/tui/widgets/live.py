@@ -164,7 +164,7 @@ def pace(look: LiveLook, screen: Screen) -> list[Part]:
         Part(f"{calls.retried:,} retried" if calls.retried else ""),
         Part(f"{numbers.count(round(tokens))} tokens/min" if tokens else ""),
         Part(f"{calls.in_flight} in flight"),
-        Part(f"{calls.batched:,} wait for a batch" if calls.batched else ""),
+        Part(f"{calls.in_batches:,} wait for a batch" if calls.in_batches else ""),
     ]
     return _with_dots(" pace  ", (part for part in parts if part.text), screen)
 
