@@ -55,6 +55,7 @@ class WorkerLink(Protocol):
 class Fleet(Protocol):
     """Where workers come from."""
 
+    most: int  # attempts at once that there will be
     tries: int  # attempts in all at an item whose worker goes
     alone_from: int
     """The attempt, counted from 0, from which on an item has a worker for itself: it may be what kills workers."""
@@ -230,13 +231,15 @@ class WorkerPool:
 
     async def _idlest(self) -> _Worker:
         while True:
-            while len(self._workers) < await self._fleet.size():
+            size = await self._fleet.size()
+            while len(self._workers) < size:
                 worker = _Worker()
                 self._workers.append(worker)
                 worker.life = asyncio.create_task(self._live(worker))
             if self._fault is not None:
                 raise self._fault
-            free = [worker for worker in self._workers if worker.ready and not worker.reserved]
+            share = -(-self._fleet.most // max(size, 1))  # so that the first one that is ready does not take all
+            free = [worker for worker in self._workers if worker.ready and not worker.reserved and worker.load < share]
             if free:
                 return min(free, key=lambda worker: worker.load)
             with suppress(TimeoutError):
@@ -258,6 +261,7 @@ class WorkerPool:
                     self._tell()
                 elif frame.kind == "unfit":
                     self._fault = retold(frame.body)
+                    self._tell()
                 elif frame.attempt in worker.inboxes:
                     worker.inboxes[frame.attempt].put_nowait(frame)
         except Exception as error:  # noqa: BLE001 - whoever waits for a worker is told
@@ -288,7 +292,7 @@ class ProcessFleet:
 
     def __init__(self, most: int) -> None:
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._size = min(most, count)
+        self.most, self._size = most, min(most, count)
 
     async def size(self) -> int:
         return self._size

@@ -39,7 +39,7 @@ class RayFleet:
         if address.startswith("ray://"):
             hint = "run skillgit on a node of the cluster, with calls.ray_address: auto"
             raise ConfigError(f"calls.ray_address is {address}, which is for Ray's client", hint=hint)
-        self._address, self._most = address, most
+        self._address, self.most = address, most
         self._joining = asyncio.Lock()
         self._is_ours = False  # whether the connection was made here, and ends here
         self._size, self._look_at = 0, 0.0
@@ -52,7 +52,7 @@ class RayFleet:
                 self._is_ours = True
             if time.monotonic() >= self._look_at:
                 resources = await asyncio.to_thread(ray.cluster_resources)
-                self._size = min(self._most, int(resources.get("CPU", 0)))
+                self._size = min(self.most, int(resources.get("CPU", 0)))
                 if not self._size and not self._look_at:
                     hint = "start a node with ray start --address=HOST:PORT"
                     raise ConfigError("the Ray cluster has no processor", hint=hint)
