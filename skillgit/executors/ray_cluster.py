@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,7 +64,10 @@ class RayFleet:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         options |= {} if self._address else {"include_dashboard": False}
+        host, _, port = self._address.rpartition(":")
         try:
+            if host:  # Ray waits for minutes for one that is not there
+                socket.create_connection((host, int(port)), _LOOK_S).close()
             ray.init(address=self._address or "local", **options)
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
             words = " ".join(str(error).split())[:200]

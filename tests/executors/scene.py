@@ -57,7 +57,9 @@ class Scene(ToyEnvironment):
         if self.act == "serve":
             return await self._served(item, skill, target)
         trajectory = await super().rollout(item, skill, target)
-        if self.act and item.id == self.item:
+        if self.act == "pause":
+            await asyncio.sleep(2)
+        elif self.act and item.id == self.item:
             await getattr(self, f"_{self.act}")(target)
         return trajectory
 

@@ -12,7 +12,9 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
+from program import QUICK, new_repository, refs, skillgit
 from stage import Stage, any_alive
+from trained_runs import RUN, small_run
 
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
@@ -54,7 +56,6 @@ def test_an_item_that_kills_its_worker_each_time_has_no_score_and_takes_no_other
     assert isinstance(failed, FailedToEvaluate)
     assert failed.kind is FailureKind.ENVIRONMENT
     assert all(isinstance(outcome, Scored) for outcome in outcomes.values())
-    assert stage.ledger.rollout("any") is None
 
 
 @pytest.mark.parametrize("act", ["fail", "pickle"])
@@ -140,6 +141,12 @@ def test_a_worker_that_never_starts_ends_the_run_with_a_sentence(tmp_path, monke
     monkeypatch.setenv("SCENE_ENDS", str(os.getpid()))
     with pytest.raises(ConfigError, match="before it is ready"):
         stage.outcomes(stage.pool())
+
+
+def test_the_demo_has_the_same_commits_with_workers(tmp_path, tmp_path_factory):
+    repository = new_repository(tmp_path / "repository")
+    skillgit("train", "demo", "--run", RUN, "-q", *QUICK, "-o", "calls.executor=process", cwd=repository)
+    assert refs(repository) == refs(small_run(tmp_path_factory))
 
 
 PARENT = """
