@@ -24,7 +24,7 @@ from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.executors.attempt import RestartableConversation, described
+from skillgit.executors.attempt import RestartableModel, described
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Conversation(RestartableConversation):
+class _Conversation(RestartableModel):
     calls: Calls
     role: str
     purpose: str

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Row = dict[str, object]  # an outcome as JSON values: answer, feedback, turns and scores
 
 
-class Conversation(ABC):
+class AskedModel(ABC):
     """A model as one attempt asks it; it is the ``Asked`` that environments see."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Conversation(ABC):
         """Let a program ask during a block, at an address of the machine that the attempt is made on."""
 
 
-class RestartableConversation(Conversation):
+class RestartableModel(AskedModel):
     """A conversation that can begin anew, for an attempt that was cut off: equal questions are equal draws."""
 
     @abstractmethod
@@ -85,8 +85,8 @@ class Executor(Protocol):
         environment: Environment,
         item: Item,
         skill: Skill,
-        target: RestartableConversation,
-        judge: RestartableConversation,
+        target: RestartableModel,
+        judge: RestartableModel,
     ) -> Row:
         """Roll an item out and score it; a failure of the environment is an EnvironmentFaultError, however it fails."""
         ...
@@ -111,7 +111,7 @@ class Inline:
         await asyncio.shield(self._opening)
 
     async def attempt(
-        self, environment: Environment, item: Item, skill: Skill, target: Conversation, judge: Conversation
+        self, environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel
     ) -> Row:
         try:
             return await _attempt(environment, item, skill, target, judge)
@@ -121,7 +121,7 @@ class Inline:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
-            raise EnvironmentFaultError(f"the environment raised {described(error)}") from error
+            raise fault_of(error) from error
 
     async def close(self, environment: Environment) -> None:
         opening, self._opening = self._opening, None
@@ -130,9 +130,7 @@ class Inline:
             await environment.close()
 
 
-async def _attempt(
-    environment: Environment, item: Item, skill: Skill, target: Conversation, judge: Conversation
-) -> Row:
+async def _attempt(environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel) -> Row:
     trajectory = await environment.rollout(item, skill, target)
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):
@@ -145,7 +143,7 @@ async def _attempt(
     return row | outcome_row(score)
 
 
-def _work_before(turn: Turn, target: Conversation) -> tuple[Turn, ...]:
+def _work_before(turn: Turn, target: AskedModel) -> tuple[Turn, ...]:
     return target.work.get(turn.content, ()) if turn.role == "assistant" else ()
 
 
@@ -155,6 +153,10 @@ def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
         yield from (turn.role, turn.content)
         for call in turn.tool_calls:
             yield from (call.name, call.arguments)
+
+
+def fault_of(error: BaseException) -> EnvironmentFaultError:
+    return EnvironmentFaultError(f"the environment raised {described(error)}", hint="mend the environment")
 
 
 def described(error: BaseException) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.executors.attempt import RestartableConversation, Row
+    from skillgit.executors.attempt import RestartableModel, Row
     from skillgit.executors.worker import EnvironmentRecipe
     from skillgit.plugin.environment import Environment
 
@@ -85,7 +85,7 @@ class _Worker:
     life: asyncio.Task[None] | None = None
 
     async def attempt(
-        self, number: int, item: Item, skill: Skill, conversations: Mapping[str, RestartableConversation]
+        self, number: int, item: Item, skill: Skill, conversations: Mapping[str, RestartableModel]
     ) -> Row:
         if self.link is None or not self.ready:
             raise _WorkerLostError
@@ -105,7 +105,7 @@ class _Worker:
                 relay.cancel()
 
     def _relay(
-        self, frame: Frame, relays: dict[int, asyncio.Task[None]], conversations: Mapping[str, RestartableConversation]
+        self, frame: Frame, relays: dict[int, asyncio.Task[None]], conversations: Mapping[str, RestartableModel]
     ) -> None:
         if frame.kind == "drop":
             if frame.question in relays:
@@ -113,7 +113,7 @@ class _Worker:
         else:  # a task of this attempt, so that the question is charged to its outcome
             relays[frame.question] = asyncio.create_task(self._answer(frame, conversations))
 
-    async def _answer(self, frame: Frame, conversations: Mapping[str, RestartableConversation]) -> None:
+    async def _answer(self, frame: Frame, conversations: Mapping[str, RestartableModel]) -> None:
         try:
             role, *question = pickle.loads(frame.body)  # noqa: S301 - of our own worker
             reply = await getattr(conversations[role], frame.kind)(*question)
@@ -130,7 +130,7 @@ class _Worker:
         number: int,
         inbox: asyncio.Queue[Frame],
         relays: dict[int, asyncio.Task[None]],
-        conversations: Mapping[str, RestartableConversation],
+        conversations: Mapping[str, RestartableModel],
     ) -> None:
         """Have a cancelled attempt end what it started, after the questions of its own programs, which are paid for."""
         assert self.link is not None  # noqa: S101 - it has begun
@@ -179,8 +179,8 @@ class WorkerPool:
         environment: Environment,
         item: Item,
         skill: Skill,
-        target: RestartableConversation,
-        judge: RestartableConversation,
+        target: RestartableModel,
+        judge: RestartableModel,
     ) -> Row:
         del environment  # workers have their own
         conversations = {"target": target, "judge": judge}

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from skillgit import errors
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
-from skillgit.errors import ConfigError, EnvironmentFaultError, SkillgitError
-from skillgit.executors.attempt import Conversation, Inline, described
+from skillgit.errors import ConfigError, SkillgitError
+from skillgit.executors.attempt import AskedModel, Inline, described, fault_of
 from skillgit.plugin.registry import find_environment
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def next_frame(stream: asyncio.StreamReader) -> Frame:
 def told(error: BaseException) -> bytes:
     """Return an error as it crosses to the other side: as the class of ours that it is, without a plug-in's own."""
     if not isinstance(error, SkillgitError):
-        error = EnvironmentFaultError(f"the environment raised {described(error)}")
+        error = fault_of(error)
     name = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == errors.__name__)
     return pickle.dumps((name, str(error.message), str(error.hint)))
 
@@ -101,7 +101,7 @@ class EnvironmentRecipe:
             for split in Split:
                 environment.items(split)  # some learn from it where the files of their items are
             digest = short_digest([environment.digest, plugin.source.identity])
-        except Exception as error:
+        except Exception as error:  # a plug-in may fail in any way
             words = error.message if isinstance(error, SkillgitError) else described(error)
             raise ConfigError(
                 f"the environment cannot be made in a worker on {platform.node()}: {words}",
@@ -116,7 +116,7 @@ class EnvironmentRecipe:
         return environment
 
 
-class _FarConversation(Conversation):
+class _FarModel(AskedModel):
     def __init__(self, worker: Worker, attempt: int, role: str) -> None:
         super().__init__()
         self._worker, self._attempt, self._role = worker, attempt, role
@@ -171,7 +171,7 @@ class Worker:
         task.add_done_callback(lambda _: self._attempts.pop(number))
 
     async def _carry_out(self, number: int, item: Item, skill: Skill) -> None:
-        target, judge = _FarConversation(self, number, "target"), _FarConversation(self, number, "judge")
+        target, judge = _FarModel(self, number, "target"), _FarModel(self, number, "judge")
         try:
             await self._executor.open(self._environment)
             row = await self._executor.attempt(self._environment, item, skill, target, judge)
