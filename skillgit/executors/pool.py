@@ -18,6 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
 from skillgit.errors import ConfigError, EnvironmentFaultError, SkillgitError
+from skillgit.executors.attempt import described
 from skillgit.executors.worker import END_S, Frame, next_frame, packed, retold, told
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._numbers, self._change = count(1), asyncio.Event()
         self._fault: SkillgitError | None = None
-        self._false_starts = 0
+        self._false_starts, self._reason = 0, ""
 
     async def open(self, environment: Environment) -> None:
         """Do nothing: workers start with the first attempt, and open environments of their own."""
@@ -264,8 +265,10 @@ class WorkerPool:
                     self._tell()
                 elif frame.attempt in worker.inboxes:
                     worker.inboxes[frame.attempt].put_nowait(frame)
-        except Exception as error:  # noqa: BLE001 - whoever waits for a worker is told
-            self._fault = retold(told(error))
+        except SkillgitError as error:
+            self._fault = error
+        except Exception as error:  # noqa: BLE001 - whoever waits for a worker is told, if it happens again
+            self._reason = f": {described(error)}"
         finally:
             await self._bury(worker)
 
@@ -275,7 +278,8 @@ class WorkerPool:
             hint = (
                 "look at what it has printed, and at the memory that there is; calls.executor: inline needs no worker"
             )
-            self._fault = ConfigError("a worker ends whenever it is started, before it is ready", hint=hint)
+            problem = f"a worker ends whenever it is started, before it is ready{self._reason}"
+            self._fault = ConfigError(problem, hint=hint)
         worker.ready = False
         self._workers.remove(worker)
         for inbox in worker.inboxes.values():
