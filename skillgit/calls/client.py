@@ -8,7 +8,7 @@ event in progress that first made it, so that a killed and resumed run reports t
 from __future__ import annotations
 
 import json
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -32,7 +32,7 @@ from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
     from random import Random
 
     from skillgit.calls.ledger import Ledger
@@ -267,32 +267,21 @@ class Calls:
         for backend in {id(route.backend): route.backend for route in _all_routes(self._routes.values())}.values():
             await backend.aclose()
 
-    def _lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
+    def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
+        """Let a program ask during the block, at an address of this machine."""
         from skillgit.endpoint.server import MeteredEndpoint  # noqa: PLC0415 - few runs have an agent, and it needs a server
 
         if self._endpoint is None:
             self._endpoint = MeteredEndpoint()
         return self._endpoint.lease(ask)
 
-    @asynccontextmanager
-    async def serve(self, role: str, stage: str, *, draw: tuple[str | int, ...]) -> AsyncIterator[Lease]:
-        """Serve the model of ``role`` to a program in the block; every question is a call of its own.
-
-        A question that is asked again is another draw. What refused the program is raised in place of its own error.
-        """
+    async def answer(
+        self, role: str, stage: str, question: AgentQuestion, provider: str, *, draw: tuple[str | int, ...]
+    ) -> Reply:
+        """Answer what a program asks by the model of ``role``; ``draw`` tells the same question again from a retry."""
         route = self._routes[role]
-
-        async def ask(question: AgentQuestion, provider: str, number: int) -> Reply:
-            request = _request_of(route, question, native=bool(provider))
-            return await self._call(role, stage, route, request, (*draw, question.identity, number))
-
-        async with self._lease(ask) as lease:
-            try:
-                yield lease
-            except Exception as error:
-                if lease.refusal is not None:
-                    raise lease.refusal from error
-                raise
+        request = _request_of(route, question, native=bool(provider))
+        return await self._call(role, stage, route, request, draw)
 
     async def _metered(self, order: CallOrder) -> Reply:
         """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
@@ -300,7 +289,7 @@ class Calls:
         async def ask(question: AgentQuestion, provider: str, draw: int) -> Reply:
             return await self._question(order, question, provider, draw)
 
-        async with self._lease(ask) as lease:
+        async with self.lease(ask) as lease:
             try:
                 reply = await order.route.attempt(order.request, lease.access)
             except BackendError as error:

@@ -62,6 +62,9 @@ class Skill:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "files", MappingProxyType({path: self.files[path] for path in paths}))
 
+    def __reduce__(self) -> tuple[object, ...]:  # a read-only mapping cannot be pickled
+        return type(self), (self.name, dict(self.files), self.executable)
+
     @property
     def document(self) -> str:
         return self.files[DOCUMENT].decode()

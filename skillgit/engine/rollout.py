@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import traceback
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
@@ -27,18 +24,21 @@ from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.plugin.backend import Message, Reply, Tool
+from skillgit.executors.attempt import RestartableModel, described
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from skillgit.calls.client import Calls
+    from skillgit.endpoint.question import AgentQuestion
+    from skillgit.endpoint.server import Ask, Lease
     from skillgit.engine.session import Session
-    from skillgit.plugin.environment import Environment, ServedModel
+    from skillgit.plugin.backend import Message, Reply, Tool
 
 
-@dataclass(slots=True)
-class _Conversation:
+@dataclass(slots=True, kw_only=True)
+class _Conversation(RestartableModel):
     calls: Calls
     role: str
     purpose: str
@@ -48,33 +48,33 @@ class _Conversation:
     sample: int = 0
     turn: int = 0  # how many questions there were, which names the draws
     end: BaseException | None = None  # the error of a question that no item survives, such as a cap that is reached
-    work: dict[str, tuple[Turn, ...]] = field(default_factory=dict)  # answer of an agent to what it did before it
+    work: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        if not all(isinstance(message, Message) for message in messages):
-            raise TypeError("chat was given what is no Message")
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         self.turn += 1
         draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, self.turn, *_resampled(self.sample))
+        return await self._or_end(self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools))
+
+    async def ask_for_program(self, question: AgentQuestion, provider: str, number: int) -> Reply:
+        before: tuple[str | int, ...] = (self.purpose, self.seed, self.item, *_resampled(self.sample))
+        draw = (*before, question.identity, number)
+        return await self._or_end(self.calls.answer(self.role, self.stage, question, provider, draw=draw))
+
+    def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
+        return self.calls.lease(ask)
+
+    def restart(self) -> None:
+        self.turn = 0
+        self.work.clear()
+
+    async def _or_end(self, asking: Awaitable[Reply]) -> Reply:
         try:
-            reply = await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools)
+            return await asking
         except (BackendError, asyncio.CancelledError):
             raise
         except BaseException as error:
             self.end = error
             raise
-        if reply.turns:
-            self.work[reply.text] = reply.turns
-        return reply
-
-    @asynccontextmanager
-    async def serve(self) -> AsyncIterator[ServedModel]:
-        draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, *_resampled(self.sample))
-        async with self.calls.serve(self.role, self.stage, draw=draw) as lease:
-            try:
-                yield lease
-            finally:
-                if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
-                    self.end = lease.refusal
 
 
 def _resampled(sample: int) -> tuple[int, ...]:
@@ -128,16 +128,16 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
         target = _Conversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
         judge = _Conversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
         try:
-            await session.life.open(session.task.environment)
+            await session.executor.open(session.task.environment)
             async with session.calls.item_deadline():
-                row = await _attempt(session.task.environment, item, skill, target, judge)
+                row = await session.executor.attempt(session.task.environment, item, skill, target, judge)
         except (KeyboardInterrupt, SandboxError, ConfigError):
             raise
         except BaseException as error:  # noqa: BLE001 - see the module
             if isinstance(error, BackendError | EnvironmentFaultError):
                 failure = FailedToEvaluate(error.message, FailureKind.of(error))
             else:
-                failure = FailedToEvaluate(f"the environment raised {_described(error)}", FailureKind.ENVIRONMENT)
+                failure = FailedToEvaluate(f"the environment raised {described(error)}", FailureKind.ENVIRONMENT)
             row = outcome_row(failure)
             keep = failure.kind.permanent
             _go_on(target, judge)
@@ -152,33 +152,6 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
     return _rollout(item, row)
 
 
-async def _attempt(
-    environment: Environment, item: Item, skill: Skill, target: _Conversation, judge: _Conversation
-) -> dict[str, object]:
-    trajectory = await environment.rollout(item, skill, target)
-    score, feedback = await environment.score(item, trajectory, judge)
-    if not isinstance(score, Scored):
-        raise TypeError(f"score returned {type(score).__name__}, and not Scored")
-    # environments see an agent's answer only; the optimizer shall see how it came to it
-    turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
-    row: dict[str, object] = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
-    if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
-        raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
-    return row | outcome_row(score)
-
-
-def _work_before(turn: Turn, target: _Conversation) -> tuple[Turn, ...]:
-    return target.work.get(turn.content, ()) if turn.role == "assistant" else ()
-
-
-def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
-    yield from (trajectory.answer, feedback)
-    for turn in trajectory.turns:
-        yield from (turn.role, turn.content)
-        for call in turn.tool_calls:
-            yield from (call.name, call.arguments)
-
-
 def _go_on(*conversations: _Conversation) -> None:
     """Raise what ends more than one item, which an environment may have caught, or that nobody waits any more."""
     for conversation in conversations:
@@ -187,17 +160,6 @@ def _go_on(*conversations: _Conversation) -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _described(error: BaseException) -> str:
-    try:
-        words = " ".join(str(error).split())[:300]
-    except Exception:  # noqa: BLE001 - the class may be the plug-in's as well
-        words = ""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    inside = [frame for frame in own if frame.filename == own[0].filename]
-    line = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
-    return f"{type(error).__name__}{f': {words}' if words else ''}{line}"
 
 
 def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:

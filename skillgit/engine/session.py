@@ -5,7 +5,6 @@ Progress is for live displays; stages that overlap are reported one after the ot
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +16,8 @@ from skillgit.domain.ids import short_digest
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
 from skillgit.engine.minibatches import steps_per_epoch
-from skillgit.plugin.environment import Environment, LongLived, asks_judge
+from skillgit.executors.attempt import Executor, Inline
+from skillgit.plugin.environment import Environment, asks_judge
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -56,28 +56,6 @@ def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
     return short_digest([task.digest, fingerprint("target"), *judge])
 
 
-class EnvironmentLife:
-    """The time between ``open`` and ``close`` of an environment that lives longer than a rollout; others have none."""
-
-    def __init__(self) -> None:
-        self._opening: asyncio.Task[None] | None = None
-
-    async def open(self, environment: Environment) -> None:
-        """Open the environment, once for all who ask; after a failure, who asks next tries again."""
-        # Not isinstance alone: this is asked for every rollout, and a look at a protocol takes long.
-        if not hasattr(environment, "open") or not isinstance(environment, LongLived):
-            return
-        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
-            self._opening = asyncio.create_task(environment.open())
-        await asyncio.shield(self._opening)
-
-    async def close(self, environment: Environment) -> None:
-        opening, self._opening = self._opening, None
-        if opening is not None and isinstance(environment, LongLived):
-            await asyncio.wait({opening})
-            await environment.close()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """Everything that a stage may use."""
@@ -97,12 +75,12 @@ class Session:
     trials: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
     # returns the outcomes that the run has recorded of a version on the selection split; None if they are not here
     outcomes: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
-    life: EnvironmentLife = field(default_factory=EnvironmentLife)
+    executor: Executor = field(default_factory=Inline)
 
     async def aclose(self) -> None:
         """End what the environment holds, and close connections."""
         try:
-            await self.life.close(self.task.environment)
+            await self.executor.close(self.task.environment)
         finally:
             await self.calls.aclose()
 

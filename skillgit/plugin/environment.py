@@ -265,6 +265,24 @@ def asks_judge(environment: Environment) -> bool:
     return bool(getattr(environment, "asks_judge", False))
 
 
+@runtime_checkable
+class ProcessorBound(Protocol):
+    """What an environment adds that keeps a processor busy: its rollouts and scores compute more than they wait.
+
+    What it hands to other processes, such as programs in the sandbox, does not count. With ``calls.executor: process``
+    it is made in several processes, from its options, and each rollout and its score are made in one of them.
+    """
+
+    @property
+    def processor_bound(self) -> bool:
+        """Whether it is so with the options that the environment was made with."""
+        ...
+
+
+def is_processor_bound(environment: Environment) -> bool:
+    return isinstance(environment, ProcessorBound) and bool(environment.processor_bound)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBounds:
     """How many model calls it takes, at least and at most, to roll out and score one item, provided that none fails."""

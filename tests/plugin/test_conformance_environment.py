@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import os
 import re
+import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -469,3 +473,85 @@ def test_items_that_change_with_the_folder_of_their_data_are_refused(tmp_path):
     check_environment(Reads, {"data_path": "data/numbers.txt"}, tmp_path, answers=right)
     with pytest.raises(ConformanceError, match="items are others where the data lie in another folder"):
         check_environment(cheat(Reads, path="yes"), {"data_path": "data/numbers.txt"}, tmp_path, answers=right)
+
+
+def sleeping():
+    return subprocess.Popen(["sleep", "1000"])
+
+
+class Lasting(Good):
+    """Holds a child process, a thread and a task while it is open, and ends all but what ``keeps`` names."""
+
+    keeps = ""
+
+    async def open(self):
+        self.over = threading.Event()
+        self.child = sleeping()
+        self.thread = threading.Thread(target=self.over.wait, name="holder", daemon=True)
+        self.thread.start()
+        self.task = asyncio.create_task(asyncio.Event().wait(), name="pending")
+
+    async def close(self):
+        if self.keeps != "process":
+            self.child.kill()
+        if self.keeps != "thread":
+            self.over.set()
+        if self.keeps != "task":
+            self.task.cancel()
+
+
+class Working(Lasting):
+    """Starts a program for each rollout, and leaves it to ``close`` to end it where the rollout is cancelled."""
+
+    started: ClassVar[list[subprocess.Popen[bytes]]] = []
+
+    async def rollout(self, item, skill, target):
+        program = sleeping()
+        self.started.append(program)
+        trajectory = await super().rollout(item, skill, target)
+        program.kill()
+        program.wait()
+        return trajectory
+
+
+@pytest.mark.parametrize("keeps", ["", "process", "thread", "task", "program of a cancelled rollout"])
+def test_nothing_survives_the_end_of_a_long_lived_environment(keeps):
+    made = []
+
+    class Noted(Working if "program" in keeps else Lasting):
+        def __init__(self, options, root):
+            super().__init__(options, root)
+            made.append(self)
+
+    Noted.keeps = keeps
+    try:
+        if keeps:
+            with pytest.raises(ConformanceError, match=r"close leaves the (process|thread|task) .* behind"):
+                check_environment(Noted, answers=lambda item: str(2 * item.content["a"]))
+        else:
+            check_environment(Noted, answers=lambda item: str(2 * item.content["a"]))
+    finally:
+        for child in [*(each.child for each in made if hasattr(each, "child")), *Working.started]:
+            child.kill()
+            child.wait()
+        for each in made:
+            getattr(each, "over", threading.Event()).set()
+        Working.started.clear()
+
+
+class Bound(Good):
+    processor_bound = True
+
+
+class Differing(Bound):
+    digest = f"sums {os.getpid()}"
+
+
+def test_a_processor_bound_environment_can_be_made_in_another_process():
+    class Inside(Bound):
+        pass
+
+    check_environment(Bound, answers=lambda item: str(2 * item.content["a"]))
+    for cls, sentence in ((Inside, "not at the top of a module"), (Differing, "another digest in another process")):
+        with pytest.raises(ConformanceError, match=sentence):
+            check_environment(cls, answers=lambda item: str(2 * item.content["a"]))

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from random import Random
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -19,7 +20,10 @@ from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Progress, Session, Stage
-from skillgit.errors import BudgetError, ServiceError, StoppedError
+from skillgit.errors import BudgetError, ConfigError, ServiceError, StoppedError
+from skillgit.executors.attempt import Inline
+from skillgit.executors.pool import ProcessFleet, WorkerPool
+from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
+    from skillgit.executors.attempt import Executor
 
 T = TypeVar("T")
 
@@ -201,6 +206,23 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
     )
 
 
+def executor_of(setup: Setup) -> Executor:
+    """Return where rollouts are made; a ConfigError if that is a cluster, and what it takes is not installed."""
+    settings, name = setup.config.values.calls, setup.config.values.env.name
+    if settings.executor == "inline":
+        return Inline()
+    recipe = EnvironmentRecipe(
+        name=name, options=setup.config.options, root=setup.config.root.absolute(), digest=setup.task.digest
+    )
+    if settings.executor == "process":
+        return WorkerPool(recipe, ProcessFleet(settings.concurrency))
+    if find_spec("ray") is None:
+        raise ConfigError("calls.executor is ray, and Ray is not installed", hint="pip install 'skillgit[ray]'")
+    from skillgit.executors.ray_cluster import RayFleet  # noqa: PLC0415 - few runs need it, and it takes a second
+
+    return WorkerPool(recipe, RayFleet(settings.ray_address, settings.concurrency))
+
+
 @contextmanager
 def stop_on_interrupt(calls: Calls) -> Iterator[None]:
     """Turn the first Ctrl-C into a request to stop; the second one interrupts, and later ones do nothing."""
@@ -262,6 +284,7 @@ def open_session(
             clock=context.clock,
             monitor=Monitor(cost=calls.spent),
             pins=setup.pins,
+            executor=executor_of(setup),
         )
 
 

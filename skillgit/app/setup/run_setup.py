@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from skillgit.engine.prompt_sections import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
-from skillgit.plugin.environment import asks_judge, asks_target_once
+from skillgit.plugin.environment import asks_judge, asks_target_once, is_processor_bound
 from skillgit.plugin.registry import find_environment, policy_code
 from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
@@ -123,6 +123,9 @@ def set_up(config: ResolvedConfig) -> Setup:
         hint = "each answer would wait for a batch of its own: -o model.target_batch=false"
         raise ConfigError(problem, hint=hint)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
+    if config.values.calls.executor == "process" and not is_processor_bound(environment):
+        note = f"{environment.info.name} does not say that it is processor-bound: worker processes may gain nothing"
+        config = replace(config, notes=(*config.notes, note))
     return Setup(config=config, task=task, routes=find_routes(config, roles), pins=pins)
 
 

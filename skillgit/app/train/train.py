@@ -16,7 +16,7 @@ from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
-from skillgit.app.setup.model_session import open_door, open_session, planner, stop_on_interrupt
+from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, recorded_config, set_up
@@ -208,6 +208,7 @@ class Training:
             feedback=partial(self._said, feedback_reader(workspace.repo)),
             trials=self._tried(),
             outcomes=self._outcomes.of,
+            executor=executor_of(setup),
         )
         watcher.attach(self.session)
 

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Backend, Message, Reply, Request, Text
+from skillgit.plugin.environment import LongLived
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from types import FrameType
+
+    from skillgit.plugin.environment import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +156,48 @@ class Promises:
 def described(error: BaseException) -> str:
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}"[:_LONG] if message else type(error).__name__
+
+
+@asynccontextmanager
+async def lived(environment: Environment, promises: Promises) -> AsyncIterator[None]:
+    """Open an environment for the block if it is long-lived, and look at what is left of it when it is closed."""
+    if not isinstance(environment, LongLived):
+        yield
+        return
+    before = _living()
+    with promises.during("open"):
+        await environment.open()
+    try:
+        yield
+    finally:
+        with promises.during("close"):
+            await environment.close()
+        left = {}
+        for _ in range(_TURNS):  # what was told to end may take a moment
+            left = {key: name for key, name in _living().items() if key not in before}
+            if not left:
+                break
+            await asyncio.sleep(_TURN_S)
+        names = ", ".join(sorted(left.values()))
+        promises.hold(not left, f"close leaves {names} behind: end all that open or a rollout has started")
+
+
+_TURNS, _TURN_S = 50, 0.02
+
+
+def _living() -> dict[object, str]:
+    """Return the threads, tasks and children of this process, each with a name; asyncio keeps threads of its own."""
+    threads = {thread.ident: f"the thread {thread.name}" for thread in threading.enumerate() if thread.is_alive()}
+    living: dict[object, str] = {key: name for key, name in threads.items() if "asyncio" not in name}
+    living |= {
+        task: f"the task {task.get_name()}" for task in asyncio.all_tasks() if task is not asyncio.current_task()
+    }
+    for children in Path("/proc/self/task").glob("*/children"):
+        for number in children.read_text().split():
+            with suppress(OSError):
+                state = Path("/proc", number, "stat").read_text().rpartition(")")[2].split()[0]
+                living |= {} if state == "Z" else {f"process {number}": f"the process {number}"}
+    return living
 
 
 _WAIT_S = 7.0

@@ -23,9 +23,17 @@ from skillgit.plugin.conformance.answers import (
     check_golds,
     check_nothing,
 )
-from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described
+from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described, lived
 from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted, Value, watched, with_sentence
-from skillgit.plugin.environment import Environment, EnvironmentInfo, ShowsPictures, asks_judge, secrets_of
+from skillgit.plugin.environment import (
+    Environment,
+    EnvironmentInfo,
+    LongLived,
+    ShowsPictures,
+    asks_judge,
+    is_processor_bound,
+    secrets_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,12 +92,13 @@ def check_environment(
         promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
         rehearsal.check_digest(case, environment, twin, scoring_options or {}, promises)
         rehearsal.check_source(case, environment, promises)
+        rehearsal.check_processor_bound(case, environment, promises)
         rehearsal.check_moved(case, environment, promises)
         rehearsal.check_values(case, promises)
         skill = _check_skill(environment, promises)
         items = _check_items(environment, twin, promises)
         if skill is not None:
-            asyncio.run(check_rollouts(case, environment, skill, items, promises))
+            asyncio.run(_check_life(case, environment, skill, items, promises))
     promises.settle()
 
 
@@ -165,7 +174,7 @@ class _Examination:
         attempt = await self.case.attempt(self.environment, item, skill, says)
         if attempt.blocker and not self.blocks:
             again = await self.case.attempt(self.environment, item, skill, says)
-            self.blocks = bool(again.blocker)
+            self.blocks = bool(again.blocker) and not is_processor_bound(self.environment)
             self.promises.hold(
                 not self.blocks,
                 f"rollout or score blocks the event loop for {BLOCKED_S:g} s or longer at {again.blocker}: await what "
@@ -173,6 +182,16 @@ class _Examination:
             )
         check_calls(self.environment, item, attempt, self.promises)
         return attempt
+
+
+async def _check_life(
+    case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
+) -> None:
+    """Let the environment work from its opening to its end, as in a run that is stopped in the middle of a rollout."""
+    async with lived(environment, promises):
+        await check_rollouts(case, environment, skill, items, promises)
+        for item in next(iter(items.values()), ())[: isinstance(environment, LongLived)]:
+            await rehearsal.cancel_one(environment, item, skill)
 
 
 async def check_rollouts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -18,8 +19,14 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Message, Reply, Tool, Usage
-from skillgit.plugin.conformance.case import LoopWatch, Promises, described
-from skillgit.plugin.environment import Environment, EnvironmentInfo, Option, ServedModel
+from skillgit.plugin.conformance.case import LoopWatch, Promises, described, lived
+from skillgit.plugin.environment import (
+    Environment,
+    EnvironmentInfo,
+    Option,
+    ServedModel,
+    is_processor_bound,
+)
 from skillgit.plugin.plugin_identity import read_files
 
 if TYPE_CHECKING:
@@ -183,21 +190,71 @@ def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object, object] | N
                 copy.write_bytes(code + more if path == file else code)
         target = f"{file.name}:{case.cls.__qualname__}"
         words = [target, json.dumps(case.options), str(case.root.resolve()), *map(str, folders)]
-        paths = [str(Path(path).resolve()) for path in sys.path if path]
-        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-        process = subprocess.run(  # noqa: S603 - this Python, with the code that is examined
-            [sys.executable, "-c", _ELSEWHERE, *words],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": seed},
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        process = _python(_ELSEWHERE, *words, cwd=Path(root))
     try:
         digest, changes, items = json.loads(process.stdout)
     except ValueError:
         return None
     return digest, changes, items
+
+
+def _python(code: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run ``code`` in another process, which finds the same modules and has other hashes."""
+    paths = [str(Path(path).resolve()) for path in sys.path if path]
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    return subprocess.run(  # noqa: S603 - this Python, with the code that is examined
+        [sys.executable, "-c", code, *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": seed},
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+
+
+def check_processor_bound(case: Rehearsal, environment: Environment, promises: Promises) -> None:
+    """Make an environment that says it is processor-bound in another process, as workers do."""
+    if not is_processor_bound(environment):
+        return
+    path = getsourcefile(case.cls)
+    module = sys.modules.get(case.cls.__module__)
+    if path is None or getattr(module, case.cls.__qualname__, None) is not case.cls:
+        promises.note("it is processor-bound, and its class is not at the top of a module, where a worker can find it")
+        return
+    file = Path(path).resolve()
+    words = [f"{file.name}:{case.cls.__qualname__}", json.dumps(case.options), str(case.root.resolve())]
+    process = _python(_ELSEWHERE, *words, str(file.parent), str(file.parent), cwd=file.parent)
+    try:
+        digest, *_ = json.loads(process.stdout)
+    except ValueError:
+        error = " ".join(process.stderr.decode("utf-8", "replace").splitlines()[-1:])
+        promises.note(f"it is processor-bound, and cannot be made in another process: {error}")
+    else:
+        promises.hold(digest == environment.digest, "it is processor-bound, and has another digest in another process")
+
+
+class _Silent(Scripted):
+    """A model that never answers; ``asked`` is set once it has been asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+        del messages, tools
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def cancel_one(environment: Environment, item: Item, skill: Skill) -> None:
+    """Cancel a rollout that waits for its model; what it leaves is looked for at the end."""
+    target = _Silent()
+    rollout = asyncio.ensure_future(environment.rollout(item, skill, target))
+    rollout.add_done_callback(lambda _: target.asked.set())  # it may have nothing to ask
+    await target.asked.wait()
+    rollout.cancel()
+    await asyncio.gather(rollout, return_exceptions=True)
 
 
 def check_moved(case: Rehearsal, environment: Environment, promises: Promises) -> None:
@@ -264,7 +321,8 @@ async def check_options(
                 usual = await _work(case, environment, skill, first[1])
                 if usual != await _work(case, environment, skill, first[1]):
                     return  # it does not do the same twice, so that nothing follows from a difference
-            outcome = await _work(case, variant, skill, first[1])
+            async with lived(variant, promises):
+                outcome = await _work(case, variant, skill, first[1])
         except Exception:  # noqa: BLE001, S112 - a value that an option cannot have may do anything
             continue
         promises.hold(

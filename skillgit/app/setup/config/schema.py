@@ -125,6 +125,15 @@ class CallsSettings(Section):
     concurrency: Positive = Field(
         16, description="Calls in flight per backend, and rollouts at once; fewer while a provider refuses so many."
     )
+    executor: Literal["inline", "process", "ray"] = Field(
+        "inline",
+        description="Where rollouts are made: in this process, in a worker process for each processor, or on a Ray "
+        "cluster; models are asked from this process in any case.",
+    )
+    ray_address: str = Field(
+        "",
+        description="Ray cluster, as host:port or auto; empty starts one on this machine for the time of the command.",
+    )
     max_retries: Annotated[int, Field(ge=0)] = Field(
         4, description="Further attempts at a call that fails in a way that may pass; refusals do not count."
     )

@@ -1,0 +1,171 @@
+"""One attempt at an item: a rollout and its score, wherever it is made, and the executor that makes it right here."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from abc import ABC, abstractmethod
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.outcomes import outcome_row
+from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
+from skillgit.plugin.backend import Message
+from skillgit.plugin.environment import LongLived
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Trajectory, Turn
+    from skillgit.endpoint.question import AgentQuestion
+    from skillgit.endpoint.server import Ask, Lease
+    from skillgit.plugin.backend import Reply, Tool
+    from skillgit.plugin.environment import Environment, ServedModel
+
+Row = dict[str, object]  # an outcome as JSON values: answer, feedback, turns and scores
+
+
+class AskedModel(ABC):
+    """A model as one attempt asks it; it is the ``Asked`` that environments see."""
+
+    def __init__(self) -> None:
+        self.work: dict[str, tuple[Turn, ...]] = {}  # answer of an agent to what it did before it
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+        if not all(isinstance(message, Message) for message in messages):
+            raise TypeError("chat was given what is no Message")
+        reply = await self.ask(messages, tools)
+        if reply.turns:
+            self.work[reply.text] = reply.turns
+        return reply
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[ServedModel]:
+        async with self.lease(self.ask_for_program) as lease:
+            try:
+                yield lease
+            except Exception as error:
+                if lease.refusal is not None:  # what the program says of it is no cause
+                    raise lease.refusal from error
+                raise
+
+    @abstractmethod
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Ask the next question of the attempt."""
+
+    @abstractmethod
+    async def ask_for_program(self, question: AgentQuestion, provider: str, number: int) -> Reply:
+        """Ask what a program asks, the ``number``-th time."""
+
+    @abstractmethod
+    def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
+        """Let a program ask during a block, at an address of the machine that the attempt is made on."""
+
+
+class RestartableModel(AskedModel):
+    """A conversation that can begin anew, for an attempt that was cut off: equal questions are equal draws."""
+
+    @abstractmethod
+    def restart(self) -> None: ...
+
+
+class Executor(Protocol):
+    """Where attempts are made. Questions to models are answered by the process that has the ledger, wherever it is."""
+
+    async def open(self, environment: Environment) -> None:
+        """Get ready, once for all who ask; after a failure, who asks next tries again."""
+        ...
+
+    async def attempt(
+        self,
+        environment: Environment,
+        item: Item,
+        skill: Skill,
+        target: RestartableModel,
+        judge: RestartableModel,
+    ) -> Row:
+        """Roll an item out and score it; a failure of the environment is an EnvironmentFaultError, however it fails."""
+        ...
+
+    async def close(self, environment: Environment) -> None:
+        """End all that was started."""
+        ...
+
+
+class Inline:
+    """Attempts in this process."""
+
+    def __init__(self) -> None:
+        self._opening: asyncio.Task[None] | None = None
+
+    async def open(self, environment: Environment) -> None:
+        # Not isinstance alone: this is asked for every rollout, and a look at a protocol takes long.
+        if not hasattr(environment, "open") or not isinstance(environment, LongLived):
+            return
+        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
+            self._opening = asyncio.create_task(environment.open())
+        await asyncio.shield(self._opening)
+
+    async def attempt(
+        self, environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel
+    ) -> Row:
+        try:
+            return await _attempt(environment, item, skill, target, judge)
+        except (KeyboardInterrupt, SandboxError, ConfigError, BackendError, EnvironmentFaultError):
+            raise
+        except BaseException as error:  # the environment may be a user's own class
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            raise fault_of(error) from error
+
+    async def close(self, environment: Environment) -> None:
+        opening, self._opening = self._opening, None
+        if opening is not None and isinstance(environment, LongLived):
+            await asyncio.wait({opening})
+            await environment.close()
+
+
+async def _attempt(environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel) -> Row:
+    trajectory = await environment.rollout(item, skill, target)
+    score, feedback = await environment.score(item, trajectory, judge)
+    if not isinstance(score, Scored):
+        raise TypeError(f"score returned {type(score).__name__}, and not Scored")
+    # environments see an agent's answer only; the optimizer shall see how it came to it
+    turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
+    row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
+    if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
+        raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
+    return row | outcome_row(score)
+
+
+def _work_before(turn: Turn, target: AskedModel) -> tuple[Turn, ...]:
+    return target.work.get(turn.content, ()) if turn.role == "assistant" else ()
+
+
+def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
+    yield from (trajectory.answer, feedback)
+    for turn in trajectory.turns:
+        yield from (turn.role, turn.content)
+        for call in turn.tool_calls:
+            yield from (call.name, call.arguments)
+
+
+def fault_of(error: BaseException) -> EnvironmentFaultError:
+    return EnvironmentFaultError(f"the environment raised {described(error)}", hint="mend the environment")
+
+
+def described(error: BaseException) -> str:
+    """Return what a plug-in raised, and the line of its own file."""
+    try:
+        words = " ".join(str(error).split())[:300]
+    except Exception:  # noqa: BLE001 - the class may be the plug-in's as well
+        words = ""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    inside = [frame for frame in own if frame.filename == own[0].filename]
+    line = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
+    return f"{type(error).__name__}{f': {words}' if words else ''}{line}"

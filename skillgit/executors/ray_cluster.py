@@ -1,0 +1,145 @@
+"""Workers on the nodes of a Ray cluster: actors, one for each processor, and what they are sent.
+
+Questions travel on Ray's own connections, and a program on a node asks at the loopback of that node, so that nothing of
+skillgit listens on a network. A node that dies takes its actors with it; Ray starts nothing again by itself here, for
+only the near side knows what was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import ray
+from ray.exceptions import RayError
+
+from skillgit.errors import ConfigError
+from skillgit.executors.worker import Frame, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
+    from skillgit.executors.pool import WorkerLink
+    from skillgit.executors.worker import EnvironmentRecipe
+
+_LOOK_S: Final = 10.0
+"""Seconds after which the cluster is asked again how many processors it has: nodes come and go."""
+
+
+class RayFleet:
+    """Actors on a cluster, which is joined, or started on this machine, when the first one is asked for."""
+
+    tries, alone_from = 4, 2  # a node that died is no item's fault
+
+    def __init__(self, address: str, most: int) -> None:
+        if address.startswith("ray://"):
+            hint = "run skillgit on a node of the cluster, with calls.ray_address: auto"
+            raise ConfigError(f"calls.ray_address is {address}, which is for Ray's client", hint=hint)
+        self._address, self.most = address, most
+        self._joining = asyncio.Lock()
+        self._is_ours = False  # whether the connection was made here, and ends here
+        self._size, self._look_at = 0, 0.0
+        self._objects: dict[str, ray.ObjectRef[Any]] = {}
+
+    async def size(self) -> int:
+        async with self._joining:
+            if not ray.is_initialized():
+                await asyncio.to_thread(self._join)
+                self._is_ours = True
+            if time.monotonic() >= self._look_at:
+                resources = await asyncio.to_thread(ray.cluster_resources)
+                self._size = min(self.most, int(resources.get("CPU", 0)))
+                if not self._size and not self._look_at:
+                    hint = "start a node with ray start --address=HOST:PORT"
+                    raise ConfigError("the Ray cluster has no processor", hint=hint)
+                self._look_at = time.monotonic() + _LOOK_S
+            return self._size
+
+    def _join(self) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        options |= {} if self._address else {"include_dashboard": False}
+        host, _, port = self._address.rpartition(":")
+        try:
+            if host:  # Ray waits for minutes for one that is not there
+                socket.create_connection((host, int(port)), _LOOK_S).close()
+            ray.init(address=self._address or "local", **options)
+        except (ConnectionError, OSError, ValueError, RuntimeError) as error:
+            words = " ".join(str(error).split())[:200]
+            hint = "ray status shows it; the machine that skillgit runs on has to be one of its nodes (ray start)"
+            raise ConfigError(f"the Ray cluster {self._address} cannot be joined: {words}", hint=hint) from error
+
+    async def hire(self, recipe: EnvironmentRecipe) -> WorkerLink:
+        remote: Any = ray.remote(_RemoteWorker)
+        actor = remote.options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote(recipe)
+        return _RayLink(self, actor)
+
+    def shared(self, value: Item | Skill, digest: str) -> ray.ObjectRef[Any]:
+        """Return ``value`` as an object of the cluster, which every node fetches once."""
+        if digest not in self._objects:
+            self._objects[digest] = ray.put(value)
+        return self._objects[digest]
+
+    async def close(self) -> None:
+        self._objects.clear()
+        if self._is_ours:
+            self._is_ours, self._look_at = False, 0.0
+            await asyncio.to_thread(ray.shutdown)
+
+
+class _RayLink:
+    def __init__(self, fleet: RayFleet, actor: Any) -> None:  # noqa: ANN401 - Ray types no actors
+        self._fleet, self._actor = fleet, actor
+
+    def begin(self, number: int, item: Item, skill: Skill) -> None:
+        task, method = self._fleet.shared(item, f"{item.id}/{item.digest}"), self._fleet.shared(skill, skill.digest)
+        self._actor.begin.remote(number, task, method)
+
+    def post(self, frame: Frame) -> None:
+        self._actor.receive.remote(frame)
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        try:
+            while True:
+                for frame in await self._actor.frames.remote():
+                    if frame.kind == "closed":
+                        return
+                    yield frame
+        except RayError:  # the actor is gone, or its node
+            return
+
+    async def end(self) -> None:
+        ray.kill(self._actor)
+
+
+class _RemoteWorker:
+    """The actor: a worker whose frames are fetched."""
+
+    def __init__(self, recipe: EnvironmentRecipe) -> None:
+        self._frames = asyncio.Queue[Frame]()
+        self._worker = Worker(recipe, self._frames.put_nowait)
+        self._is_begun = False
+
+    async def begin(self, number: int, item: Item, skill: Skill) -> None:
+        self._worker.begin(number, item, skill)
+
+    async def receive(self, frame: Frame) -> None:
+        if frame.kind == "close":
+            await self._worker.close()
+        else:
+            self._worker.receive(frame)
+
+    async def frames(self) -> list[Frame]:
+        """Wait for frames, and return all that there are."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._worker.start()
+        frames = [await self._frames.get()]
+        while not self._frames.empty():
+            frames.append(self._frames.get_nowait())
+        return frames
