@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+import textual._wait
 from sample_run import write_run
 
 from skillgit.app.workspace.context import Context
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from skillgit.store.repo import Repo
+
+# A pilot takes an app for idle that has done next to nothing for so long. Whoever waits here also waits for readers and
+# timers, so that a moment is enough, and there are two of them for every key.
+textual._wait.SLEEP_GRANULARITY = 1 / 500
+textual._wait.SLEEP_IDLE = textual._wait.SLEEP_GRANULARITY / 20
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 
