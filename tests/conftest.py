@@ -36,13 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = TemporaryDirectory(prefix="skillgit-state-")
         config.add_cleanup(folder.cleanup)
         os.environ[_STATE] = os.environ["XDG_STATE_HOME"] = folder.name
+    gc.disable()  # all that is collected stays
 
 
 def pytest_collection_finish() -> None:
     """Look for garbage as seldom as the program does, and never in all that was collected: it stays to the end."""
     gc.set_threshold(20_000, 20, 50)
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

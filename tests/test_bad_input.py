@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from program import QUICK, SKILLGIT, git, new_repository, refs, skillgit, surroundings
+from trained_runs import RUN, small_run, trained_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,17 +113,17 @@ def test_outside_of_a_repository(tmp_path):
     check_refused(skillgit("log", cwd=tmp_path, code=3), "not in a git repository", "skillgit init")
 
 
-def test_an_unknown_version_and_an_unknown_command(repository):
-    skillgit("train", "demo", "--run", "known", *QUICK, cwd=repository)
+def test_an_unknown_version_and_an_unknown_command(tmp_path_factory, tmp_path):
+    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
     check_refused(skillgit("show", "v99", cwd=repository, code=3), "v99")
-    check_refused(skillgit("show", "knwon/v1", cwd=repository, code=3), "knwon", "known")
+    check_refused(skillgit("show", "smlal/v1", cwd=repository, code=3), "smlal", "small")
     assert "'log'" in skillgit("lgo", cwd=repository, code=2).err
 
 
-def test_another_configuration_under_the_name_of_a_run_suggests_a_fork(repository):
-    skillgit("train", "demo", "--run", "first", *QUICK, cwd=repository)
-    done = skillgit("train", "demo", "--run", "first", "-o", "train.seed=7", *QUICK, cwd=repository, code=2)
-    check_refused(done, "another configuration", r"--from first/v0")
+def test_another_configuration_under_the_name_of_a_run_suggests_a_fork(tmp_path_factory, tmp_path):
+    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    done = skillgit("train", "demo", "--run", RUN, "-o", "train.seed=7", *QUICK, cwd=repository, code=2)
+    check_refused(done, "another configuration", rf"--from {RUN}/v0")
 
 
 def test_a_budget_that_does_not_pay_for_one_step(repository):
@@ -192,7 +194,7 @@ def test_a_run_that_a_live_process_trains_is_locked(waiting):
     assert f"{process.pid}" in skillgit("status", cwd=repository).out
 
 
-def test_ctrl_c_lets_the_call_end_records_it_and_prints_how_to_go_on(waiting, tmp_path):
+def test_ctrl_c_lets_the_call_end_records_it_and_prints_how_to_go_on(waiting, tmp_path_factory):
     repository, release, process = waiting
     os.kill(process.pid, signal.SIGINT)
     release.touch()
@@ -202,9 +204,7 @@ def test_ctrl_c_lets_the_call_end_records_it_and_prints_how_to_go_on(waiting, tm
     assert "--run live" in err
     assert git("fsck", "--strict", cwd=repository).code == 0
     skillgit("train", "demo", "--run", "live", *QUICK, cwd=repository)
-    whole = new_repository(tmp_path / "whole")
-    skillgit("train", "demo", "--run", "live", *QUICK, cwd=whole)
-    assert refs(repository) == refs(whole)
+    assert refs(repository) == refs(trained_run(tmp_path_factory, "live", *QUICK))
 
 
 def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(waiting):

@@ -134,7 +134,7 @@ def test_a_killed_run_with_everything_ends_in_the_same_commits(moment, count, ev
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [META, soak(DEEP), soak(AWARE), soak(FORCED)], ids=["meta", "deep", "aware", "forced"]
+    "options", [soak(META), soak(DEEP), soak(AWARE), soak(FORCED)], ids=["meta", "deep", "aware", "forced"]
 )
 def test_each_feature_alone_trains_soundly_and_resumes_exactly(options, tmp_path):
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"

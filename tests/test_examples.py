@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import doctest
 import importlib
 
 import pytest
-from house import modules
+from house import ROOTS
 
 FINDER = doctest.DocTestFinder(exclude_empty=True)
 MODULES = [
-    name
-    for name, tree in modules().items()
-    if any(
-        ">>>" in node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
+    ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+    for package, folder in ROOTS.items()
+    for path in sorted((folder / package).rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
 ]
 
 

@@ -27,14 +27,11 @@ MODES = {
 SELDOM = ("full", "none", "accumulation")
 """Modes whose stages tests/engine/test_modes.py goes through; the program adds nothing of its own to them."""
 DEATHS = [
-    ("suggestions", "call", 33),
-    *(soak("suggestions", *moment) for moment in (("recorded", 64), ("refs", 3))),
-    *(
-        soak(mode, *moment)
-        for mode in ("full", "one-call", "autonomous")
-        for moment in (("call", 33), ("recorded", 64), ("refs", 3))
-    ),
+    soak(mode, *moment)
+    for mode in ("suggestions", "full", "one-call", "autonomous")
+    for moment in (("call", 33), ("recorded", 64), ("refs", 3))
 ]
+"""Interruptions in any mode are tried by tests/engine/test_modes.py, and kills of the program by tests/test_resume.py."""
 
 
 @pytest.fixture(scope="module", params=["suggestions", *map(soak, ["one-call", "autonomous", *SELDOM])])
@@ -82,7 +79,7 @@ def test_frontmatter_and_slow_region_stay(trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["suggestions", soak("full")])
+@pytest.mark.parametrize("mode", [soak("suggestions"), soak("full")])
 def test_workers_change_nothing(mode, tmp_path):
     found = []
     for workers in ("1", "7"):

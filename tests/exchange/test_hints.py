@@ -22,23 +22,25 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     f"verify {RUN}/v1 --sample 3",
-    f"eval {RUN}/v1 --split test",
     f"gate --base {RUN}/v0 --head {RUN}/v1",
     f"show {RUN}/v1",
-    f"show --settings {RUN}",
     "why 10",
     f"items {RUN}",
+    f"log {RUN} --item nobody",
+    f"bisect {RUN}/v0 {RUN}/v1 --item va-003",
+    f"train --run {RUN}",
+    "status",
+)
+ALIKE = (
+    f"eval {RUN}/v1 --split test",
+    f"show --settings {RUN}",
     f"items {RUN} --item va-003",
     f"diff {RUN}/v0 {RUN}/v1 --items",
     f"log {RUN} --item va-003",
     f"log {RUN} --item va-007",
-    f"log {RUN} --item nobody",
-    f"bisect {RUN}/v0 {RUN}/v1 --item va-003",
     f"blame {RUN}/v1",
     f"report {RUN} -o page.html",
     f"export {RUN}/v1 --to there",
-    f"train --run {RUN}",
-    "status",
 )
 HOPS = 3
 CONFIG = "demo"
@@ -70,7 +72,7 @@ def clones(hubs, tmp_path_factory) -> dict[str, Path]:
     return {name: folder / name for name in hubs}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *map(soak, ALIKE)])
 @pytest.mark.parametrize("name", ["default", soak("evidence"), soak("old")])
 def test_no_path_of_hints_comes_back_to_where_it_was(name, command, clones, tmp_path):
     Walk(tmp_path).go(shutil.copytree(clones[name], tmp_path / "0"), shlex.split(command), ())

@@ -100,7 +100,7 @@ def test_an_optimizer_that_never_says_anything_of_use_proposes_nothing_and_the_r
 
 
 OUTAGES = [
-    *(("baseline", "server_error"), soak("baseline", "unauthorized")),
+    *(soak("baseline", "server_error"), soak("baseline", "unauthorized")),
     *(soak("rollout", "malformed"), soak("rollout", "unavailable")),
     *(soak("reflect", "unauthorized"), soak("reflect", "reset")),
     *(("gate", "truncated"), soak("gate", "wrong_shape")),

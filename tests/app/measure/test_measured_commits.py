@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from once import once
 from program import QUICK, attempt, git, new_repository, skillgit
+from soaking import soak
 from trained_runs import Quiet, user
 
 from skillgit.app.measure.eval import EvalRequest, evaluate
@@ -68,9 +69,12 @@ def test_an_intervention_and_a_step_of_the_same_number_are_two(repository):
         assert alone.splits[0].overall.hard == scores[name] == sum(hard for hard, _ in note.values()) / len(note)
 
 
-@pytest.mark.parametrize("again", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["retest", "eval"])
-def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(alike, tmp_path, again):
-    names = ("i1", "r3", "r1", "v0")
+@pytest.mark.parametrize(
+    ("again", "names"),
+    [(True, ("i1", "r3")), soak(True, ("i1", "r3", "r1", "v0")), soak(False, ("i1", "r3", "r1", "v0"))],
+    ids=["retest of two", "retest", "eval"],
+)
+def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(alike, tmp_path, again, names):
     commits = {name: resolve(user(alike), name).commit for name in names}
     own = {}
     for place, chosen in enumerate([(name,) for name in names] + list(permutations(names, 2)) + [names]):

@@ -41,6 +41,8 @@ OTHER = {
     Aspect.PARAMETERS: {"parameters": {"calls.temperature": 0.5}},
     Aspect.SEED: {"seed": 2},
 }
+SHORT = ("-o", "train.num_epochs=1", "-o", "train.batch_size=40", "-o", "evaluation.eval_test=false")
+"""For runs of which only the seed's measurement is looked at."""
 RUNS = {
     "one": (),
     "target": ("-o", "model.target=agent"),
@@ -111,7 +113,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def fill(folder: Path) -> None:
         repository = new_repository(folder / "repository")
         for run, options in RUNS.items():
-            skillgit("train", "demo", "--run", run, "-q", *QUICK, *options, cwd=repository)
+            skillgit("train", "demo", "--run", run, "-q", *QUICK, *(SHORT if options else ()), *options, cwd=repository)
 
     return once(tmp_path_factory, "conditions", fill) / "repository"
 

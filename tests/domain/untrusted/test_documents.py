@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import sampled
 
 from skillgit.domain.untrusted.json_limits import MOST_BYTES, MOST_DEPTH, MOST_VALUES, DocumentError, read_document
 from skillgit.plugin.backend import token_count
@@ -63,7 +64,7 @@ def test_a_number_of_any_length_is_read_and_counts_nothing(sign, digits):
     assert token_count(value["prompt_tokens"]) is None
 
 
-@pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":1},', b'"ab",', b"1.5,", b"1234567,"])
+@pytest.mark.parametrize("unit", sampled([b'{"a":1},', b"[],", b"{},", b'"ab",', b"1.5,", b"1234567,"], 3))
 def test_a_document_of_the_largest_size_takes_bounded_memory(unit):
     body = b"[" + unit * (MOST_BYTES // len(unit) - 1) + b"0]"
     tracemalloc.start()
