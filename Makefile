@@ -34,8 +34,9 @@ PYTHON = $(shell for python in $(CANDIDATES); do \
 DEVELOPMENT = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")
 GAMING = import tomllib; \
 	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["alfworld"], sep="\n")
+# Most of what is installed is never run here: modules are compiled when they are first imported.
 PIP = $(if $(shell command -v uv 2>/dev/null),uv pip install --quiet --python $(BIN)/python,\
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check)
 
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { \

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from program import QUICK, git, new_repository, refs, skillgit, surroundings
 from soaking import sampled, soak
+from trained_runs import small_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +48,11 @@ def tidying(repository: Path, *command: str) -> Iterator[list[int]]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    repository = new_repository(tmp_path_factory.mktemp("undisturbed") / "repository")
-    skillgit(*TRAIN, cwd=repository)
-    return refs(repository)
+    return refs(small_run(tmp_path_factory))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", sampled(TIDYINGS, 2), ids=" ".join)
+@pytest.mark.parametrize("command", sampled(TIDYINGS, 4), ids=" ".join)
 @pytest.mark.parametrize("_", [0, *(soak(number) for number in range(1, 10))])
 def test_git_may_tidy_up_at_any_moment_of_a_training(command, _, undisturbed, tmp_path):
     repository = new_repository(tmp_path / "repository")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
+from trained_runs import small_run
 
 MORTAL = Path(__file__).with_name("mortal.py")
 TRAIN = ("train", "demo", "--run", "small", *QUICK)
@@ -28,10 +29,7 @@ def killed(repository: Path, count: int) -> None:
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    repository = new_repository(tmp_path_factory.mktemp("unbroken") / "repository")
-    done = skillgit(*TRAIN, cwd=repository)
-    assert LACKS not in done.out + done.err
-    return repository
+    return small_run(tmp_path_factory)
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from program import QUICK, SKILLGIT, new_repository, refs, skillgit, surroundings
+from trained_runs import small_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +68,7 @@ def test_ctrl_c_ends_the_process_with_a_document(repository):
         assert (document["outcome"], document["exit_code"]) == ("stopped", 130)
 
 
-def test_an_error_that_is_no_end_of_a_process_prints_no_document(repository):
-    skillgit(*TRAIN, "-q", cwd=repository)
+def test_an_error_that_is_no_end_of_a_process_prints_no_document(tmp_path_factory, tmp_path):
+    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
     ended = skillgit(*TRAIN, "-o", "train.seed=3", "--json", cwd=repository, code=2)
     assert ended.out == ""

@@ -13,7 +13,7 @@ import pytest
 import rule_run
 from hypothesis import given
 from hypothesis import strategies as st
-from program import SKILLGIT, new_repository, skillgit, surroundings
+from program import SKILLGIT, attempt, new_repository, skillgit, surroundings
 from rule_run import write_rule_run
 from sample_run import RUN
 
@@ -214,11 +214,8 @@ def test_an_author_that_is_not_utf8_is_shown(repo):
         ("fsck",),
         ("runs",),
     ):
-        done = subprocess.run(
-            [*SKILLGIT, *words], cwd=repo.workdir, env=surroundings(), capture_output=True, check=False
-        )
-        assert done.returncode in {0, 1}, done.stderr
-        done.stdout.decode()
+        done = attempt(*words, cwd=repo.workdir)
+        assert done.code in {0, 1}, done
 
 
 def test_an_attachment_whose_name_is_not_utf8_is_refused(tmp_path):

@@ -31,7 +31,7 @@ DEATHS = [
     for mode in ("suggestions", "full", "one-call", "autonomous")
     for moment in (("call", 33), ("recorded", 64), ("refs", 3))
 ]
-"""Interruptions in any mode are tried by tests/engine/test_modes.py, and kills of the program by tests/test_resume.py."""
+"""``make test`` interrupts every mode in tests/engine/test_modes.py, and kills the program in tests/test_resume.py."""
 
 
 @pytest.fixture(scope="module", params=["suggestions", *map(soak, ["one-call", "autonomous", *SELDOM])])

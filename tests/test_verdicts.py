@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from interop.reference_outputs import write_outputs
 from program import QUICK, git, new_repository, skillgit
 from soaking import soak
+from trained_runs import trained_run
 
 FLAKY = '''
 from skillgit.errors import EnvironmentFaultError
@@ -49,10 +51,10 @@ def check(repository, run) -> None:
 
 
 @pytest.mark.parametrize("metric", ["mixed", soak("hard"), soak("soft")])
-def test_of_the_demo(metric, tmp_path):
-    repository = new_repository(tmp_path / "mine")
-    skillgit("train", "demo", "--run", "one", *QUICK, "-o", f"evaluation.gate_metric={metric}", cwd=repository)
-    check(repository, "one")
+def test_of_the_demo(metric, tmp_path_factory, tmp_path):
+    weight = ("-o", "evaluation.gate_mixed_weight=0.25") if metric == "mixed" else ()
+    options = (*QUICK, "-o", f"evaluation.gate_metric={metric}", *weight)
+    check(shutil.copytree(trained_run(tmp_path_factory, f"by-{metric}", *options), tmp_path / "mine"), f"by-{metric}")
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from decisions import decisions, skills
 from program import QUICK, new_repository, skillgit
+from trained_runs import trained_run
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_run_is_repeated_from_its_ledger_alone(tmp_path):
-    first, second = (new_repository(tmp_path / name) for name in ("first", "second"))
-    skillgit("train", "demo", "--run", "demo", *QUICK, cwd=first)
+def test_a_run_is_repeated_from_its_ledger_alone(tmp_path, tmp_path_factory):
+    first = shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "first")
+    second = new_repository(tmp_path / "second")
     ledger = first / ".git/skillgit/ledger.db"
     replay = (
         *("-o", "model.target_backend=replay", "-o", "model.optimizer_backend=replay"),

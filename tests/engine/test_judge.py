@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from soaking import soak
 from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
@@ -185,7 +186,9 @@ def test_a_test_that_no_candidate_can_pass_costs_nothing():
     assert (toy.asked, found.evaluation.scored, found.evaluation.unneeded) == (0, 0, 8)
 
 
-@pytest.mark.parametrize("gate", [{"policy": "paired", "alpha": 0.3}, {"repeats": 2}, {"no_regression": "all"}])
+@pytest.mark.parametrize(
+    "gate", [soak({"policy": "paired", "alpha": 0.3}), {"repeats": 2}, soak({"no_regression": "all"})]
+)
 def test_a_whole_run_with_any_gate_can_be_killed_and_resumed(gate):
     class Killed(BaseException):
         pass

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RUN = "demo"
+SHORT = (*QUICK, "-o", "train.num_epochs=1")
 COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "commit")
 MEASURING = (
     ("eval", f"{RUN}/v0"),
@@ -84,7 +85,7 @@ def test_a_fork_of_a_stranger_s_run_is_as_much_a_stranger_s(trap, victim):
 def test_trust_is_in_the_commit_that_began_a_run_not_in_its_name(trap, victim, tmp_path):
     """The recipe for diverged runs leaves the name of one's own run to a stranger's."""
     ann = Person(new_repository(tmp_path / "ann"))
-    ann("train", "demo", "--run", RUN, *QUICK)
+    ann("train", "demo", "--run", RUN, *SHORT)
     own = ann.git("rev-parse", f"{RUN}/v0")
     for name in refs(ann.path):
         if f"/{RUN}" in name:
@@ -103,7 +104,7 @@ def test_the_pace_of_one_s_own_run_is_kept_here_and_not_in_its_commits(tmp_path)
     ends = []
     for name, pace in (("one", "3"), ("other", "5")):
         path = new_repository(tmp_path / name)
-        Person(path)("train", "demo", "--run", RUN, *QUICK, "-o", f"calls.concurrency={pace}")
+        Person(path)("train", "demo", "--run", RUN, *SHORT, "-o", f"calls.concurrency={pace}")
         ends.append(git("rev-parse", f"run/{RUN}", cwd=path).out)
         (note,) = (path / ".git/skillgit/own").iterdir()
         assert json.loads(note.read_text())["local"]["calls.concurrency"] == int(pace)

@@ -14,6 +14,7 @@ from trained_runs import RUN, small_run
 if TYPE_CHECKING:
     from pathlib import Path
 
+SHORT = (*QUICK, "-o", "train.num_epochs=1")
 PLAN = f"refs/skillgit/plan/{RUN}"
 KEY = "sk-" + "ant-api03-" + "xY7" * 12
 
@@ -113,7 +114,7 @@ def test_a_plan_comes_with_the_next_pull_where_a_run_was_cloned_without(pushed, 
 def test_a_plan_of_a_run_that_had_the_name_before_gives_way(pushed, clone, tmp_path):
     """Somebody gave up their run for the one of that name which others have."""
     stale = new_repository(tmp_path / "stale")
-    skillgit("train", "demo", "--run", RUN, "-q", *QUICK, "-o", "train.seed=7", cwd=stale)
+    skillgit("train", "demo", "--run", RUN, "-q", *SHORT, "-o", "train.seed=7", cwd=stale)
     skillgit("remote", "add", "origin", pushed[1], cwd=stale)
     skillgit("pull", cwd=stale, code=4)
     for ref in refs(stale):
@@ -149,7 +150,7 @@ def test_no_secret_travels_in_a_configuration(tmp_path):
     for setting in (f"model.openai_chat_api_key={KEY}", f"model.target_api_key={KEY}"):
         assert attempt("train", "demo", "--run", "no", "-o", setting, cwd=own, env=env).code == 2
     address = f"model.openai_compatible_base_url=http://someone:{KEY}@localhost/v1?key={KEY}"
-    skillgit("train", "demo", "--run", "safe", "-q", *QUICK, "-o", address, cwd=own, env=env)
+    skillgit("train", "demo", "--run", "safe", "-q", *SHORT, "-o", address, cwd=own, env=env)
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=tmp_path)
     skillgit("remote", "add", "origin", "../hub.git", cwd=own)
     skillgit("push", cwd=own, env=env)

@@ -274,7 +274,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("sentence", BROKEN)
-def test_each_broken_promise_is_told(sentence):
+def test_each_broken_promise_is_told(sentence, monkeypatch):
+    monkeypatch.setattr("skillgit.plugin.conformance.case._LINGERS_S", 0.5)
     with pytest.raises(ConformanceError, match=re.escape(sentence)) as caught:
         examined(BROKEN[sentence])
     assert str(caught.value).startswith("Broken breaks ")

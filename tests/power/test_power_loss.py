@@ -91,7 +91,9 @@ def test_the_record_is_that_of_the_training(recorded, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", [at if at % (MOMENTS // USUAL) == MOMENTS // 4 else soak(at) for at in range(MOMENTS)])
+@pytest.mark.parametrize(
+    "moment", [at if at % (MOMENTS // USUAL) == MOMENTS // 4 else soak(at) for at in range(MOMENTS)]
+)
 def test_a_training_that_loses_power_goes_on_to_the_same_commits(moment, recorded, tmp_path):
     random, disk = Random(moment), deepcopy(recorded.before)  # noqa: S311 - repeatable
     end = (moment * len(recorded.operations) + random.randrange(len(recorded.operations))) // MOMENTS

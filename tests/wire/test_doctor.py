@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from program import new_repository, skillgit
+from soaking import soak
 
 from wire import Faults, wire_server
 
@@ -60,8 +61,8 @@ def test_a_model_that_answers_is_told_with_its_name_tokens_and_context(tmp_path)
     ("kind", "said", "hint"),
     [
         ("unauthorized", "refused the key (401)", "check the key in PLANTED"),
-        ("unknown_model", "does not exist", "check the model's name"),
-        ("server_error", "cannot answer now", ""),
+        soak("unknown_model", "does not exist", "check the model's name"),
+        soak("server_error", "cannot answer now", ""),
     ],
 )
 def test_a_refusal_is_a_sentence_with_its_hint_and_exit_code_5(tmp_path, kind, said, hint):

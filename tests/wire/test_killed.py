@@ -25,8 +25,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 LATENCY_S = 0.2  # long enough that a slow machine, too, has sent the others before the first answer comes
-SIZES = {16: QUICK, 64: (*QUICK, "-o", "train.batch_size=72", "-o", "evaluation.sel_env_num=0")}
-"""Options of a run, by how many calls are in flight: the batch is wider than that."""
+SIZES = {
+    16: (
+        *("-o", "calls.concurrency=12", "-o", "gradient.analyst_workers=4"),
+        *(*QUICK, "-o", "train.num_epochs=1", "-o", "train.batch_size=36"),
+    ),
+    64: (
+        *("-o", "calls.concurrency=64", "-o", "gradient.analyst_workers=64"),
+        *(*QUICK, "-o", "train.batch_size=72", "-o", "evaluation.sel_env_num=0"),
+    ),
+}
+"""Options of a run, by how many calls are in flight at most, of both models: the batch is wider than that."""
 
 pytestmark = pytest.mark.slow
 
@@ -64,8 +73,16 @@ def unbroken(
 ) -> Unbroken:
     width = request.param
     options = (
-        *("-o", f"calls.concurrency={width}", "-o", f"gradient.analyst_workers={width}", "-o", "gate.early_stop=false"),
-        *("-o", "env.split_mode=split_dir", "-o", f"env.split_dir={many_items}", *over(wire, "chat"), *SIZES[width]),
+        *(
+            "-o",
+            "gate.early_stop=false",
+            "-o",
+            "env.split_mode=split_dir",
+            "-o",
+            f"env.split_dir={many_items}",
+            *over(wire, "chat"),
+            *SIZES[width],
+        ),
     )
     repository = new_repository(tmp_path_factory.mktemp("unbroken") / "repository")
     wire.clear()

@@ -70,16 +70,15 @@ def test_an_intervention_and_a_step_of_the_same_number_are_two(repository):
 
 
 @pytest.mark.parametrize(
-    ("again", "names"),
-    [(True, ("i1", "r3")), soak(True, ("i1", "r3", "r1", "v0")), soak(False, ("i1", "r3", "r1", "v0"))],
-    ids=["retest of two", "retest", "eval"],
+    ("command", "names"),
+    [("retest", ("i1", "r3")), *(soak(command, ("i1", "r3", "r1", "v0")) for command in ("retest", "eval"))],
 )
-def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(alike, tmp_path, again, names):
+def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(alike, tmp_path, command, names):
     commits = {name: resolve(user(alike), name).commit for name in names}
     own = {}
     for place, chosen in enumerate([(name,) for name in names] + list(permutations(names, 2)) + [names]):
         repository = shutil.copytree(alike, tmp_path / str(place))
-        if again:
+        if command == "retest":
             request = RetestRequest(revisions=chosen)
             found = retest(user(repository), request, Quiet())
             told = {row.name: row.commit for row in found.rows}

@@ -207,7 +207,8 @@ SAID = (
 @pytest.mark.slow
 def test_it_trains_over_the_wire_with_a_shell(tmp_path):
     own_items()
-    repository, asked = train(tmp_path, "swebench", "-o", "env.limit=1", scripted=SAID, keep=True)
+    short = ("-o", "env.limit=1", "-o", "evaluation.eval_test=false")
+    repository, asked = train(tmp_path, "swebench", *short, scripted=SAID, keep=True)
     sent = json.dumps([entry.document for entry in asked if entry.role == "target"])
     assert "[exit code 0]" in sent
     assert "test_ending_on_the_last_day" not in sent
