@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 from program import git
 from sample_run import RUN
-from soaking import soak
 
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
@@ -35,45 +34,38 @@ async def to_version(app, pilot, press, version: int) -> None:
         await press(pilot, "j")
 
 
-@pytest.mark.parametrize(
-    ("keys", "command"),
-    [
+def test_what_writes_anything_shows_its_command_and_asks(visit, press):
+    commands = [
         (["E", "enter"], f"skillgit export {RUN}/v1 --to {RUN}-v1.skill"),
-        soak(["E", *"out", "enter"], f"skillgit export {RUN}/v1 --to out"),
+        (["E", *"out", "enter"], f"skillgit export {RUN}/v1 --to out"),
         (["A", "4"], f"skillgit install {RUN}/v1 --to codex --scope project"),
-        soak(["A", "j", "enter"], f"skillgit install {RUN}/v1 --to claude --scope project"),
+        (["A", "j", "enter"], f"skillgit install {RUN}/v1 --to claude --scope project"),
         (["C", *"too long", "enter"], f"skillgit note {RUN}/v1 'too long'"),
-        soak(["C", *"-x", "enter"], f"skillgit note -- {RUN}/v1 -x"),
+        (["C", *"-x", "enter"], f"skillgit note -- {RUN}/v1 -x"),
         (["H"], f"skillgit report {RUN} --output {RUN}.html"),
-    ],
-)
-def test_what_writes_anything_shows_its_command_and_asks(visit, press, keys, command):
+    ]
+
     async def scenario(app, pilot):
         await to_version(app, pilot, press, 1)
-        await press(pilot, *keys)
-        assert asked(app) == command
-        await press(pilot, "n")
-        assert app.ran == []
+        for keys, command in commands:
+            await press(pilot, *keys)
+            assert asked(app) == command
+            await press(pilot, "n")
+            assert app.ran == []
 
     visit(scenario)
 
 
-@pytest.mark.parametrize("key", ["E", "A", "C"])
-def test_a_question_that_is_not_answered_runs_nothing(visit, press, key):
+def test_a_question_that_is_not_answered_runs_nothing(visit, press):
     async def scenario(app, pilot):
-        await press(pilot, key)
-        assert isinstance(app.screen, NameScreen | ChoiceScreen)
-        await press(pilot, "escape")
-        assert isinstance(app.screen, HistoryScreen)
-        assert app.ran == []
-
-    visit(scenario)
-
-
-def test_an_empty_note_is_no_note(visit, press):
-    async def scenario(app, pilot):
+        for key in ("E", "A", "C"):
+            await press(pilot, key)
+            assert isinstance(app.screen, NameScreen | ChoiceScreen)
+            await press(pilot, "escape")
+            assert isinstance(app.screen, HistoryScreen)
         await press(pilot, "C", "enter")
-        assert isinstance(app.screen, HistoryScreen)
+        assert isinstance(app.screen, HistoryScreen), "an empty note is none"
+        assert app.ran == []
 
     visit(scenario)
 

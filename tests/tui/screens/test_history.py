@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 from sample_run import write_run
-from soaking import soak
 from textual.events import Key
 from textual.widgets import Input
 
@@ -249,23 +248,22 @@ def test_an_item_opens(visit, press):
     visit(scenario)
 
 
-@pytest.mark.parametrize(
-    ("key", "command"),
-    [
-        ("space", f"skillgit checkout {RUN}/v1"),
-        ("V", f"skillgit restore {RUN}/v1"),
-        soak("M", f"skillgit promote {RUN}/v1"),
-        ("T", f"skillgit eval {RUN}/v1 --split test"),
-        soak("U", f"skillgit use {RUN}"),
-    ],
-)
-def test_what_changes_anything_asks_first_and_shows_the_command(visit, press, key, command):
+def test_what_changes_anything_asks_first_and_shows_the_command(visit, press):
+    commands = {
+        "space": f"skillgit checkout {RUN}/v1",
+        "V": f"skillgit restore {RUN}/v1",
+        "M": f"skillgit promote {RUN}/v1",
+        "T": f"skillgit eval {RUN}/v1 --split test",
+        "U": f"skillgit use {RUN}",
+    }
+
     async def scenario(app, pilot):
         await to(pilot, press, "v1")
-        await press(pilot, key)
-        assert command_asked(app) == command
-        await press(pilot, "escape")
-        assert app.ran == []
+        for key, command in commands.items():
+            await press(pilot, key)
+            assert command_asked(app) == command
+            await press(pilot, "escape")
+            assert app.ran == []
 
     visit(scenario)
 

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pytest
 from sample_run import RUN
+from soaking import soak
 
 from skillgit.app.history.item import ItemReply, ItemWords
 from skillgit.tui.prints import said
@@ -51,23 +52,22 @@ def test_the_seed_shows_its_text_and_other_events_what_they_changed(visit, press
     visit(scenario)
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("r", ("report", RUN)),
-        ("t", ("blame", f"{RUN}/end")),
-        ("m", ("items", RUN)),
-        ("dollar_sign", ("cost", RUN)),
-        ("s", ("show", f"{RUN}/v0", "--settings")),
-    ],
-)
-def test_a_key_opens_what_a_command_prints(visit, press, key, words):
+def test_a_key_opens_what_a_command_prints(visit, press):
+    printing = {
+        "r": ("report", RUN),
+        "t": ("blame", f"{RUN}/end"),
+        "m": ("items", RUN),
+        "dollar_sign": ("cost", RUN),
+        "s": ("show", f"{RUN}/v0", "--settings"),
+    }
+
     async def scenario(app, pilot):
-        await press(pilot, key)
-        assert isinstance(app.screen, PrintedScreen)
-        assert app.screen.query_one(Printed).shown_print.words == words
-        await press(pilot, "escape")
-        assert not isinstance(app.screen, PrintedScreen)
+        for key, words in printing.items():
+            await press(pilot, key)
+            assert isinstance(app.screen, PrintedScreen)
+            assert app.screen.query_one(Printed).shown_print.words == words
+            await press(pilot, "escape")
+            assert not isinstance(app.screen, PrintedScreen)
 
     visit(scenario)
 
@@ -116,7 +116,7 @@ def test_an_item_of_a_comparison_has_exactly_its_two_sides(visit, press):
     visit(scenario)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), soak((200, 60))])
 def test_help_and_commands_are_in_the_line_of_keys_which_follows_the_focus(visit, press, size):
     async def scenario(app, pilot):
         lines = {}
