@@ -51,8 +51,9 @@ def test_the_demo_can_be_made_and_looked_at(tmp_path):
     suggested = re.findall(r"^\s+(?:next\s+)?(skillgit .*|git .*)$", made.stdout, flags=re.MULTILINE)
     assert len(suggested) >= 5
     for command in suggested:
-        found = bash(command, demo)
-        assert found.returncode == 0, found
+        if command not in EXECUTED[0].splitlines():
+            found = bash(command, demo)
+            assert found.returncode == 0, found
     looked = bash(EXECUTED[0].replace("cd build/demo", f"cd {demo}"), ROOT)
     assert looked.returncode == 0, looked
 

@@ -22,7 +22,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return two_runs(tmp_path_factory)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(repository: Path) -> Iterator[Served]:
     with serving(repository) as server:
         yield server
