@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 from wire.schemas import faults
 
 from skillgit.engine import candidate_text, reflect, reply_schemas
@@ -71,6 +72,7 @@ def test_strict_modes_take_it(model):
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
+@examples(0.4)
 @given(data=st.data())
 def test_whatever_it_allows_is_read_and_said_again_fits_it(model, data):
     schema = strict_schema(model, naming_all(model))

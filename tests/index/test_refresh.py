@@ -10,8 +10,9 @@ from itertools import count
 import pytest
 import sample_run
 from chronicle import RUN, Chronicle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 from stories import START, Story, moves, told
 
 from skillgit.errors import HistoryError
@@ -64,7 +65,7 @@ def test_outcomes_of_items_come_from_evidence(repo):
         )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(0.4)
 @given(moves, moves, st.booleans(), st.lists(st.tuples(st.integers(0, 1), st.integers(1, 4)), max_size=8))
 def test_an_index_that_grew_equals_one_that_is_built_anew(tmp_path_factory, first, second, with_evidence, turns):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
@@ -77,7 +78,7 @@ def test_an_index_that_grew_equals_one_that_is_built_anew(tmp_path_factory, firs
         assert index_check.content(index) == built_anew(repo)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(0.3)
 @given(st.sets(st.integers(0, 8)))
 def test_the_sample_run_is_the_same_however_often_it_was_looked_at(tmp_path_factory, looks):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
