@@ -76,20 +76,30 @@ class Figure(NamedTuple):
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree))
+
+
+@cache
 def modules() -> dict[str, ast.Module]:
     """Return every module of the product by its dotted name."""
     found = {}
     for package, folder in ROOTS.items():
         for path in sorted((folder / package).rglob("*.py")):
             name = ".".join(path.relative_to(folder).with_suffix("").parts)
-            found[name.removesuffix(".__init__")] = ast.parse(path.read_text(encoding="utf-8"))
+            found[name.removesuffix(".__init__")] = parsed(path)
     return found
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
     """Yield the modules of the product that a module imports, wherever it does."""
     own = next(name for name, module in modules().items() if module is tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules())
         elif isinstance(node, ast.ImportFrom):
@@ -126,7 +136,7 @@ def single_importers() -> float:
 def shared_class_names() -> int:
     """Count the names that several public classes have."""
     names = Counter(
-        node.name for tree in modules().values() for node in ast.walk(tree)
+        node.name for tree in modules().values() for node in nodes(tree)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )  # fmt: skip
     return sum(count > 1 for count in names.values())
@@ -135,7 +145,7 @@ def shared_class_names() -> int:
 def variables() -> Iterator[str]:
     """Yield the name of every variable and parameter, as often as it is bound."""
     for tree in modules().values():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 yield node.id
             elif isinstance(node, ast.arg):
@@ -158,8 +168,9 @@ def address_places() -> int:
     """Count the modules that put together or take apart an address of an event."""
     return sum(
         any(
-            isinstance(node, ast.JoinedStr | ast.Constant) and ADDRESS.search(ast.unparse(node))
-            for node in ast.walk(tree)
+            (isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)))
+            and ADDRESS.search(ast.unparse(node))
+            for node in nodes(tree)
         )
         for tree in modules().values()
     )

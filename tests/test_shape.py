@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
+import house
 import pytest
+from house import parsed
 
 from skillgit import errors
 
@@ -33,14 +34,8 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(parsed(path)))
+    return house.nodes(parsed(path))
 
 
 def functions(path: Path) -> list[Function]:
