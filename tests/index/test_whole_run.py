@@ -9,7 +9,8 @@ import pytest
 from bench.histories.fast_import import write_history
 from bench.histories.providers import CONDUCTS
 from chronicle import RUN, Chronicle
-from hypothesis import given, settings
+from hypothesis import given
+from soaking import examples
 from stories import Story, moves, told
 
 from skillgit import forks
@@ -108,7 +109,7 @@ def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo, forked
     assert {run for table, run in content if table == "event"} == {RUN, "third"}
 
 
-@settings(max_examples=15, deadline=None)
+@examples(0.3)
 @given(moves, moves)
 def test_any_history_has_the_same_rows_at_once_and_event_by_event(tmp_path_factory, first, second):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))

@@ -35,7 +35,7 @@ def test_sample_events_survive(sample) -> None:
     assert decoded.evidence == EVIDENCE
 
 
-@examples(4)
+@examples(2)
 @given(strategies.events, st.sampled_from(["", EVIDENCE]))
 def test_every_event_survives_whatever_its_text_says(event, evidence) -> None:
     decoded = round_trip(event, evidence)
@@ -168,7 +168,7 @@ def test_damaged_messages_are_refused(damage, error) -> None:
         decode(damage(encode(transitions()[1].event, EVIDENCE)))
 
 
-@examples(4)
+@examples(2)
 @given(strategies.events, st.data())
 def test_a_message_that_somebody_changed_is_an_event_or_refused(event, data) -> None:
     """Whatever a message says: it is refused with an error of ours, or what is read of it comes back."""
