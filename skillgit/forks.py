@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
 
 Result = TypeVar("Result")
 _calls: Sequence[Callable[[], Any]]
@@ -39,11 +39,20 @@ def made_ahead(calls: Sequence[Callable[[], Result]], processes: int) -> Iterato
     # forks inherit the calls, which need not be anything that can be sent
     pool = ProcessPoolExecutor(processes, get_context("fork"), _begin, (calls,))
     try:
-        results = deque(pool.submit(_make, position) for position in range(len(calls)))
+        results = deque(_submit(pool, position) for position in range(len(calls)))
         # a result that was used is not kept
         yield (partial(_result, results.popleft(), call) for call in calls)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, position: int) -> Future[Any]:
+    try:
+        return pool.submit(_make, position)
+    except BrokenProcessPool as error:  # a process died before all calls were submitted
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _result(result: Future[Result], call: Callable[[], Result]) -> Result:
