@@ -4,9 +4,9 @@ import asyncio
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
-import textual.app
 from sample_run import write_run
 
 from skillgit.app.workspace.context import Context
@@ -26,16 +26,13 @@ NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 async def _between_keys(_: float) -> None:
     """Wait until the app has done next to nothing for 2 ms; Textual itself waits for 20 ms, twice for every key.
 
-    Pauses of a pilot keep the 20 ms: what Textual puts off, such as a new layout, it does every 17 ms.
+    What it puts off, such as a new layout, it does every 17 ms, so that after the last key nothing less will do.
     """
     for _ in range(500):
         before = time.process_time()
         await asyncio.sleep(0.002)
         if time.process_time() - before < 0.0001:
             return
-
-
-textual.app.wait_for_idle = _between_keys
 
 
 async def _settled(pilot: Pilot[None]) -> None:
@@ -111,7 +108,8 @@ def press() -> Callable[..., Awaitable[None]]:
     """Press keys, then wait until all is shown."""
 
     async def keys(pilot: Pilot[None], *names: str) -> None:
-        await pilot.press(*names)
+        with patch("textual.app.wait_for_idle", _between_keys):
+            await pilot.press(*names)
         await _settled(pilot)
 
     return keys
