@@ -60,6 +60,9 @@ def docker(tmp_path, monkeypatch):
         )
         program.write_text(code)
         program.chmod(0o755)
+        other = program.with_name("podman")  # whether or not this machine has one
+        other.write_text("#!/bin/sh\nexit 1\n")
+        other.chmod(0o755)
         monkeypatch.setenv("PATH", str(program.parent), prepend=":")
         answers.cache_clear()
         return record
