@@ -57,6 +57,7 @@ MOST_CALLS = 10_000
 MOST_CHARACTERS = 40_000_000
 """What one batch holds at most; providers take 50,000 calls or more, and 200 MB or more."""
 _MOST_MISSES = 60  # looks in a row that fail before the provider counts as down: about an hour
+_TRANSFER_S = 600.0  # that sending or reading a whole batch may take, whatever one call may
 _SKEW_S = 3600.0  # by which a provider's clock may be behind ours
 Results: TypeAlias = "Mapping[str, Reply | BackendError]"
 
@@ -138,23 +139,24 @@ class BatchTable:
 
 
 class BatchLane:
-    """The calls of the batched roles of a process."""
+    """Where all calls pass; those of batched roles wait here for each other."""
 
     def __init__(self, asking: Asking, ledger: Ledger) -> None:
         self._asking, self._ledger = asking, ledger
         self._desks: dict[str, _Desk] = {}
 
-    async def ask(self, order: CallOrder) -> PaidReply | None:
-        """Return what is kept of the answer to ``order``, or raise an UnanswerableError; None if it is to be asked now.
+    async def ask(self, order: CallOrder) -> PaidReply:
+        """Return what is kept of the answer to ``order``, from a batch or live; a BackendError if there will be none.
 
-        That is what no batch takes, what has failed before, and what a batch did not answer.
+        Live is asked what no batch takes, what has failed before, and what a batch did not answer.
         """
-        if not order.route.batch or order.is_canary or self._ledger.failures(order.key):
-            return None
-        if order.role not in self._desks:
-            self._desks[order.role] = _Desk(order.route, self._asking, self._ledger)
-        with waiting():
-            return await self._desks[order.role].ask(order)
+        paid = None
+        if order.route.batch and not order.is_canary and not self._ledger.failures(order.key):
+            if order.role not in self._desks:
+                self._desks[order.role] = _Desk(order.route, self._asking, self._ledger)
+            with waiting():
+                paid = await self._desks[order.role].ask(order)
+        return paid or await self._asking.ask(order)
 
     def close(self) -> None:
         """Look after no batch any more; what was sent stays with its provider, and the next process finds it."""
@@ -181,7 +183,8 @@ class _Desk:
     """Gathers the calls of one role, sends them, and hands out the answers."""
 
     def __init__(self, route: Route, asking: Asking, ledger: Ledger) -> None:
-        self._route, self._asking, self._ledger, self._table = route.in_batch, asking, ledger, ledger.batches
+        self._route = replace(route.in_batch, timeout_s=max(route.timeout_s, _TRANSFER_S))
+        self._asking, self._table = asking, ledger.batches
         self._backend = cast("Batches", route.backend)
         self._waiters: dict[str, _Waiter] = {}
         self._latest = 0.0
@@ -251,12 +254,13 @@ class _Desk:
     def _fitting(self) -> list[CallOrder]:
         """Return the calls that the next batch has room and money for, at least one if there is any."""
         orders: list[CallOrder] = []
-        characters = 0
+        costs, characters = CostSum(), 0
         for waiter in self._waiters.values():
             request = waiter.order.request
             characters += len(flatten(request.messages)) + sum(map(_picture_size, request.messages))
+            costs.add(self._asking.estimate(self._route, request))
             is_large = characters > MOST_CHARACTERS or len(orders) == MOST_CALLS
-            if orders and (is_large or not self._asking.budget.fits(self._estimate([*orders, waiter.order]))):
+            if orders and (is_large or not self._asking.budget.fits(costs.total())):
                 break
             orders.append(waiter.order)
         return orders
@@ -288,14 +292,15 @@ class _Desk:
 
     async def _over(self, batch: CallBatch, ticket: str) -> Results:
         """Wait until a batch is over; return its results for those who wait for ``batch``."""
-        pause_s, misses, news = FIRST_LOOK_S, 0, self._asking.traffic.batches
+        pause_s, misses = FIRST_LOOK_S, 0
         try:
             while True:
                 try:
                     state = await self._route.guarded(self._backend.batch_state(ticket))
                     if state.fault or state.is_over:
                         return await self._ended(batch, ticket, state.fault)
-                    misses, news[batch.mark] = 0, (state.answers, batch.size)
+                    misses = 0
+                    self._tell(batch, state.answers)
                 except RetryableBackendError:
                     misses += 1
                     if misses > _MOST_MISSES:
@@ -303,7 +308,14 @@ class _Desk:
                 await self._pause(pause_s)
                 pause_s = min(LAST_LOOK_S, 2 * pause_s)
         finally:
-            news.pop(batch.mark, None)
+            self._asking.traffic.batches.pop(batch.mark, None)
+
+    def _tell(self, batch: CallBatch, answers: int) -> None:
+        traffic = self._asking.traffic
+        if batch.mark not in traffic.batches:
+            calls = f"{batch.size:,} {'call' if batch.size == 1 else 'calls'} of {batch.model}"
+            traffic.remark(f"{calls} wait in a batch; Ctrl-C stops here, and the same command goes on")
+        traffic.batches[batch.mark] = (answers, batch.size)
 
     async def _ended(self, batch: CallBatch, ticket: str, fault: str) -> Results:
         if fault:

@@ -194,7 +194,7 @@ class Calls:
                 key=key, route=route, request=request, question=digest, role=role, stage=stage, scope=scope
             )
             try:
-                paid = await self._replies.share(key, lambda: self._ask(order))
+                paid = await self._replies.share(key, lambda: self._batches.ask(order))
             except UnanswerableError as error:
                 kind, text = FailureKind.of(error), json.dumps(draw)
                 self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
@@ -204,9 +204,6 @@ class Calls:
         if is_known or self._policy.hedge:
             self._charge_for_more(key, route)
         return paid.reply
-
-    async def _ask(self, order: CallOrder) -> PaidReply:
-        return await self._batches.ask(order) or await self._asking.ask(order)
 
     def _charge_for_more(self, key: str, route: Route) -> None:
         """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""

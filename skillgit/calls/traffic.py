@@ -23,6 +23,7 @@ class Traffic:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.in_flight = self.answered = self.refused = self.failed = self.retried = 0
         self.batches: dict[str, tuple[int, int]] = {}  # those under way: calls answered, as far as told, and all
+        self.remark: Callable[[str], None] = lambda _: None  # tells the user what calls wait for
         self._clock = clock
         self._recent: deque[tuple[float, float]] = deque(maxlen=_MOST)
 

@@ -202,7 +202,7 @@ class Publisher:
     def attach(self, session: Session) -> None:
         """Say which session is published, so that what is left of it can be told."""
         self._session, self._forecast = session, Forecast(Workload.of(session))
-        self._at_first = session.calls.spent()
+        self._at_first, session.calls.traffic.remark = session.calls.spent(), self.remark
         self.budget = partial(analyst_budget, session)
 
     @property
