@@ -239,8 +239,9 @@ class WorkerPool:
                 worker.life = asyncio.create_task(self._live(worker))
             if self._fault is not None:
                 raise self._fault
-            share = -(-self._fleet.most // max(size, 1))  # so that the first one that is ready does not take all
-            free = [worker for worker in self._workers if worker.ready and not worker.reserved and worker.load < share]
+            free = [worker for worker in self._workers if worker.ready and not worker.reserved]
+            if not all(worker.ready for worker in self._workers):  # lest the first one that is ready takes all
+                free = [worker for worker in free if worker.load < -(-self._fleet.most // max(size, 1))]
             if free:
                 return min(free, key=lambda worker: worker.load)
             with suppress(TimeoutError):

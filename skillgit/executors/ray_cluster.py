@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import socket
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -63,7 +64,9 @@ class RayFleet:
     def _join(self) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        options |= {} if self._address else {"include_dashboard": False}
+        if not self._address:
+            options["include_dashboard"] = False
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else Ray keeps one in the user's home
         host, _, port = self._address.rpartition(":")
         try:
             if host:  # Ray waits for minutes for one that is not there
@@ -71,7 +74,10 @@ class RayFleet:
             ray.init(address=self._address or "local", **options)
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
             words = " ".join(str(error).split())[:200]
-            hint = "ray status shows it; the machine that skillgit runs on has to be one of its nodes (ray start)"
+            hint = (
+                "ray status shows it; the machine that skillgit runs on has to be one of its nodes (ray start), and a "
+                "cluster with a token wants RAY_AUTH_MODE=token there too"
+            )
             raise ConfigError(f"the Ray cluster {self._address} cannot be joined: {words}", hint=hint) from error
 
     async def hire(self, recipe: EnvironmentRecipe) -> WorkerLink:

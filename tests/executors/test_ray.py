@@ -133,9 +133,13 @@ def raylets():
 def test_the_demo_has_the_same_commits_on_a_cluster_of_its_own_which_ends_with_it(tmp_path, tmp_path_factory):
     before = raylets()
     repository = new_repository(tmp_path / "repository")
-    skillgit("train", "demo", "--run", RUN, "-q", *QUICK, "-o", "calls.executor=ray", cwd=repository)
+    home = tmp_path / "home"
+    home.mkdir()
+    options = (*QUICK, "-o", "calls.executor=ray")
+    skillgit("train", "demo", "--run", RUN, "-q", *options, cwd=repository, env={"HOME": str(home)})
     assert refs(repository) == refs(small_run(tmp_path_factory))
     assert raylets() <= before
+    assert not (home / ".ray").exists(), "a token that Ray keeps would be asked for by clusters of the user's own"
 
 
 def test_a_cluster_that_is_not_there_is_told_in_a_sentence(tmp_path):

@@ -208,19 +208,19 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
 
 def executor_of(setup: Setup) -> Executor:
     """Return where rollouts are made; a ConfigError if that is a cluster, and what it takes is not installed."""
-    settings, name = setup.config.values.calls, setup.config.values.env.name
+    settings, name, most = setup.config.values.calls, setup.config.values.env.name, setup.config.values.rollouts_at_once
     if settings.executor == "inline":
         return Inline()
     recipe = EnvironmentRecipe(
         name=name, options=setup.config.options, root=setup.config.root.absolute(), digest=setup.task.digest
     )
     if settings.executor == "process":
-        return WorkerPool(recipe, ProcessFleet(settings.concurrency))
+        return WorkerPool(recipe, ProcessFleet(most))
     if find_spec("ray") is None:
         raise ConfigError("calls.executor is ray, and Ray is not installed", hint="pip install 'skillgit[ray]'")
     from skillgit.executors.ray_cluster import RayFleet  # noqa: PLC0415 - few runs need it, and it takes a second
 
-    return WorkerPool(recipe, RayFleet(settings.ray_address, settings.concurrency))
+    return WorkerPool(recipe, RayFleet(settings.ray_address, most))
 
 
 @contextmanager
