@@ -36,7 +36,7 @@ BUBBLEWRAP = "bubblewrap"
 _PLACE = "http://127.0.0.1:"
 _ATTEMPTS = 3  # at a trial whose process died
 _FEEDBACK = 4000  # characters of what the verifier wrote, its end
-_TELLING = 12  # characters from which on a line that tests or solution hold is a quotation
+_TELLING = 12  # characters from which on a line that is one of tests or solution is a quotation
 _PASSED_ON = (
     "CONTAINERS_CONF CONTAINERS_STORAGE_CONF DOCKER_CONFIG DOCKER_CONTEXT DOCKER_HOST HOME HTTPS_PROXY HTTP_PROXY LANG "
     "NO_PROXY PATH SSL_CERT_FILE TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR http_proxy https_proxy no_proxy"
@@ -58,7 +58,7 @@ class Harbor:
         source="folders of tasks in Harbor's format, named by env.data_path or env.split_dir",
         options=(
             *OPTIONS,
-            option("python", "", "Python that has Harbor; '' takes that of the program harbor.", path=True),
+            option("python", "", "Virtual environment that has Harbor; '' takes that of the program harbor.", path=True),
             option("agent", "", "Agent: a name of Harbor's, such as claude-code, or module:Class."),
             option("agent_args", "{}", "Arguments of the agent, a JSON object."),
             option("agent_model", "", "What the agent calls its model; '' is openai/skillgit, or anthropic/skillgit."),
@@ -83,7 +83,7 @@ class Harbor:
                 kind=NeedKind.PROGRAM,
                 name="harbor",
                 looked_for=("harbor",),
-                purpose="runs the tasks, in a Python of its own (3.12 or newer); or env.python names that",
+                purpose="runs the tasks, in a Python of its own (3.12 or newer); or env.python names its environment",
             ),
             Need(
                 kind=NeedKind.PROGRAM,
@@ -174,13 +174,14 @@ class Harbor:
     @cached_property
     def _trials(self) -> TrialProcess:
         program = shutil.which("harbor")
-        python = self._path("python") or (str(Path(program).resolve().with_name("python")) if program else "")
-        if not python:
+        python = Path(self._path("python") or (Path(program).resolve().with_name("python") if program else ""))
+        python = python / "bin" / "python" if python.is_dir() else python  # a configuration follows links to the file
+        if not (program or self._options["python"]):
             raise ConfigError("there is no program harbor on the PATH", hint=INSTALL)
         names = (*_PASSED_ON.split(), *self._text("variables").split())
         variables = {name: os.environ[name] for name in names if name in os.environ}
         modules = [self._path("modules")] if self._options["modules"] else []
-        return TrialProcess(python, modules, variables, self._text("environment"))
+        return TrialProcess(str(python), modules, variables, self._text("environment"))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         folder = await asyncio.to_thread(self._folder_of, item)
@@ -253,7 +254,7 @@ class Harbor:
         rewards = ending["rewards"]
         parts = tuple((name, float(value)) for name, value in sorted(rewards.items())) if len(rewards) > 1 else ()
         secrets = await asyncio.to_thread(self.secrets, item)
-        return Scored(hard=hard, soft=soft, parts=parts), _feedback(ending, rewards, "\n".join(secrets.checks))
+        return Scored(hard=hard, soft=soft, parts=parts), _feedback(ending, rewards, secrets.checks)
 
 
 def _variables(access: ModelAccess, address: str) -> dict[str, str]:
@@ -280,12 +281,13 @@ def _written(skill: Skill, folder: Path) -> Path:
     return place
 
 
-def _feedback(ending: Mapping[str, Any], rewards: Mapping[str, float], secret: str) -> str:
-    """Return rewards, how the agent failed, and what the verifier wrote but for what tests and solution hold."""
+def _feedback(ending: Mapping[str, Any], rewards: Mapping[str, float], sources: Sequence[str]) -> str:
+    """Return rewards, how the agent failed, and what the verifier wrote but for lines of tests and solution."""
+    secrets = {line.strip() for source in sources for line in source.splitlines()}
     lines = [", ".join(f"{name} {value:g}" for name, value in sorted(rewards.items()))]
     lines += [f"the agent failed: {ending['error']}"] if ending.get("error") else []
     for line in str(ending.get("output", ""))[-_FEEDBACK:].splitlines():
-        words = line.strip()
-        if words and not (len(words) >= _TELLING and words in secret):
+        words = line.lstrip("> \t").rstrip()  # pytest marks the line that failed
+        if words and not (len(words) >= _TELLING and words in secrets):
             lines.append(line)
     return "\n".join(lines)

@@ -29,7 +29,7 @@ _START_S = 120.0  # a first start compiles all that Harbor imports
 _END_S = 60.0  # for containers to be removed
 _SHOWN = 300
 _ENGINES = ("docker", "podman")
-INSTALL = "python3.12 -m venv harbor && harbor/bin/pip install harbor, and set env.python=harbor/bin/python"
+INSTALL = "python3.12 -m venv harbor && harbor/bin/pip install harbor, and set env.python=harbor"
 
 
 class TrialProcessError(EnvironmentFaultError):

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from harbor_trials import Played
+from harbor_trials import Played, environment_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ def real_python() -> str:
     python = os.environ.get("SKILLGIT_HARBOR", "")
     if not python or shutil.which("bwrap") is None:
         pytest.skip("SKILLGIT_HARBOR has to name a Python with the package harbor, and bubblewrap has to be installed")
-    return python
+    return environment_of(python)
 
 
 @pytest.fixture

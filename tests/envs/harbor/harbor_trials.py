@@ -17,6 +17,12 @@ HERE = Path(__file__).parent
 SKILL = Skill("slips", {"SKILL.md": b"---\nname: slips\ndescription: Slips.\n---\n\nWrite slips.\n"})
 
 
+def environment_of(python: str) -> str:
+    """Return the virtual environment of a Python; a Python of none is itself."""
+    folder = Path(python).parent.parent
+    return str(folder) if (folder / "pyvenv.cfg").exists() else python
+
+
 class Serves:
     """A target that serves a model which is never asked."""
 

@@ -69,7 +69,8 @@ def test_feedback_has_no_token_and_no_line_of_the_tests(played):
 
 
 def test_a_line_that_the_tests_hold_is_left_out(played):
-    _, feedback = played.rollout(ONE, "output grep -q 'forty-two crates' /app/answer")
+    quotation = "grep -q 'forty-two crates' /app/answer"
+    _, feedback = played.rollout(ONE, f"output >   {quotation}")
     assert feedback == "reward 1"
 
 
