@@ -56,7 +56,7 @@ def gone(temporary: Path) -> None:
 
 def processes(temporary: Path) -> list[str]:
     mark = str(temporary)
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-wweo", "pid,args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if mark in line and " ps " not in line]
 
 

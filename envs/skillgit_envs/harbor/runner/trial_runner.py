@@ -119,6 +119,8 @@ async def serve(folder: Path, output: Any) -> None:  # noqa: ANN401 - a stream o
 
 def main() -> None:
     os.environ["HARBOR_TELEMETRY"] = "off"
+    programs = os.environ.get("PATH", os.defpath)  # what is installed beside Harbor, such as podman-compose, is meant
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), programs))
     folder = Path(sys.argv[1])
     sys.path += sys.argv[2:]
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
