@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import os
 import shutil
+import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
-from skillgit.domain.trajectory import Trajectory
-from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.domain.leaks import Secrets
+from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.plugin.data_rows import raise_all
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
 from skillgit.plugin.splits import OPTIONS, Splits, load_splits
-from skillgit_envs.harbor.task_folders import folder_digest, read_tasks, task_folders, task_secrets
 from skillgit_envs.harbor.trial_process import INSTALL, TrialProcess, TrialProcessError
 from skillgit_envs.shipped_environment import option, prompt_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.domain.leaks import Secrets
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
     from skillgit.plugin.backend import ModelAccess
 
 RULES = 1  # raised whenever the same trial may get another score
@@ -37,6 +38,10 @@ _PLACE = "http://127.0.0.1:"
 _ATTEMPTS = 3  # at a trial whose process died
 _FEEDBACK = 4000  # characters of what the verifier wrote, its end
 _TELLING = 12  # characters from which on a line that is one of tests or solution is a quotation
+_CONFIGURATION = "task.toml"
+_TASK_HINT = "a task has task.toml, instruction.md and tests/test.sh; `harbor task init` makes one"
+_LONGEST = 256 << 10  # bytes of a file that is looked at for what is secret
+_PASSED_OVER = frozenset({".git", "__pycache__"})
 _PASSED_ON = (
     "CONTAINERS_CONF CONTAINERS_STORAGE_CONF DOCKER_CONFIG DOCKER_CONTEXT DOCKER_HOST HOME HTTPS_PROXY HTTP_PROXY LANG "
     "NO_PROXY PATH SSL_CERT_FILE TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR http_proxy https_proxy no_proxy"
@@ -58,7 +63,9 @@ class Harbor:
         source="folders of tasks in Harbor's format, named by env.data_path or env.split_dir",
         options=(
             *OPTIONS,
-            option("python", "", "Virtual environment that has Harbor; '' takes that of the program harbor.", path=True),
+            option(
+                "python", "", "Virtual environment that has Harbor; '' takes that of the program harbor.", path=True
+            ),
             option("agent", "", "Agent: a name of Harbor's, such as claude-code, or module:Class."),
             option("agent_args", "{}", "Arguments of the agent, a JSON object."),
             option("agent_model", "", "What the agent calls its model; '' is openai/skillgit, or anthropic/skillgit."),
@@ -268,17 +275,17 @@ def _variables(access: ModelAccess, address: str) -> dict[str, str]:
 
 def _written(skill: Skill, folder: Path) -> Path:
     """Return the folder with the files of ``skill``, which is written once for each version of it."""
-    place = folder / "skills" / skill.digest / skill.name
-    if not place.exists():
-        place.parent.parent.mkdir(exist_ok=True)
-        draft = Path(f"{place.parent}.{os.urandom(4).hex()}")
+    target = folder / "skills" / skill.digest / skill.name
+    if not target.exists():
+        target.parent.parent.mkdir(exist_ok=True)
+        draft = Path(f"{target.parent}.{os.urandom(4).hex()}")
         draft.mkdir()
         write_files(draft / skill.name, skill.files, skill.executable)
         try:
-            draft.rename(place.parent)
+            draft.rename(target.parent)
         except OSError:  # another rollout was faster
             shutil.rmtree(draft)
-    return place
+    return target
 
 
 def _feedback(ending: Mapping[str, Any], rewards: Mapping[str, float], sources: Sequence[str]) -> str:
@@ -291,3 +298,78 @@ def _feedback(ending: Mapping[str, Any], rewards: Mapping[str, float], sources: 
         if words and not (len(words) >= _TELLING and words in secrets):
             lines.append(line)
     return "\n".join(lines)
+
+
+def task_folders(folder: Path) -> tuple[Path, ...]:
+    """Return the task folders at or below ``folder`` by path; a DataError if there are none."""
+    paths = sorted(folder.rglob(_CONFIGURATION)) if folder.is_dir() else []
+    folders = {path.parent for path in paths if not _PASSED_OVER & {*path.relative_to(folder).parts}}
+    outer = tuple(sorted(path for path in folders if folders.isdisjoint(path.parents)))
+    if not outer:
+        raise DataError(f"there are no tasks at {folder}: no folder in it has a {_CONFIGURATION}", hint=_TASK_HINT)
+    return outer
+
+
+def read_tasks(folders: Sequence[Path]) -> list[Item]:
+    """Return an item for each task folder, by its name; one DataError names all faults."""
+    items, faults = [], []
+    for folder in folders:
+        try:
+            items.append(_item(folder))
+        except DataError as fault:
+            faults.append(fault)
+    raise_all(faults)
+    return items
+
+
+def _item(folder: Path) -> Item:
+    instructions = [*folder.glob("instruction.md"), *sorted(folder.glob("steps/*/instruction.md"))]
+    scripts = [*folder.glob("tests/test.*"), *folder.glob("steps/*/tests/test.*")]
+    if not instructions or not scripts:
+        name = "tests/test.sh" if instructions else "instruction.md"
+        raise DataError(f"the task {folder} has no {name}", hint=_TASK_HINT)
+    try:
+        metadata = tomllib.loads((folder / _CONFIGURATION).read_text(encoding="utf-8")).get("metadata", {})
+        text = "\n\n".join(path.read_text(encoding="utf-8").strip() for path in instructions)
+    except (ValueError, OSError) as error:  # of TOML and of UTF-8 too
+        raise DataError(f"the task {folder} cannot be read: {error}", hint=_TASK_HINT) from error
+    content = {"instruction": text, "sha256": folder_digest(folder)}
+    return Item(id=folder.name, content=content, task_type=str(metadata.get("category") or "default"))
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the first 16 digits of the SHA-256 of names, modes and bytes of all files in ``folder``."""
+    total = hashlib.sha256()
+    for path in _files(folder):
+        if path.is_symlink():
+            part = os.fsencode(path.readlink())
+        else:
+            with path.open("rb") as stream:
+                part = hashlib.file_digest(stream, "sha256").digest()
+        mode = b"x" if os.access(path, os.X_OK) else b"-"
+        name = os.fsencode(path.relative_to(folder))
+        total.update(b"%d %b %b %d %b" % (len(name), name, mode, len(part), part))
+    return total.hexdigest()[:16]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if not _PASSED_OVER & {*path.relative_to(folder).parts} and (path.is_symlink() or path.is_file()):
+            yield path
+
+
+def task_secrets(folder: Path, instruction: str) -> Secrets:
+    """Return what no skill may quote: the sources of tests and of the solution, and what is asked."""
+    parts = [part for name in ("tests", "solution") for part in (folder / name, *folder.glob(f"steps/*/{name}"))]
+    files = [path for part in parts if part.is_dir() for path in _files(part)]
+    return Secrets(inputs=(instruction,), checks=tuple(filter(None, map(_text, files))))
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; empty if it is none, too large, or a link."""
+    if path.is_symlink() or path.stat().st_size > _LONGEST:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""

@@ -39,7 +39,11 @@ class Serves:
     access = ModelAccess(url="http://127.0.0.1:1", token=token)
 
     def turns(self):
-        return (Turn(role="system", content="skills"), Turn(role="user", content="do"), Turn(role="assistant", content="done"))
+        return (
+            Turn(role="system", content="skills"),
+            Turn(role="user", content="do"),
+            Turn(role="assistant", content="done"),
+        )
 
 
 class Played:

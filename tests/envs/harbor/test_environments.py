@@ -37,19 +37,21 @@ class Clerk:
             yield lease
 
 
-def outcome(python: str, *, tasks: Path = HERE / "tasks", name: str = "", **options):
-    """Return trajectory, score and feedback of one rollout."""
+def outcomes(python: str, *names: str, tasks: Path = HERE / "tasks", **options) -> list:
+    """Return trajectory, score and feedback of a rollout of each task, or its error."""
     modules = {"modules": str(HERE / "agents"), "agent": "desk_agent:DeskAgent", "python": python}
-    environment = Harbor({"data_path": str(tasks), "split_ratio": "2:2:1", **modules, **options}, Path())
+    environment = Harbor({"data_path": str(tasks), "split_ratio": "1:1:1", **modules, **options}, Path())
+    items = {item.id: item for split in Split for item in environment.items(split)}
+
+    async def one(item, endpoint):
+        trajectory = await environment.rollout(item, SKILL, Clerk(endpoint))
+        return trajectory, *await environment.score(item, trajectory, None)
 
     async def whole():
         endpoint = MeteredEndpoint()
-        items = [item for split in Split for item in environment.items(split)]
-        item = next((item for item in items if item.id == name), items[0])
         try:
             await environment.open()
-            trajectory = await environment.rollout(item, SKILL, Clerk(endpoint))
-            return trajectory, *await environment.score(item, trajectory, None)
+            return await asyncio.gather(*(one(items[name], endpoint) for name in names), return_exceptions=True)
         finally:
             await environment.close()
             await endpoint.aclose()
@@ -58,7 +60,7 @@ def outcome(python: str, *, tasks: Path = HERE / "tasks", name: str = "", **opti
 
 
 def solved(python: str, **options) -> None:
-    trajectory, scored, feedback = outcome(python, **options)
+    [(trajectory, scored, feedback)] = outcomes(python, "green-tea", **options)
     assert scored.hard == 1, feedback
     assert [turn.role for turn in trajectory.turns] == ["user", "assistant", "user", "assistant"]
     assert trajectory.answer == "The slip is written."
@@ -69,28 +71,69 @@ def test_bubblewrap(real_python):
     solved(real_python, environment="bubblewrap")
 
 
+REFUSED = {
+    "FROM a\nRUN apt-get install cowsay\n": "more than FROM, WORKDIR and COPY: 'RUN apt-get install cowsay'",
+    "FROM a\nFROM b\n": "more than FROM, WORKDIR and COPY: 'FROM b'",
+    "FROM a\nWORKDIR /app\nCOPY order.txt /usr/share/\n": "keeps the root file system as it is",
+    "FROM a\nCOPY ../tests/test.sh /app/\n": "copies files of the task only",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("dockerfile", "message"),
-    [
-        ("FROM a\nRUN apt-get install cowsay\n", "more than FROM, WORKDIR and COPY: 'RUN apt-get install cowsay'"),
-        ("FROM a\nFROM b\n", "more than FROM, WORKDIR and COPY: 'FROM b'"),
-        ("FROM a\nWORKDIR /app\nCOPY order.txt /usr/share/\n", "keeps the root file system as it is"),
-        ("FROM a\nCOPY ../tests/test.sh /app/\n", "copies files of the task only"),
-    ],
-)
-def test_bubblewrap_refuses_what_it_cannot_do(real_python, tmp_path, dockerfile, message):
-    for name in ("one", "two", "three"):
-        task = tmp_path / name
-        (task / "environment").mkdir(parents=True)
-        (task / "tests").mkdir()
-        (task / "task.toml").write_text("")
-        (task / "instruction.md").write_text(name)
-        (task / "tests" / "test.sh").write_text("exit 1\n")
-        (task / "environment" / "order.txt").write_text("order\n")
-        (task / "environment" / "Dockerfile").write_text(dockerfile)
-    with pytest.raises(EnvironmentFaultError, match=message):
-        outcome(real_python, tasks=tmp_path, split_ratio="1:1:1", environment="bubblewrap")
+def test_bubblewrap_refuses_what_it_cannot_do(real_python, tmp_path):
+    names = [f"task-{number}" for number in range(len(REFUSED))]
+    for name, dockerfile in zip(names, REFUSED, strict=True):
+        task(tmp_path / name, dockerfile)
+    errors = outcomes(real_python, *names, tasks=tmp_path, environment="bubblewrap")
+    for error, message in zip(errors, REFUSED.values(), strict=True):
+        assert isinstance(error, EnvironmentFaultError)
+        assert message in error.message
+
+
+def task(folder: Path, dockerfile: str, tests: str = "exit 1\n", instruction: str = "Do it.") -> None:
+    (folder / "environment").mkdir(parents=True)
+    (folder / "tests").mkdir()
+    (folder / "task.toml").write_text("")
+    (folder / "instruction.md").write_text(f"{instruction} {folder.name}\n")
+    (folder / "tests" / "test.sh").write_text(tests)
+    (folder / "environment" / "order.txt").write_text("order\n")
+    (folder / "environment" / "Dockerfile").write_text(dockerfile)
+
+
+SAID = {
+    "a link for a test": "ln -sf OUTSIDE /tests/test.sh",
+    "a link for a reward": "ln -sf OUTSIDE /logs/verifier/test-stdout.txt; ln -s OUTSIDE /logs/agent/link; mkfifo /logs/agent/pipe",
+    "a look at this machine": "ls /home/* /root /work /var /etc/shadow OUTSIDE; env",
+}
+
+
+@pytest.mark.slow
+def test_what_an_agent_leaves_in_bubblewrap_leads_nowhere(real_python, tmp_path, monkeypatch):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("the words outside\n")
+    tests = "echo fine; echo 1 >/logs/verifier/reward.txt\n"
+    for number, name in enumerate(SAID):
+        task(tmp_path / "tasks" / f"task-{number}", "FROM a\n", tests, name)
+
+    def clerk(self, request):
+        text = request.messages[-1].text
+        if text.startswith("output: "):
+            return "Done."
+        command = next(command for name, command in SAID.items() if name in text)
+        return f"```sh\n{command.replace('OUTSIDE', str(outside))}\n```"
+
+    monkeypatch.setattr(DeskModels, "clerk", clerk)
+    monkeypatch.setenv("PROVIDER_API_KEY", "key-of-the-user")
+    names = [f"task-{number}" for number in range(len(SAID))]
+    rollouts = outcomes(real_python, *names, tasks=tmp_path / "tasks", environment="bubblewrap")
+    assert not [rollout for rollout in rollouts if isinstance(rollout, Exception)]
+    for trajectory, scored, feedback in rollouts:
+        assert scored.hard == 1
+        assert feedback == "reward 1\nfine"
+        everything = "\n".join(turn.content for turn in trajectory.turns)
+        assert "the words outside" not in everything
+        assert "key-of-the-user" not in everything
+    assert outside.read_text() == "the words outside\n"
 
 
 def has_image() -> bool:
@@ -106,5 +149,7 @@ def test_podman(real_python):
     if not has_image():
         pytest.skip(f"podman has no image {IMAGE}: tests/envs/harbor/make_image.sh makes it")
     solved(real_python, environment="podman")
-    listed = subprocess.run(["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True
+    )
     assert "skillgit-harbor" not in listed.stdout

@@ -71,8 +71,8 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
             self._obey(word.upper(), rest)
         if self.task_env_config.workdir:
             self._workdir = PurePosixPath(self.task_env_config.workdir)
-        for place in (self._workdir, *(target for _, target in self._copies)):
-            self._host_path(place)
+        for target in (self._workdir, *(target for _, target in self._copies)):
+            self._host_path(target)
 
     def _obey(self, word: str, rest: str) -> None:
         if word == "WORKDIR":
@@ -124,20 +124,20 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
         await self.upload_file(source_dir, target_dir)
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
-        place = self._inside(source_path)
-        if place.is_symlink() or not place.exists():
+        host_path = self._inside(source_path)
+        if host_path.is_symlink() or not host_path.exists():
             raise FileNotFoundError(f"there is no file {source_path}")
-        await asyncio.to_thread(_copy, place, Path(target_path))
+        await asyncio.to_thread(_copy, host_path, Path(target_path))
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
         await self.download_file(source_dir, target_dir)
 
     def _inside(self, path: str) -> Path:
         """Return where a file lies or shall lie; a folder on the way that an agent has made a link is refused."""
-        place = self._host_path(path)
-        if not place.parent.resolve().is_relative_to(self._box.resolve()):
+        host_path = self._host_path(path)
+        if not host_path.parent.resolve().is_relative_to(self._box.resolve()):
             raise ValueError(f"a folder of {path} is a link out of the trial")
-        return place
+        return host_path
 
     async def exec(
         self,

@@ -106,7 +106,7 @@ class TrialLines:
 async def serve(folder: Path, output: Any) -> None:  # noqa: ANN401 - a stream of text
     reader = asyncio.StreamReader(limit=_LONGEST_LINE)
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb"))
     loop.add_signal_handler(signal.SIGTERM, reader.feed_eof)
     trials = TrialLines(folder, output)
     import harbor.trial.trial  # noqa: F401, PLC0415 - it takes long, and whoever waits is told when it is done
