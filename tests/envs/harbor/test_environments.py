@@ -102,7 +102,7 @@ def task(folder: Path, dockerfile: str, tests: str = "exit 1\n", instruction: st
 
 SAID = {
     "a link for a test": "ln -sf OUTSIDE /tests/test.sh",
-    "a link for a reward": "ln -sf OUTSIDE /logs/verifier/test-stdout.txt; ln -s OUTSIDE /logs/agent/link; mkfifo /logs/agent/pipe",
+    "links in logs": "cd /logs; ln -s OUTSIDE verifier/link; ln -s OUTSIDE agent/link; mkfifo agent/pipe",
     "a look at this machine": "ls /home/* /root /work /var /etc/shadow OUTSIDE; env",
 }
 
