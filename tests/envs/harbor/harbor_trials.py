@@ -26,7 +26,7 @@ def environment_of(python: str) -> str:
 class Serves:
     """A target that serves a model which is never asked."""
 
-    token = "sg-token-of-this-rollout"
+    access = ModelAccess(url="http://127.0.0.1:1", token="sg-token-of-this-rollout")  # noqa: S106 - of no one
 
     def __init__(self) -> None:
         self.rounds = 0
@@ -35,8 +35,6 @@ class Serves:
     async def serve(self):
         self.rounds += 1
         yield self
-
-    access = ModelAccess(url="http://127.0.0.1:1", token=token)
 
     def turns(self):
         return (

@@ -30,7 +30,7 @@ class Clerk:
 
     @asynccontextmanager
     async def serve(self):
-        async def ask(question, provider, draw):
+        async def ask(question, _provider, _draw):
             return await DeskModels({}).complete(Request(model="clerk", messages=question.messages))
 
         async with self.endpoint.lease(ask) as lease:
@@ -115,7 +115,7 @@ def test_what_an_agent_leaves_in_bubblewrap_leads_nowhere(real_python, tmp_path,
     for number, name in enumerate(SAID):
         task(tmp_path / "tasks" / f"task-{number}", "FROM a\n", tests, name)
 
-    def clerk(self, request):
+    def clerk(_, request):
         text = request.messages[-1].text
         if text.startswith("output: "):
             return "Done."

@@ -6,6 +6,7 @@ The real package is tried in ``test_training``.
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -87,20 +88,23 @@ def test_a_cancelled_rollout_ends_its_trial(played, tmp_path):
     waiting = tmp_path / "waiting"
     played.task("tried", f"wait {waiting}")
     environment = played.environment()
+    folders = []
+
+    def begun() -> None:
+        while not waiting.exists():
+            time.sleep(0.01)
+        folders.append(Path(waiting.read_text()))
+        assert folders[0].exists()
 
     async def cancelled():
         await environment.open()
         item = next(item for split in environment._splits.values() for item in split if item.id == "tried")
         task = asyncio.create_task(environment.rollout(item, SKILL, Serves()))
-        while not waiting.exists() or not waiting.read_text():
-            await asyncio.sleep(0.01)
-        folder = Path(waiting.read_text())
-        assert folder.exists()
+        await asyncio.to_thread(begun)
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
-        assert waiting.read_text() == "ended"
-        assert not folder.exists()
+        assert [waiting.read_text(), *map(Path.exists, folders)] == ["ended", False]
         await environment.close()
 
     asyncio.run(cancelled())
@@ -115,7 +119,7 @@ def test_it_may_be_opened_again_after_it_was_closed(played):
 
 
 def test_a_python_without_harbor_is_a_sentence_and_a_way_out(played):
-    with pytest.raises(ConfigError, match="cannot run Harbor: .*No module named 'harbor'") as raised:
+    with pytest.raises(ConfigError, match=r"cannot run Harbor: .*No module named 'harbor'") as raised:
         played.rollout(ONE, modules="")
     assert "pip install harbor" in raised.value.hint
     with pytest.raises(ConfigError, match="cannot be run: No such file"):
@@ -137,5 +141,5 @@ def test_a_wrong_option_is_refused(options, message):
 
 
 def test_an_agent_has_to_be_named(played):
-    with pytest.raises(ConfigError, match="env.agent names no agent"):
+    with pytest.raises(ConfigError, match=r"env\.agent names no agent"):
         asyncio.run(played.environment(agent="").open())

@@ -22,7 +22,7 @@ for _ in range(MOST):
     )
     response = connection.getresponse()
     body = json.loads(response.read())
-    if response.status != 200:  # noqa: PLR2004 - HTTP
+    if response.status != 200:
         sys.exit(str(body))
     text = body["choices"][0]["message"]["content"]
     command = re.search(r"```sh\n(.*?)```", text, re.DOTALL)

@@ -24,6 +24,7 @@ class DeskAgent(BaseAgent):
         await environment.upload_file(PROGRAM, "/installed-agent/asking.py")
 
     async def run(self, instruction, environment, context):
+        del context
         variables = {**self._extra_env, "INSTRUCTION": instruction, "SKILLS": str(self.skills_dir)}
         result = await environment.exec("python3 /installed-agent/asking.py", env=variables)
         (self.logs_dir / "asking.txt").write_text(f"{result.stdout}{result.stderr}")

@@ -7,7 +7,6 @@ import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.request import Request, urlopen
 
 
 class Trial:
@@ -22,7 +21,7 @@ class Trial:
     async def run(self):
         verifier = self.folder / "verifier"
         verifier.mkdir(parents=True)
-        print("a library prints this")
+        sys.stdout.write("a library prints this\n")
         words = dict(line.split(" ", 1) for line in (self.config.task.path / "instruction.md").read_text().splitlines())
         error = words.get("error")
         result = SimpleNamespace(
@@ -33,29 +32,26 @@ class Trial:
         )
         token = self.config.agent.env["OPENAI_API_KEY"]
         (verifier / "test-stdout.txt").write_text(words.get("output", "").replace("TOKEN", token))
-        if "ask" in words:
-            await asyncio.to_thread(ask, self.config.agent, words["ask"])
         if "die" in words:
-            mark = Path(words["die"])
-            if not mark.exists():
-                mark.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once(Path(words["die"]))
         if "raise" in words:
             raise ValueError(words["raise"])
         if "wait" in words:
-            Path(words["wait"]).write_text(str(self.folder))
+            note(words["wait"], str(self.folder))
             try:
                 await asyncio.sleep(1000)
             finally:
-                Path(words["wait"]).write_text("ended")
+                note(words["wait"], "ended")
         return result
 
 
-def ask(agent, question):
-    body = {"model": "any", "messages": [{"role": "user", "content": question}]}
-    headers = {"Authorization": f"Bearer {agent.env['OPENAI_API_KEY']}", "Content-Type": "application/json"}
-    request = Request(f"{agent.env['OPENAI_BASE_URL']}/chat/completions", json.dumps(body).encode(), headers)
-    try:
-        urlopen(request).close()
-    except OSError as error:
-        sys.stderr.write(f"{error}\n")
+def note(path, text):
+    draft = Path(f"{path}.draft")
+    draft.write_text(text)
+    draft.rename(path)
+
+
+def die_once(mark):
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
