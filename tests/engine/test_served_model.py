@@ -82,7 +82,7 @@ def test_a_cap_ends_the_run_whether_or_not_the_program_minds(minds):
 
 
 class Failing(ToyBackend):
-    async def complete(self, request):
+    async def complete(self, _request):
         raise RetryableBackendError("the provider is down", hint="wait")
 
 

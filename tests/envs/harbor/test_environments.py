@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import subprocess
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,15 +17,17 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.endpoint.server import MeteredEndpoint
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Request
+from skillgit.plugin.backend import Reply, Request, ToolCall, Usage
 from skillgit_envs.harbor import Harbor
 
+ROOT = Path(os.environ.get("SKILLGIT_HARBOR_ROOT", "/nonexistent"))
+WRITE = "grep quantity /app/order.txt >/app/slip.txt; echo counted twice >>/app/slip.txt"
 IMAGE = "localhost/skillgit-slips:1"
 SKILL = Skill("slips", {"SKILL.md": f"---\nname: slips\ndescription: Slips.\n---\n\n{RULE}\n".encode()})
 
 
 class Clerk:
-    """A target that serves the clerk."""
+    """A target that serves the clerk, who uses a tool for commands where there is one."""
 
     def __init__(self, endpoint: MeteredEndpoint) -> None:
         self.endpoint = endpoint
@@ -31,7 +35,15 @@ class Clerk:
     @asynccontextmanager
     async def serve(self):
         async def ask(question, _provider, _draw):
-            return await DeskModels({}).complete(Request(model="clerk", messages=question.messages))
+            if "Bash" not in {tool.name for tool in question.tools}:
+                return await DeskModels({}).complete(Request(model="clerk", messages=question.messages))
+            usage = Usage(tokens_in=10, tokens_out=2)
+            if any(message.role == "tool" for message in question.messages):
+                return Reply(text="The slip is written.", usage=usage)
+            asked = "".join(message.text for message in question.messages)
+            command = WRITE if "/app/order.txt" in asked and "slips" in asked else "false"
+            call = ToolCall(id="toolu_1", name="Bash", arguments=json.dumps({"command": command, "description": "x"}))
+            return Reply(text="I write it.", usage=usage, tool_calls=(call,))
 
         async with self.endpoint.lease(ask) as lease:
             yield lease
@@ -145,11 +157,28 @@ def has_image() -> bool:
 
 
 @pytest.mark.soak
-def test_podman(real_python):
+@pytest.mark.parametrize("killed", [False, True])
+def test_podman(real_python, monkeypatch, killed):
     if not has_image():
         pytest.skip(f"podman has no image {IMAGE}: tests/envs/harbor/make_image.sh makes it")
+    monkeypatch.setattr(DeskModels, "questions", 0)
+    monkeypatch.setenv("KILL_RUNNER", "1" if killed else "0")
     solved(real_python, environment="podman")
+    assert DeskModels.questions == 2 + killed
     listed = subprocess.run(
         ["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True
     )
     assert "skillgit-harbor" not in listed.stdout
+
+
+@pytest.mark.soak
+def test_claude_code_in_a_root_file_system(real_python):
+    if not (ROOT / "usr" / "local" / "bin" / "claude").exists():
+        pytest.skip(
+            "SKILLGIT_HARBOR_ROOT names no root file system with claude: tests/envs/harbor/make_image.sh makes it"
+        )
+    options = {"agent": "claude-code", "root_filesystem": str(ROOT), "environment": "bubblewrap"}
+    [(trajectory, scored, feedback)] = outcomes(real_python, "green-tea", **options)
+    assert scored.hard == 1, feedback
+    assert [turn.role for turn in trajectory.turns][-3:] == ["assistant", "tool", "assistant"]
+    assert trajectory.turns[-3].tool_calls[0].name == "Bash"
