@@ -164,7 +164,7 @@ def test_podman(real_python, monkeypatch, killed):
     monkeypatch.setattr(DeskModels, "questions", 0)
     monkeypatch.setenv("KILL_RUNNER", "1" if killed else "0")
     solved(real_python, environment="podman")
-    assert DeskModels.questions == 2 + killed
+    assert DeskModels.questions >= 2 + killed
     listed = subprocess.run(
         ["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True
     )
