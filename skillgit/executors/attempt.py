@@ -52,6 +52,8 @@ class AskedModel(ABC):
                 if lease.refusal is not None:  # what the program says of it is no cause
                     raise lease.refusal from error
                 raise
+        if lease.refusal is not None:  # what the program did without an answer is no result
+            raise lease.refusal
 
     @abstractmethod
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:

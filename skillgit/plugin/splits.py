@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
@@ -21,12 +22,13 @@ from skillgit.plugin.data_rows import Row, raise_all, read_each
 from skillgit.plugin.environment import Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.trajectory import Item
 
 Splits = dict[Split, tuple["Item", ...]]
+Find = Callable[["Path"], "tuple[Path, ...]"]
 Thing = TypeVar("Thing")
 
 STRATIFIED = "stratified"
@@ -54,24 +56,27 @@ def load_splits(
     root: Path,
     bundle: Path,
     read: Callable[[Sequence[Path]], Sequence[Item]],
+    find: Find | None = None,
 ) -> Splits:
     """Return the items of all splits, by the values of :data:`OPTIONS`.
 
     A ConfigError if these contradict each other, a DataError if the data cannot be used. ``bundle`` has the
-    environment's own data, divided into splits, for options that name none; ``read`` reads the items of data files.
+    environment's own data, divided into splits, for options that name none; ``read`` reads the items of data files, or
+    of what ``find`` makes of the place that holds them.
     """
+    find = find or data_files
     split_dir, whole = str(options["split_dir"]), str(options["data_path"])
     mode, limit = str(options["split_mode"]), int(options["limit"])
     _check_options(mode, split_dir, whole, limit)
     if not split_dir and not whole:
-        splits = read_folders(bundle, read)
+        splits = read_folders(bundle, read, find)
     elif mode == "split_dir" and whole:
         manifest = read_folders(root / split_dir, read_ids)
-        splits = pick(manifest, read(data_files(root / whole)), root / whole)
+        splits = pick(manifest, read(find(root / whole)), root / whole)
     elif mode == "split_dir":
-        splits = _of_divided(root / split_dir, read)
+        splits = _of_divided(root / split_dir, read, find)
     else:
-        items = read(data_files(root / whole))
+        items = read(find(root / whole))
         division = divide_each_type if mode == STRATIFIED else divide
         splits = division(items, str(options["split_ratio"]), int(options["split_seed"]))
     result = check(splits)
@@ -91,12 +96,12 @@ def _check_options(mode: str, split_dir: str, whole: str, limit: int) -> None:
         raise ConfigError("env.data_path is set though env.split_mode is split_dir", hint="set env.split_mode to ratio")
 
 
-def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) -> Splits:
+def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]], find: Find) -> Splits:
     try:
-        return read_folders(folder, read)
+        return read_folders(folder, read, find)
     except DataError as error:
         parts = _split_places(folder) if folder.is_dir() else {}
-        if parts and all(holds_ids_only(data_files(part)) for part in parts.values()):
+        if parts and find is data_files and all(holds_ids_only(data_files(part)) for part in parts.values()):
             hint = "name the data that the ids are of: env.data_path=FILE or FOLDER"
             raise DataError(f"{folder} is a manifest: it has ids, and no items", hint=hint) from error
         raise
@@ -121,7 +126,9 @@ def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(sorted(path for path in paths if path.suffix in SUFFIXES and path.is_file()))
 
 
-def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]) -> dict[Split, tuple[Thing, ...]]:
+def read_folders(
+    folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]], find: Find = data_files
+) -> dict[Split, tuple[Thing, ...]]:
     """Return what ``read`` makes of a folder with a folder or file for each split; one DataError names all faults."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
@@ -133,7 +140,7 @@ def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]
     faults = []
     for split in Split:
         try:
-            by_split[split] = tuple(read(data_files(parts[split])))
+            by_split[split] = tuple(read(find(parts[split])))
         except DataError as fault:
             faults.append(fault)
     raise_all(faults)

@@ -14,7 +14,7 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.engine.rollout import roll_out
-from skillgit.errors import BudgetError, ServiceError
+from skillgit.errors import BudgetError, RetryableBackendError, ServiceError
 
 
 class Served(ToyEnvironment):
@@ -44,8 +44,8 @@ class Served(ToyEnvironment):
             return Trajectory(item_id=item.id, turns=model.turns(), answer=text)
 
 
-def rolled_out(environment, *, items=8, sample=0, **options):
-    session = trainer(ToyBackend(), History(), environment=environment, **options).session
+def rolled_out(environment, *, items=8, sample=0, backend=None, **options):
+    session = trainer(backend or ToyBackend(), History(), environment=environment, **options).session
     chosen = session.task.items[Split.SELECTION][:items]
 
     async def whole():
@@ -79,6 +79,17 @@ def test_every_question_is_charged_and_the_same_question_again_is_another_draw_t
 def test_a_cap_ends_the_run_whether_or_not_the_program_minds(minds):
     with pytest.raises(BudgetError):
         rolled_out(Served(minds=minds), caps=Caps(max_calls=3))
+
+
+class Failing(ToyBackend):
+    async def complete(self, _request):
+        raise RetryableBackendError("the provider is down", hint="wait")
+
+
+@pytest.mark.parametrize("minds", [True, False])
+def test_a_provider_that_fails_is_no_score_whether_or_not_the_program_minds(minds):
+    _, rollouts = rolled_out(Served(minds=minds), items=2, backend=Failing())
+    assert [str(rollout.outcome.reason) for rollout in rollouts] == ["the provider is down"] * 2
 
 
 class Lasting(ToyEnvironment):

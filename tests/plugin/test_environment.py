@@ -55,6 +55,8 @@ def test_it_says_what_it_is(environment: Environment):
 def test_it_comes_with_items_that_a_measurement_can_trust(environment: Environment, tmp_path: Path):
     if environment.info.name == "spreadsheetbench" and shutil.which("soffice") is None:
         pytest.skip("LibreOffice is not installed")
+    if environment.info.name == "harbor":
+        pytest.skip("it brings no items")
     splits = {split: environment.items(split) for split in Split}
     assert check(splits) == {split: tuple(items) for split, items in splits.items()}
     again = type(environment)({}, tmp_path)
@@ -88,6 +90,8 @@ def test_its_digest_is_stable_and_short(environment: Environment, tmp_path: Path
 
 
 def test_no_answer_is_worth_nothing(environment: Environment):
+    if environment.info.name == "harbor":
+        pytest.skip("it brings no items")
     item = environment.items(Split.TRAIN)[0]
     trajectory = Trajectory(item_id=item.id, turns=(), answer="")
     with suppress(EnvironmentFaultError):  # what never took place has no score

@@ -81,6 +81,7 @@ _KEYS = (
         "split_seed limit max_steps max_turns history_length max_image_mb shuffle_seed tolerance program_timeout",
     ),
     (_number, "env", "check_timeout tool_timeout search_max_num_results search_timeout_seconds documents test_timeout"),
+    (_number, "env", "pass_at full_reward"),
     (_flag, "train", "stop_at_ceiling"),
     (_flag, "gradient", "failure_only use_deep_reflect"),
     (_flag, "optimizer", "use_slow_update slow_update_gate_with_selection use_meta_skill use_meta_reflect"),
@@ -97,7 +98,7 @@ _KEYS = (
     (_word, "evaluation", "gate_metric"),
     (_word, "gate", "policy no_regression"),
     (_word, "env", "name split_mode image_detail prompts scorer scope mode extract tools subset revision documents_in"),
-    (_word, "env", "dataset_name"),
+    (_word, "env", "dataset_name reward"),
 )
 """Checks of values, each with a section and the keys of it that take such values."""
 TAKEN: Mapping[str, Callable[[object], bool]] = {

@@ -20,7 +20,7 @@ from skillgit.view.surface import Screen
 from skillgit.view.text import width
 
 DOCS = Path(__file__).parents[3] / "docs"
-NAMES = [plugin.name for plugin in installed(ENVIRONMENTS)]
+NAMES = [plugin.name for plugin in installed(ENVIRONMENTS) if plugin.name != "harbor"]  # which brings no items
 
 
 SLOW = {"alfworld", "spreadsheetbench"}

@@ -12,15 +12,25 @@ from skillgit.domain.untrusted.allowed_settings import BACKENDS, TAKEN, of_own_r
 from skillgit.plugin import registry
 
 REFUSED = {
+    "env.agent",
+    "env.agent_args",
+    "env.agent_model",
     "env.data_path",
     "env.data_root",
     "env.docs_dir",
     "env.engine",
+    "env.environment",
+    "env.environment_args",
     "env.environments",
     "env.grader_environment",
+    "env.host_network",
     "env.image_dir",
+    "env.model_url",
+    "env.modules",
     "env.network",
+    "env.python",
     "env.repositories",
+    "env.root_filesystem",
     "env.search",
     "env.search_auth_env",
     "env.search_path",
@@ -28,6 +38,7 @@ REFUSED = {
     "env.search_url",
     "env.skill_init",
     "env.split_dir",
+    "env.variables",
     "gate.pinned",
     "optimizer.check",
 }
