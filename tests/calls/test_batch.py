@@ -11,9 +11,10 @@ from scripted import chance
 from wire import BatchSettings, Faults, wire_server
 
 from skillgit.calls import batch as batch_module
-from skillgit.calls.client import Calls, Route
+from skillgit.calls.client import CallPolicy, Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.pipeline import QUESTION
+from skillgit.calls.pricing import half
 from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ProviderFailureError, RefusalError, StoppedError
 from skillgit.plugin.backend import Batches, Price, user
@@ -37,13 +38,19 @@ async def nap(_seconds):
 
 
 @asynccontextmanager
-async def opened(wire, path, backend, *, batch=True, caps=None, model="echo", **settings):
+async def opened(wire, path, backend, *, batch=True, caps=None, item_timeout_s=None, **settings):
     url = wire.url if backend == "claude_chat" else f"{wire.url}/v1"
     made = load_backend(backend, path)({"base_url": url, "api_key_env": KEYS[backend], **settings})
-    route = Route(backend=made, backend_name=backend, model=model, price=PRICE, batch=batch)
+    route = Route(backend=made, backend_name=backend, model="echo", price=PRICE, batch=batch)
     with Ledger.open(path / "ledger.db") as ledger:
         calls = Calls(
-            routes={"target": route}, ledger=ledger, caps=caps or Caps(), sleep=nap, random=chance(3), clock=lambda: 1.0
+            routes={"target": route},
+            ledger=ledger,
+            caps=caps or Caps(),
+            sleep=nap,
+            random=chance(3),
+            clock=lambda: 1.0,
+            policy=CallPolicy(item_timeout_s=item_timeout_s),
         )
         calls.enter("run/1", calls.spent())
         try:
@@ -198,6 +205,25 @@ def test_a_stop_leaves_the_batch_with_its_provider_and_the_next_process_gets_it(
         assert sum(entry.batched for entry in wire.log()) == 6
         with Ledger.open(tmp_path / "ledger.db") as ledger:
             assert ledger.batches.of_run("run") == []
+
+
+def test_the_time_of_an_item_stands_still_while_it_waits_for_a_batch(tmp_path):
+    async def work(calls):
+        async def produce():
+            async with calls.item_deadline():
+                return await ask(calls, "patient"), True
+
+        return await calls.rollout("k", produce)
+
+    with wire_server(batches=BatchSettings(looks=30)) as wire:
+        assert run(wire, tmp_path, "openai_chat", work, item_timeout_s=0.1)[0] == "patient"
+
+
+def test_a_batch_halves_every_price_and_what_is_free_stays_so():
+    price = Price(usd_in=2.0, usd_out=8.0, usd_cached=0.0, usd_cache_write=2.5)
+    assert half(price) == Price(usd_in=1.0, usd_out=4.0, usd_cached=0.0, usd_cache_write=1.25)
+    assert half(Price(usd_in=2.0, usd_out=8.0)) == Price(usd_in=1.0, usd_out=4.0)
+    assert half(None) is None
 
 
 def test_who_has_batches(tmp_path):

@@ -15,8 +15,14 @@ from soaking import soak
 from wire import wire_server
 
 
-@pytest.mark.parametrize("kills", [tuple(STATES), soak("60")])
-@pytest.mark.parametrize("backend", KEYS)
+@pytest.mark.parametrize(
+    ("backend", "kills"),
+    [
+        ("claude_chat", tuple(STATES)),  # which keeps no marks
+        ("openai_chat", ("after the intent", "before the ticket", "half of the replies")),
+        *(soak(backend, kills) for backend in KEYS for kills in (tuple(STATES), "60")),
+    ],
+)
 def test_a_batch_survives_its_process(backend, kills, tmp_path, monkeypatch):
     monkeypatch.setenv(KEYS[backend], "sk-test")
     script = Path(__file__).with_name("dying_batches.py")
@@ -28,7 +34,7 @@ def test_a_batch_survives_its_process(backend, kills, tmp_path, monkeypatch):
         )
         log = [entry for entry in wire.log() if entry.dialect]
     reports = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(reports) == (int(kills) if isinstance(kills, str) else len(STATES))
+    assert len(reports) == (int(kills) if isinstance(kills, str) else len(kills))
     for report in reports:
         assert report["codes"] == [-signal.SIGKILL, 0]
         assert report["end"]["replies"] == [f"{report['name']} {number}" for number in range(CALLS)]
