@@ -13,6 +13,7 @@ from itertools import chain
 
 import pytest
 from program import QUICK, new_repository, refs, skillgit
+from soaking import soak
 from stage import Stage, any_alive
 from trained_runs import RUN, small_run
 
@@ -78,7 +79,7 @@ def test_a_program_asks_its_model_on_the_machine_that_it_runs_on(tmp_path):
     assert stage.ledger.spent("") == inline.ledger.spent("")
 
 
-@pytest.mark.parametrize("act", ["", "serve"])
+@pytest.mark.parametrize("act", ["", soak("serve")])
 def test_a_cap_ends_the_run_wherever_it_is_met(act, tmp_path):
     stage = Stage(folder=tmp_path, act=act)
     with pytest.raises(BudgetError):

@@ -158,17 +158,20 @@ def has_image() -> bool:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("killed", [False, True])
-def test_podman(real_python, monkeypatch, killed):
+def test_podman(real_python, monkeypatch, tmp_path, killed):
     if not has_image():
         pytest.skip(f"podman has no image {IMAGE}: tests/envs/harbor/make_image.sh makes it")
     monkeypatch.setattr(DeskModels, "questions", 0)
     monkeypatch.setenv("KILL_RUNNER", "1" if killed else "0")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     solved(real_python, environment="podman")
     assert DeskModels.questions >= 2 + killed
     listed = subprocess.run(
         ["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True
     )
     assert "skillgit-harbor" not in listed.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.soak

@@ -122,6 +122,9 @@ def main() -> None:
     programs = os.environ.get("PATH", os.defpath)  # what is installed beside Harbor, such as podman-compose, is meant
     os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), programs))
     folder = Path(sys.argv[1])
+    temporary = folder / "temporary"  # what Harbor leaves where it is killed goes with the folder
+    temporary.mkdir()
+    os.environ["TMPDIR"] = str(temporary)
     sys.path += sys.argv[2:]
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print is no line of ours
