@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Scored, Split
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory, Turn
-    from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, Tool
+    from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, ReplyForm, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,9 @@ def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]
 class Asked(Protocol):
     """A model as an environment sees it while it works on one item."""
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
         """Ask the model; each call is a new turn, and a BackendError means that it failed for good."""
         ...
 
@@ -193,6 +195,14 @@ class ServedModel(Protocol):
 
 Target: TypeAlias = Asked  # the model that works on items
 Judge: TypeAlias = Asked  # the model that scores answers where no rule can
+
+
+@runtime_checkable
+class BesideJudge(Protocol):
+    """A target in a run, whose rollout may ask the judge too, as the user that it talks to (:class:`AsksJudge`)."""
+
+    @property
+    def judge(self) -> Judge: ...
 
 
 @runtime_checkable

@@ -1,0 +1,11 @@
+"""The example that comes with the environment: a date, and the day of the week that it was."""
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import json_dataset
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate
+
+
+@task
+def weekdays() -> Task:
+    return Task(dataset=json_dataset("weekdays.jsonl"), solver=generate(), scorer=match(), version=1)

@@ -1,0 +1,232 @@
+"""The one evaluation of Inspect that a process may have open, and the rollouts that are samples of it.
+
+Inspect runs samples in tasks of its own, and asks for a model by name. Each rollout is one sample, known by the number
+that Inspect calls its epoch; whoever asks a model in it is answered by the rollout's target or judge, in the context of
+the rollout, so that calls are charged to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from contextlib import contextmanager, suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from itertools import count
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit_envs.inspect_bridge.attempt import PROVIDER, TARGET, Attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspect_ai import Task
+    from inspect_ai.dataset import Sample
+    from inspect_ai.log import EvalSample
+
+MOST_AT_ONCE = 10_000  # of samples and calls that Inspect lets pass: the engine and the door to the models limit them
+MOST_TASKS = 64  # of environments that share an evaluation
+_QUIET = {"INSPECT_DISPLAY": "none", "INSPECT_TRACE_LEVEL": "CRITICAL"}
+_NUMBERS = count(1)
+
+
+@dataclass(slots=True, eq=False)
+class Feed:
+    """The samples of one task, as Inspect is given them."""
+
+    ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    context: Context | None = None  # in which samples can be added
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    closing: bool = False
+
+    async def next_samples(self) -> list[Sample] | None:
+        """Wait for rollouts; Inspect asks only while none is in progress."""
+        self.context = copy_context()
+        if not self.ready.done():
+            self.ready.set_result(None)
+        await self.wake.wait()
+        self.wake.clear()
+        return None if self.closing else []
+
+    async def sample_complete(self, sample: EvalSample) -> None:
+        attempt = self.attempts.pop(sample.epoch, None)
+        if attempt is not None:
+            limit = f"ended by Inspect's {sample.limit.type} limit" if sample.limit else ""
+            attempt.end(limit, sample.error.message if sample.error else "")
+
+    async def sample_abandoned(self, _sample: Sample, epoch: int) -> None:
+        attempt = self.attempts.pop(epoch, None)
+        if attempt is not None:
+            attempt.end("", "Inspect gave the sample up")
+
+    def add(self, sample: Sample, attempt: Attempt) -> None:
+        """Run ``sample`` for ``attempt``, at once."""
+        from inspect_ai import enqueue_sample  # noqa: PLC0415 - of the extra
+
+        if self.context is None or self.closing:
+            raise EnvironmentFaultError("Inspect's evaluation has ended", hint="try again")
+        self.attempts[attempt.number] = attempt
+        self.context.run(enqueue_sample, sample, epoch=attempt.number)
+        self.wake.set()
+
+    def end(self, reason: str) -> None:
+        """Let all who still wait know that there is nothing to come."""
+        self.closing, attempts, self.attempts = True, self.attempts, {}
+        for attempt in attempts.values():
+            attempt.end("", reason)
+        if not self.ready.done():
+            self.ready.set_exception(ConfigError(f"Inspect cannot run the task: {reason}"))
+
+
+class Evaluation:
+    """Inspect at work: it begins with the first task that joins, and ends when the last one has left."""
+
+    _current: ClassVar[Evaluation | None] = None
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._folder = TemporaryDirectory(prefix="skillgit-inspect-", ignore_cleanup_errors=True)
+        self._feeds: list[Feed] = []
+        self._runner: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def join(cls, task: Task, feed: Feed) -> Evaluation:
+        """Have ``task``, whose data set is ``feed``, run until it leaves."""
+        while (current := cls._current) is not None and not current._takes_more:
+            if current._loop is not asyncio.get_running_loop():
+                raise EnvironmentFaultError(
+                    "Inspect runs in another thread of this process, and only once in each",
+                    hint="wait until that run has ended",
+                )
+            await current._ended()
+        evaluation = cls._current = current or cls()
+        await evaluation._add(task, feed)
+        return evaluation
+
+    @property
+    def _takes_more(self) -> bool:
+        if self._loop.is_closed():
+            type(self)._current = None
+            self._folder.cleanup()
+            return True
+        return self._loop is asyncio.get_running_loop() and bool(self._feeds)
+
+    async def _add(self, task: Task, feed: Feed) -> None:
+        from inspect_ai import enqueue_task  # noqa: PLC0415 - of the extra
+
+        self._feeds.append(feed)
+        if self._runner is None:
+            # In a context of its own: what the first rollout is charged to is not what the others are.
+            self._runner = self._loop.create_task(self._run(task), context=Context())
+        else:
+            first = self._feeds[0]
+            await asyncio.shield(first.ready)
+            if first.context is not None:
+                first.context.run(enqueue_task, task)
+        await asyncio.shield(feed.ready)
+
+    async def leave(self, feed: Feed) -> None:
+        """End what is in progress of a task; with the last one, wait until nothing of Inspect is left."""
+        for attempt in list(feed.attempts.values()):
+            attempt.cancel()
+        while feed.attempts:
+            await asyncio.wait([attempt.over for attempt in feed.attempts.values()])
+            await asyncio.sleep(0)
+        feed.closing = True
+        if feed in self._feeds:
+            self._feeds.remove(feed)
+        if self._feeds:
+            feed.wake.set()
+        else:
+            with _private(self._folder.name):
+                feed.wake.set()
+                await self._ended()
+
+    async def _ended(self) -> None:
+        if self._runner is not None:
+            await asyncio.wait([self._runner])
+
+    async def _run(self, task: Task) -> None:
+        reason = "it has ended"
+        try:
+            await self._evaluate(task)
+        except asyncio.CancelledError:
+            reason = "it was stopped"
+        except Exception as error:  # noqa: BLE001 - Inspect and a task may raise anything
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        finally:
+            for feed in self._feeds:
+                feed.end(reason)
+            self._feeds.clear()
+            if Evaluation._current is self:
+                Evaluation._current = None
+            self._folder.cleanup()
+
+    async def _evaluate(self, task: Task) -> None:
+        from inspect_ai import TaskSource, eval_async  # noqa: PLC0415 - of the extra
+
+        with _private(self._folder.name) as restore:
+            self._feeds[0].ready.add_done_callback(lambda _: restore())
+            await eval_async(
+                TaskSource.from_tasks([task]),
+                model=f"{PROVIDER}/{TARGET}",
+                log_dir=self._folder.name,
+                log_level="notset",
+                log_level_transcript="critical",
+                log_samples=False,
+                log_realtime=False,
+                log_images=False,
+                log_model_api=False,
+                log_refusals=False,
+                score_display=False,
+                ctl_server=False,
+                fail_on_error=False,
+                retry_on_error=0,
+                score_on_error=False,
+                max_samples=MOST_AT_ONCE,
+                max_tasks=MOST_TASKS,
+                max_connections=MOST_AT_ONCE,
+                adaptive_connections=False,
+                max_retries=0,
+            )
+
+
+@contextmanager
+def _private(folder: str) -> Iterator[Any]:
+    """Let Inspect begin or end without a trace: no output, no file but in ``folder``, no variable of a ``.env``."""
+    before, hook, handlers = dict(os.environ), sys.excepthook, list(logging.getLogger().handlers)
+    place = {"INSPECT_LOG_DIR": folder, "INSPECT_CACHE_DIR": folder, "INSPECT_TRACE_FILE": f"{folder}/trace.log"}
+    os.environ.update({**_QUIET, **place, "XDG_DATA_HOME": folder, "XDG_CACHE_HOME": folder})
+    is_over = False
+
+    def restore() -> None:
+        nonlocal is_over
+        if is_over:
+            return
+        is_over = True
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+        os.environ["INSPECT_CACHE_DIR"] = folder  # looked at whenever a task wants replies kept
+        sys.excepthook = hook
+        root = logging.getLogger()
+        for handler in [handler for handler in root.handlers if handler not in handlers]:
+            root.removeHandler(handler)
+        logging.getLogger("inspect_ai").setLevel(logging.CRITICAL)
+
+    try:
+        yield restore
+    finally:
+        restore()
+        with suppress(KeyError):
+            del os.environ["INSPECT_CACHE_DIR"]
+
+
+def new_number() -> int:
+    """Return what no other sample of this process is called."""
+    return next(_NUMBERS)
