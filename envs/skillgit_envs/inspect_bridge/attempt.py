@@ -218,7 +218,7 @@ def _of_sample() -> Attempt:
 def register() -> None:
     """Make ``skillgit/…`` a model of Inspect, and refuse every other: it would be asked past the caps."""
     from inspect_ai.hooks import Hooks, hooks  # noqa: PLC0415 - of the extra
-    from inspect_ai.model import ModelAPI, modelapi  # noqa: PLC0415 - of the extra
+    from inspect_ai.model import ModelAPI, get_model, modelapi  # noqa: PLC0415 - of the extra
     from inspect_ai.util import LimitExceededError, display_type  # noqa: PLC0415 - of the extra
 
     before = os.environ.get(_DISPLAY)
@@ -252,4 +252,5 @@ def register() -> None:
                 raise LimitExceededError("custom", value=0, limit=0, message=message)
 
     modelapi(PROVIDER)(Model)
+    get_model(f"{PROVIDER}/{TARGET}")  # Inspect prints which hooks it knows by now
     hooks(name=PROVIDER, description="keeps questions to models within skillgit")(NoOtherModel)
