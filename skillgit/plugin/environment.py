@@ -6,6 +6,7 @@ at a time, through ``skillgit.calls``.
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
@@ -14,7 +15,7 @@ from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -257,6 +258,19 @@ class LongLived(Protocol):
     async def close(self) -> None:
         """End all that ``open`` or a rollout has started; nothing of it is left, also after a cancelled rollout."""
         ...
+
+
+@asynccontextmanager
+async def opened(environment: Environment) -> AsyncIterator[None]:
+    """Have ``environment`` open during a block, if it lives longer than a rollout."""
+    if not isinstance(environment, LongLived):
+        yield
+        return
+    await environment.open()
+    try:
+        yield
+    finally:
+        await environment.close()
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,10 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
 from skillgit.plugin.splits import Splits, check, divide, divide_each_type, pick, read_folders, read_ids
-from skillgit_envs.inspect_bridge.attempt import JUDGE, PLAYER, PROVIDER, TARGET, Attempt, entered, of_state, register
-from skillgit_envs.inspect_bridge.conversion import check_config, section
-from skillgit_envs.inspect_bridge.evaluation import Evaluation, Feed, new_number
-from skillgit_envs.inspect_bridge.task import (
+from skillgit_envs.inspect.attempt import JUDGE, PLAYER, PROVIDER, TARGET, Attempt, entered, of_state, register
+from skillgit_envs.inspect.conversion import check_config, section
+from skillgit_envs.inspect.evaluation import Evaluation, Feed, new_number
+from skillgit_envs.inspect.task import (
     InspectTask,
     Scale,
     has_dictionary,
@@ -216,6 +217,7 @@ class InspectEnvironment:
     async def open(self) -> None:
         """Have Inspect begin with the task; a ConfigError if it cannot."""
         if self._feed is not None and not self._feed.closing:
+            await asyncio.shield(self._feed.ready)
             return
         from inspect_ai import SampleSource, task_with  # noqa: PLC0415 - of the extra
 
@@ -257,8 +259,7 @@ class InspectEnvironment:
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the task's solver or agent work on a sample, whose model is ``target``."""
-        if self._feed is None or self._feed.closing:
-            await self.open()
+        await self.open()
         feed = self._feed
         if feed is None:
             raise EnvironmentFaultError("Inspect's evaluation has ended", hint="try again")

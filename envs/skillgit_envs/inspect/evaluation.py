@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit_envs.inspect_bridge.attempt import PROVIDER, TARGET, Attempt
+from skillgit_envs.inspect.attempt import PROVIDER, TARGET, Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

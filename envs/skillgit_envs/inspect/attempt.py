@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.trajectory import Turn
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.plugin.backend import Message, Text, estimated_tokens
-from skillgit_envs.inspect_bridge.conversion import (
+from skillgit_envs.inspect.conversion import (
     as_messages,
     as_output,
     as_tools,
@@ -127,7 +127,7 @@ class Attempt:
             raise self.failure
         try:
             asked, is_target = self._asked(model), model == TARGET
-            form, conversation = asked_form(config, choice), self._conversation(messages)
+            form, conversation = asked_form(config, choice if tools else "auto"), self._conversation(messages)
             readings: list[Message] = []
             while True:
                 prompt = with_section([*conversation, *readings], self.section if is_target else "")
