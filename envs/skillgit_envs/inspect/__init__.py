@@ -34,7 +34,6 @@ from skillgit_envs.shipped_environment import choice, option, prompt_file
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from inspect_ai import Task
     from inspect_ai.scorer import Scorer
     from inspect_ai.solver import Solver
 
@@ -92,6 +91,7 @@ class InspectEnvironment:
             option("type_field", "", "Field of the metadata that results are broken down by."),
             option("limit", 0, "First items of each split to use; 0 uses all."),
         ),
+        task_types=("default",),
         needs=(Need(kind=NeedKind.EXTRA, name="inspect", looked_for=("inspect_ai",), purpose="Inspect itself"),),
         licence="MIT",
     )
@@ -210,7 +210,11 @@ class InspectEnvironment:
         """Return how many calls a sample takes; None where the task's own code decides."""
         del item
         count = self._task.generations()
-        if count is None or self._text("delivery") == "tool" or (self.asks_judge and not self._task.judged(self._scorer)):
+        if (
+            count is None
+            or self._text("delivery") == "tool"
+            or (self.asks_judge and not self._task.judged(self._scorer))
+        ):
             return None
         return CallBounds(target=(count, count), judge=(0, int(self.asks_judge)))
 
@@ -291,7 +295,7 @@ class InspectEnvironment:
         return skill_tool([folder])
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Let the task's scorer look at the work, in the sandbox where it was done; only once, for that is gone then."""
+        """Let the task's scorer look at the work where it was done; once only, for the sandbox is gone then."""
         products = trajectory.products
         if not isinstance(products, _Sandboxed):
             raise EnvironmentFaultError(f"what was done on {item.id} is not there any more", hint="roll it out again")

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.trajectory import Turn
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit.plugin.backend import Message, Text, estimated_tokens
+from skillgit.plugin.backend import estimated_tokens
 from skillgit_envs.inspect.conversion import (
     as_messages,
     as_output,
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from inspect_ai.tool import Tool as InspectTool
     from inspect_ai.tool import ToolChoice, ToolInfo
 
-    from skillgit.plugin.backend import Reply
+    from skillgit.domain.trajectory import Turn
+    from skillgit.plugin.backend import Message, Reply
     from skillgit.plugin.environment import Asked
 
 PROVIDER = "skillgit"
@@ -79,7 +79,9 @@ class Attempt:
         self.limit = limit
         self.failure = self.failure or (EnvironmentFaultError(f"Inspect: {_one_line(error)}") if error else None)
         if not self.work.done():
-            self.work.set_exception(self.failure or EnvironmentFaultError("Inspect ended the sample without scoring it"))
+            self.work.set_exception(
+                self.failure or EnvironmentFaultError("Inspect ended the sample without scoring it")
+            )
             self.work.exception()  # looked at here: who waited may have been cancelled
         if not self.over.done():
             self.over.set_result(None)
@@ -151,7 +153,7 @@ class Attempt:
             asked = self.judge or getattr(self.target, "judge", None)
             if not self.asks_judge or asked is None:
                 raise ConfigError("the task asks a judge, which env.roles does not name", hint=_ROLES_HINT)
-            return asked  # type: ignore[no-any-return]
+            return asked
         if model == TARGET and self._is_scored.is_set():
             raise ConfigError("the scorer asks a model, and env.roles does not say which", hint=_ROLES_HINT)
         return self.target
@@ -230,7 +232,11 @@ def register() -> None:
 
     class Model(ModelAPI):  # type: ignore[misc]
         async def generate(
-            self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig  # noqa: A002 - Inspect's name
+            self,
+            input: list[ChatMessage],  # noqa: A002 - Inspect's name
+            tools: list[ToolInfo],
+            tool_choice: ToolChoice,
+            config: GenerateConfig,
         ) -> ModelOutput:
             return await _of_sample().answer(self.model_name, input, tools, tool_choice, config)
 
@@ -248,7 +254,9 @@ def register() -> None:
             if not data.model_name.startswith(f"{PROVIDER}/"):
                 attempt = _of_sample()
                 message = f"the task asks the model {data.model_name} by itself, past ledger and caps"
-                attempt.failure = ConfigError(message, hint="give it a model role, or arguments that name skillgit/judge")
+                attempt.failure = ConfigError(
+                    message, hint="give it a model role, or arguments that name skillgit/judge"
+                )
                 raise LimitExceededError("custom", value=0, limit=0, message=message)
 
     modelapi(PROVIDER)(Model)

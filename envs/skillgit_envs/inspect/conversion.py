@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import EnvironmentFaultError
+from skillgit.files import read_plain
 from skillgit.plugin.backend import Image, Message, Part, ReplyForm, Text, Tool, ToolCall, system
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Reply
 
-LARGEST_PICTURE = 32 << 20
 UNSUPPORTED = ("num_choices", "logprobs", "top_logprobs", "prompt_logprobs", "modalities")
 """What a task may want of generation that no reply here can hold; other wishes are the route's to decide."""
 
@@ -107,11 +107,11 @@ def _picture(place: str, detail: str) -> Image:
     if "://" in place:
         raise EnvironmentFaultError(f"the picture {place[:80]} is on the web", hint="bring it into the data set")
     try:
-        data = Path(place).read_bytes()[:LARGEST_PICTURE]
+        content = read_plain(Path(place), follow=True)
     except OSError as error:
         raise EnvironmentFaultError(f"the picture {place} cannot be read: {error.strerror}") from error
     kind = mimetypes.guess_type(place)[0] or "image/png"
-    return Image(media_type=kind, data=base64.b64encode(data).decode(), detail=detail)
+    return Image(media_type=kind, data=base64.b64encode(content).decode(), detail=detail)
 
 
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "refusal": "content_filter"}

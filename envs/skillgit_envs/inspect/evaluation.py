@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from itertools import count
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 10_000  # of samples and calls that Inspect lets pass: the engine and the door to the models limit them
 MOST_TASKS = 64  # of environments that share an evaluation
+_CACHE = "INSPECT_CACHE_DIR"
 _QUIET = {"INSPECT_DISPLAY": "none", "INSPECT_TRACE_LEVEL": "CRITICAL"}
 _NUMBERS = count(1)
 
@@ -86,45 +87,42 @@ class Feed:
 class Evaluation:
     """Inspect at work: it begins with the first task that joins, and ends when the last one has left."""
 
-    _current: ClassVar[Evaluation | None] = None
+    current: ClassVar[Evaluation | None] = None
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._folder = TemporaryDirectory(prefix="skillgit-inspect-", ignore_cleanup_errors=True)
-        self._feeds: list[Feed] = []
+        self.loop = asyncio.get_running_loop()
+        self.folder = TemporaryDirectory(prefix="skillgit-inspect-", ignore_cleanup_errors=True)
+        self.feeds: list[Feed] = []
         self._runner: asyncio.Task[None] | None = None
 
     @classmethod
     async def join(cls, task: Task, feed: Feed) -> Evaluation:
         """Have ``task``, whose data set is ``feed``, run until it leaves."""
-        while (current := cls._current) is not None and not current._takes_more:
-            if current._loop is not asyncio.get_running_loop():
+        evaluation = cls.current
+        if evaluation is not None and evaluation.loop is not asyncio.get_running_loop():
+            if not evaluation.loop.is_closed():
                 raise EnvironmentFaultError(
-                    "Inspect runs in another thread of this process, and only once in each",
+                    "Inspect works in another thread of this process, and in one only",
                     hint="wait until that run has ended",
                 )
-            await current._ended()
-        evaluation = cls._current = current or cls()
-        await evaluation._add(task, feed)
+            evaluation.folder.cleanup()
+            evaluation = None
+        while evaluation is not None and not evaluation.feeds:
+            await evaluation.ended()
+            evaluation = cls.current
+        cls.current = evaluation = evaluation or cls()
+        await evaluation.add(task, feed)
         return evaluation
 
-    @property
-    def _takes_more(self) -> bool:
-        if self._loop.is_closed():
-            type(self)._current = None
-            self._folder.cleanup()
-            return True
-        return self._loop is asyncio.get_running_loop() and bool(self._feeds)
-
-    async def _add(self, task: Task, feed: Feed) -> None:
+    async def add(self, task: Task, feed: Feed) -> None:
         from inspect_ai import enqueue_task  # noqa: PLC0415 - of the extra
 
-        self._feeds.append(feed)
+        self.feeds.append(feed)
         if self._runner is None:
             # In a context of its own: what the first rollout is charged to is not what the others are.
-            self._runner = self._loop.create_task(self._run(task), context=Context())
+            self._runner = self.loop.create_task(self._run(task), context=Context())
         else:
-            first = self._feeds[0]
+            first = self.feeds[0]
             await asyncio.shield(first.ready)
             if first.context is not None:
                 first.context.run(enqueue_task, task)
@@ -138,16 +136,16 @@ class Evaluation:
             await asyncio.wait([attempt.over for attempt in feed.attempts.values()])
             await asyncio.sleep(0)
         feed.closing = True
-        if feed in self._feeds:
-            self._feeds.remove(feed)
-        if self._feeds:
+        if feed in self.feeds:
+            self.feeds.remove(feed)
+        if self.feeds:
             feed.wake.set()
         else:
-            with _private(self._folder.name):
+            with _private(self.folder.name):
                 feed.wake.set()
-                await self._ended()
+                await self.ended()
 
-    async def _ended(self) -> None:
+    async def ended(self) -> None:
         if self._runner is not None:
             await asyncio.wait([self._runner])
 
@@ -160,22 +158,22 @@ class Evaluation:
         except Exception as error:  # noqa: BLE001 - Inspect and a task may raise anything
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         finally:
-            for feed in self._feeds:
+            for feed in self.feeds:
                 feed.end(reason)
-            self._feeds.clear()
-            if Evaluation._current is self:
-                Evaluation._current = None
-            self._folder.cleanup()
+            self.feeds.clear()
+            if Evaluation.current is self:
+                Evaluation.current = None
+            self.folder.cleanup()
 
     async def _evaluate(self, task: Task) -> None:
         from inspect_ai import TaskSource, eval_async  # noqa: PLC0415 - of the extra
 
-        with _private(self._folder.name) as restore:
-            self._feeds[0].ready.add_done_callback(lambda _: restore())
+        with _private(self.folder.name) as restore:
+            self.feeds[0].ready.add_done_callback(lambda _: restore())
             await eval_async(
                 TaskSource.from_tasks([task]),
                 model=f"{PROVIDER}/{TARGET}",
-                log_dir=self._folder.name,
+                log_dir=self.folder.name,
                 log_level="notset",
                 log_level_transcript="critical",
                 log_samples=False,
@@ -200,7 +198,7 @@ class Evaluation:
 def _private(folder: str) -> Iterator[Any]:
     """Let Inspect begin or end without a trace: no output, no file but in ``folder``, no variable of a ``.env``."""
     before, hook, handlers = dict(os.environ), sys.excepthook, list(logging.getLogger().handlers)
-    place = {"INSPECT_LOG_DIR": folder, "INSPECT_CACHE_DIR": folder, "INSPECT_TRACE_FILE": f"{folder}/trace.log"}
+    place = {"INSPECT_LOG_DIR": folder, _CACHE: folder, "INSPECT_TRACE_FILE": f"{folder}/trace.log"}
     os.environ.update({**_QUIET, **place, "XDG_DATA_HOME": folder, "XDG_CACHE_HOME": folder})
     is_over = False
 
@@ -212,7 +210,7 @@ def _private(folder: str) -> Iterator[Any]:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
-        os.environ["INSPECT_CACHE_DIR"] = folder  # looked at whenever a task wants replies kept
+        os.environ[_CACHE] = folder  # looked at whenever a task wants replies kept
         sys.excepthook = hook
         root = logging.getLogger()
         for handler in [handler for handler in root.handlers if handler not in handlers]:
@@ -223,8 +221,8 @@ def _private(folder: str) -> Iterator[Any]:
         yield restore
     finally:
         restore()
-        with suppress(KeyError):
-            del os.environ["INSPECT_CACHE_DIR"]
+        os.environ.pop(_CACHE, None)
+        os.environ.update({_CACHE: before[_CACHE]} if before.get(_CACHE, folder) != folder else {})
 
 
 def new_number() -> int:

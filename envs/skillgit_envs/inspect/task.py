@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _NAME_HINT = "name it as Inspect does: inspect_evals/NAME, or path/to/file.py@NAME"
 _GRADERS = ("model_graded_qa", "model_graded_fact")
+_ROUNDING = 1e-9
 _SCORE_HINT = "name the value that counts: env.score_key"
 
 
@@ -76,7 +77,7 @@ class Scale:
 
     def share(self, value: float) -> float:
         share = (value - self.least) / (self.most - self.least)
-        if not -1e-9 <= share <= 1 + 1e-9:
+        if not -_ROUNDING <= share <= 1 + _ROUNDING:
             message = f"the scorer gave {value:g}, which is not between {self.least:g} and {self.most:g}"
             raise ConfigError(message, hint="say what its numbers mean: env.scale: 0:10")
         return min(1.0, max(0.0, share))
@@ -261,9 +262,14 @@ def _of_file(path: Path, function: str, arguments: Mapping[str, object]) -> tupl
     spec = spec_from_file_location(f"skillgit_inspect_{identity}", path.resolve())
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path} is no Python file", hint=_NAME_HINT)
-    module = sys.modules.setdefault(spec.name, module_from_spec(spec))
-    if not hasattr(module, function or "__doc__") or module.__doc__ is None and not vars(module).get("__builtins__"):
-        spec.loader.exec_module(module)
+    module = sys.modules.get(spec.name)
+    if module is None:
+        module = sys.modules[spec.name] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[spec.name]
+            raise
     tasks = {name: value for name, value in vars(module).items() if callable(value) and _is_task(value)}
     if function not in tasks and (function or len(tasks) != 1):
         hint = f"name one of its tasks: {path.name}@{' or @'.join(tasks)}" if tasks else _NAME_HINT
@@ -307,14 +313,13 @@ def scored(score: Score, key: str, scale: Scale) -> Scored:
     """Return a score of Inspect as ours; a ConfigError where a setting has to say what it means."""
     from inspect_ai.scorer import value_to_float  # noqa: PLC0415 - of the extra
 
-    value, parts = score.value, ()
+    value: Any = score.value
+    parts: tuple[tuple[str, float], ...] = ()
     if isinstance(value, dict):
         numbers = {name: _number(entry, value_to_float()) for name, entry in value.items()}
         parts = tuple((name, number) for name, number in numbers.items() if math.isfinite(number))
         if key not in value:
-            raise ConfigError(
-                f"the scorer gives {', '.join(value)}, and env.score_key is '{key}'", hint=_SCORE_HINT
-            )
+            raise ConfigError(f"the scorer gives {', '.join(value)}, and env.score_key is '{key}'", hint=_SCORE_HINT)
         value = value[key]
     elif key:
         raise ConfigError(f"the scorer gives one value, and env.score_key is '{key}'", hint="leave it empty")

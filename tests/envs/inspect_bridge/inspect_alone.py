@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import ChatMessageAssistant, ModelAPI, ModelOutput, modelapi
-from inspect_ai.model import ChatCompletionChoice
+from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelAPI, ModelOutput, modelapi
 from inspect_ai.tool import ToolCall
 from script import said
 
@@ -19,7 +18,11 @@ class Script(ModelAPI):
         question = next(message.text for message in input if message.role == "user")
         results = [message.text for message in input if message.role == "tool"]
         words = said(question, results, {tool.name for tool in tools})
-        calls = [ToolCall(id=f"c{len(input)}", function=words.tool, arguments=json.loads(words.arguments))] if words.tool else None
+        calls = (
+            [ToolCall(id=f"c{len(input)}", function=words.tool, arguments=json.loads(words.arguments))]
+            if words.tool
+            else None
+        )
         message = ChatMessageAssistant(content=words.text, tool_calls=calls, source="generate")
         stop = "tool_calls" if calls else "stop"
         return ModelOutput(model="script", choices=[ChatCompletionChoice(message=message, stop_reason=stop)])

@@ -56,7 +56,7 @@ def graded() -> Task:
 def by_parts():
     async def score(state, target):
         answer = state.output.completion
-        value = {"right": "C" if target.text in answer else "I", "short": 1 if len(answer) < 20 else 0}  # noqa: PLR2004
+        value = {"right": "C" if target.text in answer else "I", "short": 1 if len(answer) < 20 else 0}
         return Score(value=value, answer=answer, explanation=f"{len(answer)} characters")
 
     return score

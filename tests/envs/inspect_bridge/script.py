@@ -21,7 +21,7 @@ def said(question: str, results: list[str], tools: set[str], *, skill: str = "")
     """Return what the model says to the first ``question``, after the ``results`` of its tools so far."""
     if "GRADE:" in question:
         criterion = re.search(r"\[Criterion\]: (.*)", question)
-        submission = question.split("[Submission]")[-1]
+        submission = question.rpartition("[Submission]")[2]
         return Said("GRADE: C" if criterion and criterion[1] in submission.split("[Criterion]")[0] else "GRADE: I")
     if question.startswith("The other side said"):
         return Said(f"Are you sure? {len(question)}")
@@ -31,7 +31,9 @@ def said(question: str, results: list[str], tools: set[str], *, skill: str = "")
         return Said(f"ANSWER: {'A' if wrong else 'B'}")
     answer = str(sum(numbers) - wrong)
     if "look" in tools or "add" in tools:
-        tool, arguments = ("look", {"file": "note.txt"}) if "look" in tools else ("add", dict(zip("ab", numbers)))
+        tool, arguments = (
+            ("look", {"file": "note.txt"}) if "look" in tools else ("add", dict(zip("ab", numbers, strict=True)))
+        )
         if not results:
             return Said("Let me see.", tool, json.dumps(arguments))
         found = "".join(re.findall(r"\d+", results[0]))
@@ -43,7 +45,10 @@ class Scripted:
     """The script as a backend."""
 
     info = BackendInfo(
-        name="scripted", summary="Says what a script says.", needs_network=False, prices={"script": Price(usd_in=0, usd_out=0)}
+        name="scripted",
+        summary="Says what a script says.",
+        needs_network=False,
+        prices={"script": Price(usd_in=0, usd_out=0)},
     )
 
     def __init__(self, settings):
