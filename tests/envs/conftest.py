@@ -17,6 +17,10 @@ def _has_its_packages(request: pytest.FixtureRequest) -> None:
         pytest.skip("alfworld is not installed: pip install 'skillgit[alfworld]', which needs gcc, g++ and make")
 
 
+    if request.path.parent.name == "inspect_bridge":
+        pytest.importorskip("inspect_ai", reason="inspect is not installed: pip install 'skillgit[inspect]'")
+
+
 @pytest.fixture
 def real(request: pytest.FixtureRequest) -> Path:
     """The folder with real items of the environment that the test is about; they are not part of the project."""

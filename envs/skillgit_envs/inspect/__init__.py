@@ -72,13 +72,14 @@ class InspectEnvironment:
             option("roles", "", "Who plays a model role: grader=judge,user=target; '' has Inspect's graders judge."),
             choice(
                 "delivery",
-                "How the target gets the skill.",
+                "How the target gets the skill: inline, in the system message, or tool, by Inspect's skill tool.",
                 inline="in the system message",
                 tool="by Inspect's skill tool, which lays its files out in the sandbox",
             ),
+            option("local_sandbox", default=False, text="Let tasks run programs of models unconfined, as this user."),
             choice(
                 "split_mode",
-                "How the samples are divided.",
+                "How the samples are divided: by ratio, stratified, by a field of their metadata, or by split_dir.",
                 ratio="by split_ratio",
                 stratified="each task type by split_ratio",
                 field="by the field split_field of their metadata",
@@ -124,7 +125,10 @@ class InspectEnvironment:
             check_config(task.task.config, task.name)
         except EnvironmentFaultError as error:
             raise ConfigError(error.message, hint=error.hint) from error
-        if self._text("delivery") == "tool" and not task.has_sandbox():
+        if "local" in task.sandboxes() and not self._options["local_sandbox"]:
+            message = f"the sandbox of {task.name} is local, which confines nothing"
+            raise ConfigError(message, hint="env.local_sandbox: true lets models run programs here, as you")
+        if self._text("delivery") == "tool" and "" in task.sandboxes():
             hint = "use env.delivery: inline"
             raise ConfigError(f"{task.name} has no sandbox, where a tool could lay the skill out", hint=hint)
         return task
@@ -146,16 +150,9 @@ class InspectEnvironment:
     @property
     def digest(self) -> str:
         """Identify all that decides a score: the task, its code and arguments, and how its scores are read."""
-        names = ("score_key", "delivery")
+        texts = [self._text(name) for name in ("scorer", "score_key", "delivery")]
         scale = [self._scale.least, self._scale.most]
-        return short_digest(
-            ["inspect", SCORER, self._task.identity, self._scorer_name, scale, dict(self._players)]
-            + [self._text(name) for name in names]
-        )
-
-    @property
-    def _scorer_name(self) -> str:
-        return self._text("scorer")
+        return short_digest(["inspect", SCORER, self._task.identity, scale, dict(self._players), *texts])
 
     def items(self, split: Split) -> Sequence[Item]:
         return self._splits[split]
@@ -188,6 +185,10 @@ class InspectEnvironment:
 
     def taxonomy(self) -> str:
         return prompt_file(Path(__file__).parent, "taxonomy")
+
+    def target_prompt(self) -> str:
+        """Return where the skill stands; what is around it is the task's."""
+        return prompt_file(Path(__file__).parent, "system")
 
     def description(self) -> tuple[str, str]:
         """Return what the task says of itself, and which scorer decides."""

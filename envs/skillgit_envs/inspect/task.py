@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from contextlib import chdir, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -92,21 +92,22 @@ class InspectTask:
     task: Task
     code: Sequence[object]  # what identifies it besides its name
     item_type: str = ""
-    samples: dict[str, Sample] = field(default_factory=dict)  # by item
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """The samples, in their order; a DataError if they cannot be told apart."""
+        """The samples, in their order."""
         if self.task.sample_source is not None:
             raise DataError(f"{self.name} makes its samples while it runs", hint="choose a task with a data set")
-        items = []
-        for sample in self.task.dataset:
-            item = _item(sample, self.item_type)
-            if item.id in self.samples:
-                raise DataError(f"two samples of {self.name} have the id {item.id}", hint="give each one of its own")
-            self.samples[item.id] = sample
-            items.append(item)
-        return tuple(items)
+        return tuple(_item(sample, self.item_type) for sample in self.task.dataset)
+
+    @cached_property
+    def samples(self) -> dict[str, Sample]:
+        """The samples by item; a DataError if they cannot be told apart."""
+        pairs = list(zip(self.items, self.task.dataset, strict=True))
+        samples = {item.id: sample for item, sample in pairs}
+        if len(samples) < len(pairs):
+            raise DataError(f"two samples of {self.name} have the same id", hint="give each one of its own")
+        return samples
 
     def sample(self, item: Item) -> Sample:
         """Return a copy of the sample that ``item`` is, with the texts of the item."""
@@ -138,8 +139,10 @@ class InspectTask:
         """Say whether ``scorer`` is one of Inspect's that ask a grader."""
         return _short(_registered(scorer)) in _GRADERS
 
-    def has_sandbox(self) -> bool:
-        return self.task.sandbox is not None or all(sample.sandbox is not None for sample in self.task.dataset)
+    def sandboxes(self) -> set[str]:
+        """Return the kinds of sandboxes that samples work in, one of them empty if some have none."""
+        specs = {spec and spec.type for spec in (sample.sandbox or self.task.sandbox for sample in self.task.dataset)}
+        return {kind or "" for kind in specs}
 
     def generations(self) -> int | None:
         """Return how often the solver asks the model, if it is made of Inspect's plain steps only."""

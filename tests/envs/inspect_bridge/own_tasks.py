@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect_ai import Epochs, Task, task
 from inspect_ai.agent import react
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, get_model
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig, get_model
 from inspect_ai.scorer import Score, accuracy, choice, includes, match, mean, model_graded_qa, scorer
 from inspect_ai.solver import generate, multiple_choice, solver, system_message
 from inspect_ai.tool import tool
@@ -22,9 +22,10 @@ def numbers(ask="What is {a} + {b}?", **more) -> MemoryDataset:
 
 
 @task
-def matching() -> Task:
+def matching(limits: dict[str, object] | None = None) -> Task:
     """Plain questions."""
-    return Task(dataset=numbers(), solver=generate(), scorer=match(numeric=True), version=2)
+    config = GenerateConfig(**(limits or {}))
+    return Task(dataset=numbers(), solver=generate(), scorer=match(numeric=True), version=2, config=config)
 
 
 @task
@@ -48,8 +49,8 @@ def including(words: str = "Be brief.", twice: bool = False) -> Task:  # noqa: F
 
 
 @task
-def graded() -> Task:
-    return Task(dataset=numbers(), solver=generate(), scorer=model_graded_qa())
+def graded(role: str | None = "grader") -> Task:
+    return Task(dataset=numbers(), solver=generate(), scorer=model_graded_qa(model_role=role or None))
 
 
 @scorer(metrics={"right": [accuracy()], "short": [mean()]})
@@ -121,7 +122,7 @@ def look():
 def left_in_sandbox():
     async def score(state, target):
         written = await sandbox().read_file("total.txt")
-        return Score(value="C" if target.text in written and target.text in state.output.completion else "I")
+        return Score(value="C" if written == state.output.completion == f"It is {target.text}" else "I")
 
     return score
 
@@ -221,7 +222,7 @@ NAMES = {
     "parted": {"score_key": "right"},
     "rated": {"scale": "0:10"},
     "agent": {},
-    "boxed": {},
+    "boxed": {"local_sandbox": True},
     "described": {"split_mode": "field", "type_field": "size"},
     "talking": {"roles": "user=judge"},
 }
