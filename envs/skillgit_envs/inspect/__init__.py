@@ -76,6 +76,7 @@ class InspectEnvironment:
                 inline="in the system message",
                 tool="by Inspect's skill tool, which lays its files out in the sandbox",
             ),
+            option("one_try", default=False, text="Score one try of a sample where the task combines several."),
             option("local_sandbox", default=False, text="Let tasks run programs of models unconfined, as this user."),
             choice(
                 "split_mode",
@@ -125,6 +126,9 @@ class InspectEnvironment:
             check_config(task.task.config, task.name)
         except EnvironmentFaultError as error:
             raise ConfigError(error.message, hint=error.hint) from error
+        if task.combines_tries() and not self._options["one_try"]:
+            message = f"{task.name} makes one score of {task.task.epochs} tries of a sample"
+            raise ConfigError(message, hint="env.one_try: true scores each rollout for itself")
         if "local" in task.sandboxes() and not self._options["local_sandbox"]:
             message = f"the sandbox of {task.name} is local, which confines nothing"
             raise ConfigError(message, hint="env.local_sandbox: true lets models run programs here, as you")

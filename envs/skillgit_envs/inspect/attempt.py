@@ -98,7 +98,7 @@ class Attempt:
                 return await job()
             finally:
                 self._scopes.remove(scope)
-        raise EnvironmentFaultError("the rollout was cancelled")
+        raise self.failure or EnvironmentFaultError("the rollout was cancelled")
 
     async def hand_over(self, state: TaskState) -> None:
         """Publish what the solver did, and wait until it is to be scored."""
@@ -142,6 +142,9 @@ class Attempt:
                 readings += await self._read_skill(reply)
         except Exception as error:
             self.failure = self.failure or error
+            for scope in self._scopes:
+                scope.cancel()  # an agent may catch the error and ask again
+            await asyncio.sleep(0)
             raise
         output = as_output(reply, model, self._arguments)
         if readings:

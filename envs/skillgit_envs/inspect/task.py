@@ -144,6 +144,11 @@ class InspectTask:
         specs = {spec and spec.type for spec in (sample.sandbox or self.task.sandbox for sample in self.task.dataset)}
         return {kind or "" for kind in specs}
 
+    def combines_tries(self) -> bool:
+        """Say whether the task's score of a sample is made of several tries, other than as their mean."""
+        reducers = [_registered(reducer) for reducer in self.task.epochs_reducer or ()]
+        return (self.task.epochs or 1) > 1 and reducers not in ([], ["mean"])
+
     def generations(self) -> int | None:
         """Return how often the solver asks the model, if it is made of Inspect's plain steps only."""
         solver = self.task.solver
@@ -232,9 +237,6 @@ def make_task(name: str, arguments: Mapping[str, object], root: Path, item_type:
         text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         hint = "it may want data, packages or arguments: env.task_args: key=value"
         raise ConfigError(f"the task {name} cannot be made: {text}", hint=hint) from error
-    if task.epochs_reducer and [_registered(reducer) for reducer in task.epochs_reducer] not in (["mean"], []):
-        message = f"{name} combines several tries of a sample, which is no score of one"
-        raise ConfigError(message, hint="choose arguments under which it reduces epochs to their mean")
     return InspectTask(name=label, arguments=arguments, task=task, code=code, item_type=item_type)
 
 

@@ -15,14 +15,10 @@ from script import said
 class Script(ModelAPI):
     async def generate(self, input, tools, tool_choice, config):  # noqa: A002
         del tool_choice, config
-        question = next(message.text for message in input if message.role == "user")
-        results = [message.text for message in input if message.role == "tool"]
-        words = said(question, results, {tool.name for tool in tools})
-        calls = (
-            [ToolCall(id=f"c{len(input)}", function=words.tool, arguments=json.loads(words.arguments))]
-            if words.tool
-            else None
-        )
+        conversation = [(message.role, message.text) for message in input]
+        words = said(conversation, {tool.name: tool.parameters.model_dump(exclude_none=True) for tool in tools})
+        arguments = json.loads(words.arguments or "{}")
+        calls = [ToolCall(id=f"c{len(input)}", function=words.tool, arguments=arguments)] if words.tool else None
         message = ChatMessageAssistant(content=words.text, tool_calls=calls, source="generate")
         stop = "tool_calls" if calls else "stop"
         return ModelOutput(model="script", choices=[ChatCompletionChoice(message=message, stop_reason=stop)])
@@ -35,28 +31,24 @@ modelapi("script")(Script)
 
 
 def main() -> None:
-    folder, *specs = sys.argv[1:]
-    for spec in specs:
-        file, _, arguments = spec.partition(" ")
+    """Take the folder of the logs and a JSON list of objects with ``tasks``, ``task_args`` and ``limit``."""
+    for spec in json.loads(sys.argv[2]):
         logs = inspect_eval(
-            file,
-            task_args=json.loads(arguments or "{}"),
+            **spec,
             model="script/model",
+            model_roles={"grader": "script/grader", "user": "script/user"},
             display="none",
-            log_dir=folder,
+            log_dir=sys.argv[1],
             log_format="json",
             epochs=1,
             fail_on_error=False,
-            limit=30,
         )
-        rows = {}
-        for sample in logs[0].samples or []:
-            scores = {name: score.value for name, score in (sample.scores or {}).items()}
-            asked = "".join(message.text for message in sample.messages if message.role != "system")
-            rows[str(sample.id)] = [scores, asked if sample.error is None else sample.error.message]
-        print(json.dumps([spec, logs[0].status, rows]))  # noqa: T201 - a program
+        rows = {
+            str(sample.id): {name: score.value for name, score in (sample.scores or {}).items()}
+            for sample in logs[0].samples or []
+        }
+        print(json.dumps(rows))  # noqa: T201 - a program
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     main()

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from skillgit.plugin.backend import BackendInfo, Price, Reply, ToolCall, Usage
 
 _LONG = 420  # characters of a skill that was added to
+_TALK = 4  # messages after which a simulated user leaves
+_VALUES = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
 class Said(NamedTuple):
@@ -17,28 +19,51 @@ class Said(NamedTuple):
     arguments: str = ""
 
 
-def said(question: str, results: list[str], tools: set[str], *, skill: str = "") -> Said:
-    """Return what the model says to the first ``question``, after the ``results`` of its tools so far."""
+def said(conversation: list[tuple[str, str]], tools: dict[str, dict]) -> Said:
+    """Return what the model says next; a conversation is roles and texts, tools are names and schemas."""
+    question = next((text for role, text in conversation if role == "user"), "")
+    results = [text for role, text in conversation if role == "tool"]
+    system = "".join(text for role, text in conversation if role == "system")
     if "GRADE:" in question:
         criterion = re.search(r"\[Criterion\]: (.*)", question)
-        submission = question.rpartition("[Submission]")[2]
-        return Said("GRADE: C" if criterion and criterion[1] in submission.split("[Criterion]")[0] else "GRADE: I")
+        submission = question.rpartition("[Submission]")[2].partition("[Criterion]")[0]
+        return Said("GRADE: C" if criterion and criterion[1] in submission else "GRADE: I")
     if question.startswith("The other side said"):
         return Said(f"Are you sure? {len(question)}")
+    if re.match(r"What|Which|Answer the following", question) and re.search(r"\d", question):
+        return _summed(question, results, set(tools), len(system.partition("<skill")[2]) > _LONG)
+    return _played(conversation, tools, system, results)
+
+
+def _summed(question: str, results: list[str], tools: set[str], is_taught: bool) -> Said:  # noqa: FBT001
     numbers = [int(number) for number in re.findall(r"\d+", question)]
-    wrong = numbers[0] % 3 == 0 and len(skill) < _LONG
+    wrong = numbers[0] % 3 == 0 and not is_taught
     if "ANSWER: $LETTER" in question:
         return Said(f"ANSWER: {'A' if wrong else 'B'}")
-    answer = str(sum(numbers) - wrong)
-    if "look" in tools or "add" in tools:
-        tool, arguments = (
-            ("look", {"file": "note.txt"}) if "look" in tools else ("add", dict(zip("ab", numbers, strict=True)))
-        )
-        if not results:
-            return Said("Let me see.", tool, json.dumps(arguments))
-        found = "".join(re.findall(r"\d+", results[0]))
-        return Said("", "submit", json.dumps({"answer": f"It is {found}{'1' if wrong else ''}"}))
-    return Said(f"The sum is {answer}." if numbers[0] % 4 else f"After long thought I say: {answer}.")
+    if not tools:
+        answer = str(sum(numbers) - wrong)
+        return Said(f"The sum is {answer}." if numbers[0] % 4 else f"After long thought I say: {answer}.")
+    if not results:
+        arguments = {"file": "note.txt"} if "look" in tools else {"a": numbers[0], "b": numbers[1]}
+        return Said("Let me see.", "look" if "look" in tools else "add", json.dumps(arguments))
+    number = "".join(re.findall(r"\d+", results[0]))
+    return Said("", "submit", json.dumps({"answer": f"It is {number}{'1' if wrong else ''}"}))
+
+
+def _played(conversation: list[tuple[str, str]], tools: dict[str, dict], system: str, results: list[str]) -> Said:
+    """Do something that any agent, user or judge of a published task could do."""
+    if "###STOP###" in system:
+        return Said("###STOP###" if len(conversation) > _TALK else "I need help with my order.")
+    if "reasoning" in system and "json" in system.lower():
+        number = 1 + len(conversation[-1][1]) % 3
+        names = re.findall(r'"(\w+)"\s*:', system)
+        return Said(json.dumps({**dict.fromkeys(names, number), "reasoning": "as it seems"}))
+    if len(results) < 2 and tools:  # noqa: PLR2004 - looks twice
+        name = sorted(tools)[(len(system) + len(results)) % len(tools)]
+        schema = tools[name]
+        values = {key: _VALUES.get(schema["properties"][key].get("type", ""), "1") for key in schema.get("required", ())}
+        return Said("", name, json.dumps(values))
+    return Said(f"I have done what I could: {len(results)}.")
 
 
 class Scripted:
@@ -72,15 +97,16 @@ class Door:
         return reply_to(messages, tools)
 
 
+class Beside(Door):
+    """A target with a judge beside it, as those of a run are."""
+
+    def __init__(self):
+        super().__init__()
+        self.judge = Door()
+
+
 def reply_to(messages, tools) -> Reply:
-    system = "".join(message.text for message in messages if message.role == "system")
-    question = next(message.text for message in messages if message.role == "user")
-    results = [message.text for message in messages if message.role == "tool"]
-    words = said(question, results, {tool.name for tool in tools}, skill=system.partition("<skill")[2])
+    words = said([(message.role, message.text) for message in messages], {tool.name: tool.parameters for tool in tools})
     calls = (ToolCall(id=f"call-{len(messages)}", name=words.tool, arguments=words.arguments),) if words.tool else ()
-    return Reply(
-        text=words.text,
-        usage=Usage(tokens_in=1, tokens_out=1),
-        tool_calls=calls,
-        finish_reason="tool_calls" if calls else "stop",
-    )
+    finish = "tool_calls" if calls else "stop"
+    return Reply(text=words.text, usage=Usage(tokens_in=1, tokens_out=1), tool_calls=calls, finish_reason=finish)

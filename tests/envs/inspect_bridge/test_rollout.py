@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 from conftest import all_at_work, at_work
-from script import Door, reply_to
+from script import Beside, Door, reply_to
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
@@ -24,14 +24,6 @@ from skillgit.plugin.environment import opened
 
 SKILL = Skill("adding", {"SKILL.md": b"---\nname: adding\ndescription: Adds.\n---\n\n# Add\n\nCarry the one.\n"})
 NOTHING = Usage(tokens_in=1, tokens_out=1)
-
-
-class Beside(Door):
-    """A target with a judge beside it, as those of a run are."""
-
-    def __init__(self):
-        super().__init__()
-        self.judge = Door()
 
 
 def asked(environment, coroutine):
