@@ -9,7 +9,7 @@ from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -252,6 +252,8 @@ def _require(name: str) -> None:
 def _of_package(name: str, arguments: Mapping[str, object]) -> Task:
     from inspect_ai.util import registry_create  # noqa: PLC0415 - of the extra
 
+    for point in entry_points(group="inspect_ai", name=name.partition("/")[0]):
+        point.load()  # Inspect would not say why a package cannot be loaded
     try:
         return registry_create("task", name, **arguments)
     except LookupError as error:

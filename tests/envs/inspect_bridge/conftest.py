@@ -42,13 +42,15 @@ async def all_at_work(environment, door):
     return {item.id: row for item, row in zip(items, rows, strict=True)}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _leaves_nothing(tmp_path, monkeypatch, capfd):
     """Inspect has a home and a folder for temporary files of its own, in which nothing may be left."""
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "TMPDIR"):
         folder = tmp_path / "private" / name
         folder.mkdir(parents=True)
         monkeypatch.setenv(name, str(folder))
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+        monkeypatch.setenv(name, "1")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "private" / "TMPDIR"))
     before = dict(os.environ)
     yield

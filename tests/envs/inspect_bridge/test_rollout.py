@@ -25,6 +25,8 @@ from skillgit.plugin.environment import opened
 SKILL = Skill("adding", {"SKILL.md": b"---\nname: adding\ndescription: Adds.\n---\n\n# Add\n\nCarry the one.\n"})
 NOTHING = Usage(tokens_in=1, tokens_out=1)
 
+pytestmark = pytest.mark.usefixtures("_leaves_nothing")
+
 
 def asked(environment, coroutine):
     async def job():
