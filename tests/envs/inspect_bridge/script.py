@@ -58,10 +58,12 @@ def _played(conversation: list[tuple[str, str]], tools: dict[str, dict], system:
         number = 1 + len(conversation[-1][1]) % 3
         names = re.findall(r'"(\w+)"\s*:', system)
         return Said(json.dumps({**dict.fromkeys(names, number), "reasoning": "as it seems"}))
-    if len(results) < 2 and tools:  # noqa: PLR2004 - looks twice
+    if len(results) < 2 and tools:
         name = sorted(tools)[(len(system) + len(results)) % len(tools)]
         schema = tools[name]
-        values = {key: _VALUES.get(schema["properties"][key].get("type", ""), "1") for key in schema.get("required", ())}
+        values = {
+            key: _VALUES.get(schema["properties"][key].get("type", ""), "1") for key in schema.get("required", ())
+        }
         return Said("", name, json.dumps(values))
     return Said(f"I have done what I could: {len(results)}.")
 

@@ -93,13 +93,23 @@ def test_the_skill_tool_lays_the_skill_out_where_the_agent_works(made):
             self.heard.append((tuple(messages), tuple(tool.name for tool in tools), form))
             results = [message.text for message in messages if message.role == "tool"]
             if not results:
-                calls = [ToolCall(id="a", name="skill", arguments='{"command": "adding"}'), ToolCall(id="b", name="look", arguments="{}")]
+                calls = [
+                    ToolCall(id="a", name="skill", arguments='{"command": "adding"}'),
+                    ToolCall(id="b", name="look", arguments="{}"),
+                ]
                 return Reply(text="", usage=NOTHING, tool_calls=tuple(calls), finish_reason="tool_calls")
             if len(results) == 1:
                 calls = [ToolCall(id="c", name="look", arguments='{"file": "skills/adding/references/rules.md"}')]
                 return Reply(text="", usage=NOTHING, tool_calls=tuple(calls), finish_reason="tool_calls")
-            return reply_to([message for message in messages if message.role != "tool"], ()) if len(results) > 2 else Reply(
-                text="", usage=NOTHING, finish_reason="tool_calls", tool_calls=(ToolCall(id="d", name="submit", arguments='{"answer": "done"}'),)
+            return (
+                reply_to([message for message in messages if message.role != "tool"], ())
+                if len(results) > 2
+                else Reply(
+                    text="",
+                    usage=NOTHING,
+                    finish_reason="tool_calls",
+                    tool_calls=(ToolCall(id="d", name="submit", arguments='{"answer": "done"}'),),
+                )
             )
 
     environment = made("boxed", delivery="tool")
@@ -130,8 +140,7 @@ def test_an_error_of_a_model_is_raised_as_it_was(made, kind, name):
     error = kind("the provider is down")
 
     class Failing(Door):
-        async def chat(self, messages, tools=(), form=None):
-            del messages, tools, form
+        async def chat(self, *_question):
             self.heard.append(())
             raise error
 
@@ -149,11 +158,11 @@ def test_an_error_of_the_judge_is_no_score_and_a_task_that_breaks_is_a_fault(mad
     graded, broken = made("graded"), made("rated")
 
     class Failing(Door):
-        async def chat(self, messages, tools=(), form=None):
+        async def chat(self, *_question):
             raise RetryableBackendError("the judge is down")
 
     class Empty(Door):
-        async def chat(self, messages, tools=(), form=None):
+        async def chat(self, *_question):
             return Reply(text="nothing", usage=NOTHING)
 
     async def job():
@@ -163,7 +172,7 @@ def test_an_error_of_the_judge_is_no_score_and_a_task_that_breaks_is_a_fault(mad
         with pytest.raises(EnvironmentFaultError, match="gave 'nan'"):
             await at_work(broken, item, Empty())
         described = made("described")
-        with pytest.raises(EnvironmentFaultError, match="Inspect: .*invalid literal"):
+        with pytest.raises(EnvironmentFaultError, match=r"Inspect: .*invalid literal"):
             await at_work(described, described.items(Split.TEST)[0], Empty())
         await broken.close()
         await described.close()
@@ -180,7 +189,7 @@ def test_a_cancelled_rollout_ends_its_sample_and_no_other(made):
             super().__init__()
             self.began, self.ended = asyncio.Event(), asyncio.Event()
 
-        async def chat(self, messages, tools=(), form=None):
+        async def chat(self, *_question):
             self.began.set()
             try:
                 await asyncio.Event().wait()
@@ -217,7 +226,7 @@ def test_a_limit_of_inspect_ends_the_work_which_is_scored(made):
     environment = made("agent")
 
     class Restless(Door):
-        async def chat(self, messages, tools=(), form=None):
+        async def chat(self, messages, *_rest):
             call = ToolCall(id=f"c{len(messages)}", name="add", arguments='{"a": 1, "b": 2')
             return Reply(text="", usage=NOTHING, tool_calls=(call,), finish_reason="tool_calls")
 
@@ -239,7 +248,7 @@ def test_calls_are_made_in_the_context_of_their_rollout(made):
             super().__init__()
             self.places = []
 
-        async def chat(self, messages, tools=(), form=None):
+        async def chat(self, messages, tools=(), *_form):
             self.places.append(place.get())
             return await super().chat(messages, tools)
 
@@ -266,7 +275,7 @@ def test_no_model_is_asked_past_the_door(made):
 
     with pytest.raises(ConfigError, match="asks the model mockllm/model by itself"):
         asyncio.run(job(made("astray"), Door()))
-    with pytest.raises(ConfigError, match="judge, which env.roles does not name"):
+    with pytest.raises(ConfigError, match=r"judge, which env\.roles does not name"):
         asyncio.run(job(made("astray", task_args="model=skillgit/judge"), Beside()))
     with pytest.raises(ConfigError, match="the scorer asks a model"):
         asyncio.run(job(made("graded", roles="user=target", task_args="role="), Door()))
@@ -284,5 +293,3 @@ def test_what_a_task_wants_of_a_reply_is_passed_on(made):
     assert (form.max_output_tokens, form.stop, form.schema, form.tool_choice) == (7, (".",), None, "")
     with pytest.raises(ConfigError, match="wants num_choices=3"):
         made("matching", task_args='{"limits": {"num_choices": 3}}').items(Split.TRAIN)
-
-

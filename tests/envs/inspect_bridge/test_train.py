@@ -12,8 +12,17 @@ from program import git, python, refs, skillgit
 
 MORTAL = Path(__file__).parents[2] / "mortal.py"
 NEVER = 10**9
-MODELS = {f"{role}{kind}": value for role in ("target", "judge") for kind, value in (("", "script"), ("_backend", f"{HERE}/script.py:Scripted"))}
-SHORT = {"train.num_epochs": 2, "train.batch_size": 3, "train.stop_at_ceiling": "false", "optimizer.use_slow_update": "false"}
+MODELS = {
+    f"{role}{kind}": value
+    for role in ("target", "judge")
+    for kind, value in (("", "script"), ("_backend", f"{HERE}/script.py:Scripted"))
+}
+SHORT = {
+    "train.num_epochs": 2,
+    "train.batch_size": 3,
+    "train.stop_at_ceiling": "false",
+    "optimizer.use_slow_update": "false",
+}
 
 
 def trained(repository, options, moment, count):
