@@ -16,7 +16,7 @@ def _has_its_packages(request: pytest.FixtureRequest) -> None:
     if request.path.parent.name == "alfworld" and find_spec("textworld") is None:
         pytest.skip("alfworld is not installed: pip install 'skillgit[alfworld]', which needs gcc, g++ and make")
 
-    if request.path.parent.name == "inspect_bridge":
+    if request.path.parent.name == "inspect":
         pytest.importorskip("inspect_ai", reason="inspect is not installed: pip install 'skillgit[inspect]'")
 
 

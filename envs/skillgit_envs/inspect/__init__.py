@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,12 +17,12 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
 from skillgit.plugin.splits import Splits, check, divide, divide_each_type, pick, read_folders, read_ids
-from skillgit_envs.inspect.attempt import JUDGE, PLAYER, PROVIDER, TARGET, Attempt, entered, of_state, register
+from skillgit_envs.inspect.attempt import JUDGE, PLAYER, SampleRun, entered, register
 from skillgit_envs.inspect.conversion import check_config, section
-from skillgit_envs.inspect.evaluation import Evaluation, Feed, new_number
+from skillgit_envs.inspect.evaluation import Feed, OpenEvaluation, feeding, new_number
 from skillgit_envs.inspect.task import (
     InspectTask,
-    Scale,
+    ScoreScale,
     has_dictionary,
     make_task,
     scored,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from inspect_ai.scorer import Scorer
-    from inspect_ai.solver import Solver
 
     from skillgit.domain.skill import Skill
 
@@ -50,7 +48,7 @@ class InspectEnvironment:
 
     info = EnvironmentInfo(
         name="inspect",
-        summary="Work on any task of Inspect, with its own agent, tools, sandbox and scorer.",
+        summary="SolverWork on any task of Inspect, with its own agent, tools, sandbox and scorer.",
         fields={
             "input": "what the model is asked, a text or messages",
             "target": "what the scorer compares with",
@@ -100,10 +98,10 @@ class InspectEnvironment:
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options, self._root = option_values(self.info, options), root
-        self._scale = Scale.parse(self._text("scale"))
+        self._scale = ScoreScale.parse(self._text("scale"))
         self._arguments = task_arguments(self._text("task_args"))
         self._roles = _roles(self._text("roles"))
-        self._evaluation: Evaluation | None = None
+        self._evaluation: OpenEvaluation | None = None
         self._feed: Feed | None = None
         if int(self._options["limit"]) < 0:
             raise ConfigError(f"env.limit is {self._options['limit']}", hint="0 uses all items")
@@ -116,7 +114,7 @@ class InspectEnvironment:
         """The task, made once; a ConfigError if it cannot be, or if it asks for what is not there."""
         name, root = self._text("task_file") or self._text("task"), self._root
         if not name:
-            name, root = EXAMPLE, Path(__file__).parent / "data"
+            name, root = EXAMPLE, Path(__file__).parent
         task = make_task(name, self._arguments, root, self._text("type_field"))
         scorer = task.scorer(self._text("scorer"))
         if has_dictionary(scorer) and not self._text("score_key"):
@@ -208,8 +206,8 @@ class InspectEnvironment:
             numbers = {chr(ord("A") + index): str(text) for index, text in enumerate(choices)}
             answers = [numbers.get(answer, answer) for answer in answers]
         question = item.content["input"]
-        asked = question if isinstance(question, list) else [{"content": question}]
-        return Secrets(answers=tuple(answers), inputs=tuple(str(entry.get("content", "")) for entry in asked))
+        messages = question if isinstance(question, list) else [{"content": question}]
+        return Secrets(answers=tuple(answers), inputs=tuple(str(entry.get("content", "")) for entry in messages))
 
     def call_bounds(self, item: Item) -> CallBounds | None:
         """Return how many calls a sample takes; None where the task's own code decides."""
@@ -228,36 +226,12 @@ class InspectEnvironment:
         if self._feed is not None and not self._feed.closing:
             await asyncio.shield(self._feed.ready)
             return
-        from inspect_ai import SampleSource, task_with  # noqa: PLC0415 - of the extra
-
         register()
         self._feed = feed = Feed()
         self._folder = TemporaryDirectory(prefix="skillgit-inspect-skill-")
-        source = SampleSource.from_samples(
-            [],
-            next_samples=feed.next_samples,
-            sample_complete=feed.sample_complete,
-            sample_abandoned=feed.sample_abandoned,
-        )
-        task = self._task.task
-        roles = {"user": f"{PROVIDER}/{PLAYER}"}
-        roles |= {role: f"{PROVIDER}/{_PLAYERS[player]}" for role, player in self._players.items()}
-        kept = {"cache": None, "batch": None, "max_connections": None, "max_retries": None}
-        adapted = task_with(
-            copy.copy(task),
-            dataset=source,
-            setup=[_entrance(), *([task.setup] if task.setup is not None else [])],
-            solver=_watched(task.solver),
-            scorer=_held(self._scorer),
-            metrics=None,
-            model=f"{PROVIDER}/{TARGET}",
-            config=task.config.model_copy(update=kept),
-            model_roles=roles,
-            epochs=1,
-            fail_on_error=False,
-            score_on_error=False,
-        )
-        self._evaluation = await Evaluation.join(adapted, feed)
+        players = {role: _PLAYERS[player] for role, player in self._players.items()}
+        task = feeding(self._task, self._scorer, players, feed)
+        self._evaluation = await OpenEvaluation.join(task, feed)
 
     async def close(self) -> None:
         """End what is in progress; with the last environment of the process, end Inspect."""
@@ -273,7 +247,7 @@ class InspectEnvironment:
         if feed is None:
             raise EnvironmentFaultError("Inspect's evaluation has ended", hint="try again")
         is_tool = self._text("delivery") == "tool"
-        attempt = Attempt(
+        attempt = SampleRun(
             number=new_number(),
             target=target,
             section="" if is_tool else section(skill),
@@ -323,7 +297,7 @@ class InspectEnvironment:
 class _Sandboxed(dict[str, bytes]):
     """The work of a sample that waits to be scored; if no one wants that any more, the sample ends."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: SampleRun) -> None:
         super().__init__()
         self.attempt = attempt
         finalize(self, attempt.cancel).atexit = False
@@ -335,58 +309,3 @@ def _roles(text: str) -> dict[str, str]:
     if not all(roles) or not set(roles.values()) <= set(_PLAYERS):
         raise ConfigError(f"env.roles is '{text}'", hint="write it like grader=judge,user=target")
     return roles
-
-
-def _entrance() -> Solver:
-    """Return what begins a sample: whatever runs in it finds the rollout that it is."""
-    from inspect_ai.solver import solver  # noqa: PLC0415 - of the extra
-
-    def enter() -> Solver:
-        async def solve(state: Any, _generate: Any) -> Any:  # noqa: ANN401 - of the extra
-            attempt = of_state(state)
-            if attempt.is_cancelled:
-                raise EnvironmentFaultError("the rollout was cancelled")
-            return state
-
-        return solve
-
-    return solver(enter)()
-
-
-def _watched(inner: Solver) -> Solver:
-    """Return ``inner`` so that it ends when its rollout is cancelled, or when a question has failed for good."""
-    from inspect_ai.solver import solver  # noqa: PLC0415 - of the extra
-
-    def watch() -> Solver:
-        async def solve(state: Any, generate: Any) -> Any:  # noqa: ANN401 - of the extra
-            attempt = of_state(state)
-            result = await attempt.within(lambda: inner(state, generate))
-            if attempt.failure is not None:
-                raise attempt.failure
-            return result
-
-        return solve
-
-    return solver(watch)()
-
-
-def _held(inner: Scorer) -> Scorer:
-    """Return ``inner`` so that it waits for the judge, and gives its score to the rollout."""
-    from inspect_ai.scorer import Score, scorer  # noqa: PLC0415 - of the extra
-
-    def hold() -> Scorer:
-        async def score(state: Any, target: Any) -> Any:  # noqa: ANN401 - of the extra
-            attempt = of_state(state)
-
-            async def job() -> None:
-                await attempt.hand_over(state)
-                attempt.score = await inner(state, target)
-
-            if attempt.failure is not None:
-                raise attempt.failure
-            await attempt.within(job)
-            return Score(value=0)
-
-        return score
-
-    return scorer(metrics=[])(hold)()

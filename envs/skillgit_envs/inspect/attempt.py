@@ -41,7 +41,7 @@ _ROLES_HINT = "name who answers: env.roles: grader=judge, or grader=target"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Attempt:
+class SampleRun:
     """A rollout and what follows; ``work`` is there once the task's solver is done, ``over`` once nothing runs."""
 
     number: int
@@ -50,7 +50,7 @@ class Attempt:
     skill_tool: InspectTool | None
     asks_judge: bool
     judge: Asked | None = None  # once it is known
-    work: asyncio.Future[Work] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    work: asyncio.Future[SolverWork] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     over: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     score: Score | None = None
     limit: str = ""  # of Inspect, that ended the work
@@ -77,11 +77,9 @@ class Attempt:
     def end(self, limit: str, error: str) -> None:
         """Note how Inspect ended the sample; an ``error`` of ours is raised as it was."""
         self.limit = limit
-        self.failure = self.failure or (EnvironmentFaultError(f"Inspect: {_one_line(error)}") if error else None)
+        self.failure = self.failure or (_fault(f"Inspect: {_one_line(error)}") if error else None)
         if not self.work.done():
-            self.work.set_exception(
-                self.failure or EnvironmentFaultError("Inspect ended the sample without scoring it")
-            )
+            self.work.set_exception(self.failure or _fault("Inspect ended the sample without scoring it"))
             self.work.exception()  # looked at here: who waited may have been cancelled
         if not self.over.done():
             self.over.set_result(None)
@@ -98,12 +96,12 @@ class Attempt:
                 return await job()
             finally:
                 self._scopes.remove(scope)
-        raise self.failure or EnvironmentFaultError("the rollout was cancelled")
+        raise self.failure or _fault("the rollout was cancelled")
 
     async def hand_over(self, state: TaskState) -> None:
         """Publish what the solver did, and wait until it is to be scored."""
         if not self.work.done():
-            self.work.set_result(Work(turns=self._turns(state), answer=state.output.completion))
+            self.work.set_result(SolverWork(turns=self._turns(state), answer=state.output.completion))
         await self._is_scored.wait()
 
     def _turns(self, state: TaskState) -> tuple[Turn, ...]:
@@ -128,14 +126,14 @@ class Attempt:
         if self.failure is not None:
             raise self.failure
         try:
-            asked, is_target = self._asked(model), model == TARGET
+            player, is_target = self._player(model), model == TARGET
             form, conversation = asked_form(config, choice if tools else "auto"), self._conversation(messages)
             readings: list[Message] = []
             while True:
                 prompt = with_section([*conversation, *readings], self.section if is_target else "")
                 offers = [*as_tools(tools), *(await self._skill_offer() if is_target else ())]
                 # in a task of its own, whose context is the rollout's, so that it is charged there
-                call = asked.chat(prompt, offers) if form is None else asked.chat(prompt, offers, form)
+                call = player.chat(prompt, offers) if form is None else player.chat(prompt, offers, form)
                 reply = await asyncio.get_running_loop().create_task(_run(call), context=self._context.copy())
                 if not (is_target and self.skill_tool and any(use.name == "skill" for use in reply.tool_calls)):
                     break
@@ -151,12 +149,12 @@ class Attempt:
             self._readings[output.message.id or ""] = readings
         return output
 
-    def _asked(self, model: str) -> Asked:
+    def _player(self, model: str) -> Asked:
         if model == JUDGE:
-            asked = self.judge or getattr(self.target, "judge", None)
-            if not self.asks_judge or asked is None:
+            judge: Asked | None = self.judge or getattr(self.target, "judge", None)
+            if not self.asks_judge or judge is None:
                 raise ConfigError("the task asks a judge, which env.roles does not name", hint=_ROLES_HINT)
-            return asked
+            return judge
         if model == TARGET and self._is_scored.is_set():
             raise ConfigError("the scorer asks a model, and env.roles does not say which", hint=_ROLES_HINT)
         return self.target
@@ -180,7 +178,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class SolverWork:
     """What the task's solver did."""
 
     turns: tuple[Turn, ...]
@@ -191,26 +189,30 @@ async def _run(call: Awaitable[Reply]) -> Reply:
     return await call
 
 
+def _fault(message: str) -> EnvironmentFaultError:
+    return EnvironmentFaultError(message, hint="try the task with `inspect eval`, if it lasts")
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:400]
 
 
-_ATTEMPTS: dict[int, Attempt] = {}
+_ATTEMPTS: dict[int, SampleRun] = {}
 
 
-def entered(attempt: Attempt) -> None:
+def entered(attempt: SampleRun) -> None:
     """Let what runs in the sample find ``attempt`` until it is over."""
     _ATTEMPTS[attempt.number] = attempt
     attempt.over.add_done_callback(lambda _: _ATTEMPTS.pop(attempt.number, None))
 
 
-def of_state(state: TaskState) -> Attempt:
+def of_state(state: TaskState) -> SampleRun:
     """Return the attempt that a sample is, and have all that runs in it find it."""
     state.store.set(_KEY, state.epoch)
     return _ATTEMPTS[state.epoch]
 
 
-def _of_sample() -> Attempt:
+def _of_sample() -> SampleRun:
     from inspect_ai.util import store  # noqa: PLC0415 - of the extra
 
     attempt = _ATTEMPTS.get(store().get(_KEY))
@@ -224,14 +226,9 @@ def register() -> None:
     """Make ``skillgit/…`` a model of Inspect, and refuse every other: it would be asked past the caps."""
     from inspect_ai.hooks import Hooks, hooks  # noqa: PLC0415 - of the extra
     from inspect_ai.model import ModelAPI, get_model, modelapi  # noqa: PLC0415 - of the extra
-    from inspect_ai.util import LimitExceededError, display_type  # noqa: PLC0415 - of the extra
+    from inspect_ai.util import LimitExceededError  # noqa: PLC0415 - of the extra
 
-    before = os.environ.get(_DISPLAY)
-    os.environ[_DISPLAY] = "none"
-    display_type()  # from now on it is what it is
-    os.environ.pop(_DISPLAY)
-    if before is not None:
-        os.environ[_DISPLAY] = before
+    _silence()
 
     class Model(ModelAPI):  # type: ignore[misc]
         async def generate(
@@ -265,3 +262,15 @@ def register() -> None:
     modelapi(PROVIDER)(Model)
     get_model(f"{PROVIDER}/{TARGET}")  # Inspect prints which hooks it knows by now
     hooks(name=PROVIDER, description="keeps questions to models within skillgit")(NoOtherModel)
+
+
+def _silence() -> None:
+    """Have Inspect show nothing in this process, which it decides once."""
+    from inspect_ai.util import display_type  # noqa: PLC0415 - of the extra
+
+    before = os.environ.get(_DISPLAY)
+    os.environ[_DISPLAY] = "none"
+    display_type()
+    os.environ.pop(_DISPLAY)
+    if before is not None:
+        os.environ[_DISPLAY] = before

@@ -99,18 +99,20 @@ def _parts(message: Any) -> Iterator[Part]:  # noqa: ANN401 - as above
                 raise EnvironmentFaultError(message, hint="choose a task of texts and pictures")
 
 
-def _picture(place: str, detail: str) -> Image:
+def _picture(source: str, detail: str) -> Image:
     detail = "" if detail == "auto" else detail
-    if place.startswith("data:"):
-        head, _, data = place.partition(";base64,")
+    if source.startswith("data:"):
+        head, _, data = source.partition(";base64,")
         return Image(media_type=head.removeprefix("data:"), data=data, detail=detail)
-    if "://" in place:
-        raise EnvironmentFaultError(f"the picture {place[:80]} is on the web", hint="bring it into the data set")
+    if "://" in source:
+        raise EnvironmentFaultError(f"the picture {source[:80]} is on the web", hint="bring it into the data set")
     try:
-        content = read_plain(Path(place), follow=True)
+        content = read_plain(Path(source), follow=True)
     except OSError as error:
-        raise EnvironmentFaultError(f"the picture {place} cannot be read: {error.strerror}") from error
-    kind = mimetypes.guess_type(place)[0] or "image/png"
+        raise EnvironmentFaultError(
+            f"the picture {source} cannot be read: {error.strerror}", hint="check the data set"
+        ) from error
+    kind = mimetypes.guess_type(source)[0] or "image/png"
     return Image(media_type=kind, data=base64.b64encode(content).decode(), detail=detail)
 
 
@@ -173,5 +175,5 @@ def with_section(messages: Sequence[Message], text: str) -> list[Message]:
     if index is None:
         return [system(text), *messages]
     prompt = messages[index]
-    merged = replace(prompt, parts=(Text(text=f"{prompt.text}\n\n{text}"),))
-    return [*messages[:index], merged, *messages[index + 1 :]]
+    extension = replace(prompt, parts=(Text(text=f"{prompt.text}\n\n{text}"),))
+    return [*messages[:index], extension, *messages[index + 1 :]]

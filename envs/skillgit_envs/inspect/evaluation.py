@@ -8,6 +8,7 @@ the rollout, so that calls are charged to it.
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import os
 import sys
@@ -19,16 +20,21 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit_envs.inspect.attempt import PROVIDER, TARGET, Attempt
+from skillgit_envs.inspect.attempt import PLAYER, PROVIDER, TARGET, SampleRun, of_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from inspect_ai import Task
     from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalSample
+    from inspect_ai.scorer import Scorer
+    from inspect_ai.solver import Solver
+
+    from skillgit_envs.inspect.task import InspectTask
 
 MOST_AT_ONCE = 10_000  # of samples and calls that Inspect lets pass: the engine and the door to the models limit them
+_BREAKS = "try it with `inspect eval` first"
 MOST_TASKS = 64  # of environments that share an evaluation
 _CACHE = "INSPECT_CACHE_DIR"
 _QUIET = {"INSPECT_DISPLAY": "none", "INSPECT_TRACE_LEVEL": "CRITICAL"}
@@ -42,7 +48,7 @@ class Feed:
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     context: Context | None = None  # in which samples can be added
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    attempts: dict[int, Attempt] = field(default_factory=dict)
+    attempts: dict[int, SampleRun] = field(default_factory=dict)
     closing: bool = False
 
     async def next_samples(self) -> list[Sample] | None:
@@ -65,7 +71,7 @@ class Feed:
         if attempt is not None:
             attempt.end("", "Inspect gave the sample up")
 
-    def add(self, sample: Sample, attempt: Attempt) -> None:
+    def add(self, sample: Sample, attempt: SampleRun) -> None:
         """Run ``sample`` for ``attempt``, at once."""
         from inspect_ai import enqueue_sample  # noqa: PLC0415 - of the extra
 
@@ -81,13 +87,13 @@ class Feed:
         for attempt in attempts.values():
             attempt.end("", reason)
         if not self.ready.done():
-            self.ready.set_exception(ConfigError(f"Inspect cannot run the task: {reason}"))
+            self.ready.set_exception(ConfigError(f"Inspect cannot run the task: {reason}", hint=_BREAKS))
 
 
-class Evaluation:
+class OpenEvaluation:
     """Inspect at work: it begins with the first task that joins, and ends when the last one has left."""
 
-    current: ClassVar[Evaluation | None] = None
+    current: ClassVar[OpenEvaluation | None] = None
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -96,7 +102,7 @@ class Evaluation:
         self._runner: asyncio.Task[None] | None = None
 
     @classmethod
-    async def join(cls, task: Task, feed: Feed) -> Evaluation:
+    async def join(cls, task: Task, feed: Feed) -> OpenEvaluation:
         """Have ``task``, whose data set is ``feed``, run until it leaves."""
         evaluation = cls.current
         if evaluation is not None and evaluation.loop is not asyncio.get_running_loop():
@@ -161,8 +167,8 @@ class Evaluation:
             for feed in self.feeds:
                 feed.end(reason)
             self.feeds.clear()
-            if Evaluation.current is self:
-                Evaluation.current = None
+            if OpenEvaluation.current is self:
+                OpenEvaluation.current = None
             self.folder.cleanup()
 
     async def _evaluate(self, task: Task) -> None:
@@ -198,8 +204,8 @@ class Evaluation:
 def _private(folder: str) -> Iterator[Any]:
     """Let Inspect begin or end without a trace: no output, no file but in ``folder``, no variable of a ``.env``."""
     before, hook, handlers = dict(os.environ), sys.excepthook, list(logging.getLogger().handlers)
-    place = {"INSPECT_LOG_DIR": folder, _CACHE: folder, "INSPECT_TRACE_FILE": f"{folder}/trace.log"}
-    os.environ.update({**_QUIET, **place, "XDG_DATA_HOME": folder, "XDG_CACHE_HOME": folder})
+    variables = {"INSPECT_LOG_DIR": folder, _CACHE: folder, "INSPECT_TRACE_FILE": f"{folder}/trace.log"}
+    os.environ.update({**_QUIET, **variables, "XDG_DATA_HOME": folder, "XDG_CACHE_HOME": folder})
     is_over = False
 
     def restore() -> None:
@@ -228,3 +234,86 @@ def _private(folder: str) -> Iterator[Any]:
 def new_number() -> int:
     """Return what no other sample of this process is called."""
     return next(_NUMBERS)
+
+
+def feeding(task: InspectTask, scorer: Scorer, players: Mapping[str, str], feed: Feed) -> Task:
+    """Return ``task`` with ``feed`` for its data set, one scorer, and models of ours, ``players`` by role."""
+    from inspect_ai import SampleSource, task_with  # noqa: PLC0415 - of the extra
+
+    source = SampleSource.from_samples(
+        [],
+        next_samples=feed.next_samples,
+        sample_complete=feed.sample_complete,
+        sample_abandoned=feed.sample_abandoned,
+    )
+    original = task.task
+    ours = {"cache": None, "batch": None, "max_connections": None, "max_retries": None}
+    return task_with(
+        copy.copy(original),
+        dataset=source,
+        setup=[_entrance(), *([original.setup] if original.setup is not None else [])],
+        solver=_watched(original.solver),
+        scorer=_held(scorer),
+        metrics=None,
+        model=f"{PROVIDER}/{TARGET}",
+        config=original.config.model_copy(update=ours),
+        model_roles={role: f"{PROVIDER}/{model}" for role, model in {"user": PLAYER, **players}.items()},
+        epochs=1,
+        fail_on_error=False,
+        score_on_error=False,
+    )
+
+
+def _entrance() -> Solver:
+    """Return what begins a sample: whatever runs in it finds the rollout that it is."""
+    from inspect_ai.solver import solver  # noqa: PLC0415 - of the extra
+
+    def enter() -> Solver:
+        async def solve(state: Any, _generate: Any) -> Any:  # noqa: ANN401 - of the extra
+            attempt = of_state(state)
+            if attempt.is_cancelled:
+                raise EnvironmentFaultError("the rollout was cancelled", hint="the run goes on when it is resumed")
+            return state
+
+        return solve
+
+    return solver(enter)()
+
+
+def _watched(inner: Solver) -> Solver:
+    """Return ``inner`` so that it ends when its rollout is cancelled, or when a question has failed for good."""
+    from inspect_ai.solver import solver  # noqa: PLC0415 - of the extra
+
+    def watch() -> Solver:
+        async def solve(state: Any, generate: Any) -> Any:  # noqa: ANN401 - of the extra
+            attempt = of_state(state)
+            result = await attempt.within(lambda: inner(state, generate))
+            if attempt.failure is not None:
+                raise attempt.failure
+            return result
+
+        return solve
+
+    return solver(watch)()
+
+
+def _held(inner: Scorer) -> Scorer:
+    """Return ``inner`` so that it waits for the judge, and gives its score to the rollout."""
+    from inspect_ai.scorer import Score, scorer  # noqa: PLC0415 - of the extra
+
+    def hold() -> Scorer:
+        async def score(state: Any, target: Any) -> Any:  # noqa: ANN401 - of the extra
+            attempt = of_state(state)
+
+            async def job() -> None:
+                await attempt.hand_over(state)
+                attempt.score = await inner(state, target)
+
+            if attempt.failure is not None:
+                raise attempt.failure
+            await attempt.within(job)
+            return Score(value=0)
+
+        return score
+
+    return scorer(metrics=[])(hold)()

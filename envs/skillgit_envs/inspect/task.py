@@ -58,14 +58,14 @@ def _value(text: str) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class ScoreScale:
     """The numbers that mean 0 and 1."""
 
     least: float = 0.0
     most: float = 1.0
 
     @classmethod
-    def parse(cls, text: str) -> Scale:
+    def parse(cls, text: str) -> ScoreScale:
         try:
             least, most = map(float, text.split(":")) if text else (0.0, 1.0)
         except ValueError:
@@ -130,9 +130,9 @@ class InspectTask:
         if name in scorers:
             return scorers[name]
         if name or len(scorers) != 1:
-            what = f"has no scorer {name}" if name else f"has {len(scorers)} scorers"
+            problem = f"has no scorer {name}" if name else f"has {len(scorers)} scorers"
             hint = f"set env.scorer to one of {', '.join(scorers)}" if scorers else "choose a task that scores samples"
-            raise ConfigError(f"{self.name} {what}", hint=hint)
+            raise ConfigError(f"{self.name} {problem}", hint=hint)
         return next(iter(scorers.values()))
 
     def judged(self, scorer: Scorer) -> bool:
@@ -233,7 +233,7 @@ def make_task(name: str, arguments: Mapping[str, object], root: Path, item_type:
                 task, code, label = _of_package(name, arguments), [_version(name.partition("/")[0])], name
     except SkillgitError:
         raise
-    except Exception as error:
+    except Exception as error:  # a task may raise anything
         text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         hint = "it may want data, packages or arguments: env.task_args: key=value"
         raise ConfigError(f"the task {name} cannot be made: {text}", hint=hint) from error
@@ -316,7 +316,7 @@ def _version(package: str) -> str:
         return package
 
 
-def scored(score: Score, key: str, scale: Scale) -> Scored:
+def scored(score: Score, key: str, scale: ScoreScale) -> Scored:
     """Return a score of Inspect as ours; a ConfigError where a setting has to say what it means."""
     from inspect_ai.scorer import value_to_float  # noqa: PLC0415 - of the extra
 
@@ -338,8 +338,8 @@ def scored(score: Score, key: str, scale: Scale) -> Scored:
 
 
 def _number(value: object, to_float: Any) -> float:  # noqa: ANN401 - a function of the extra
-    known = {"C", "I", "P", "N", "yes", "no", "true", "false"}
-    if isinstance(value, str) and value not in known and value.lower() not in known:
+    words = {"C", "I", "P", "N", "yes", "no", "true", "false"}
+    if isinstance(value, str) and value not in words and value.lower() not in words:
         try:
             return float(value)
         except ValueError:

@@ -1,5 +1,7 @@
 """The example that comes with the environment: a date, and the day of the week that it was."""
 
+from __future__ import annotations
+
 from inspect_ai import Task, task
 from inspect_ai.dataset import json_dataset
 from inspect_ai.scorer import match
@@ -8,4 +10,4 @@ from inspect_ai.solver import generate
 
 @task
 def weekdays() -> Task:
-    return Task(dataset=json_dataset("weekdays.jsonl"), solver=generate(), scorer=match(), version=1)
+    return Task(dataset=json_dataset("data/weekdays.jsonl"), solver=generate(), scorer=match(), version=1)
