@@ -22,7 +22,7 @@ from skillgit_envs.inspect.conversion import check_config, section
 from skillgit_envs.inspect.evaluation import Feed, OpenEvaluation, feeding, new_number
 from skillgit_envs.inspect.task import (
     InspectTask,
-    ScoreScale,
+    ValueScale,
     has_dictionary,
     make_task,
     scored,
@@ -98,7 +98,7 @@ class InspectEnvironment:
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options, self._root = option_values(self.info, options), root
-        self._scale = ScoreScale.parse(self._text("scale"))
+        self._scale = ValueScale.parse(self._text("scale"))
         self._arguments = task_arguments(self._text("task_args"))
         self._roles = _roles(self._text("roles"))
         self._evaluation: OpenEvaluation | None = None

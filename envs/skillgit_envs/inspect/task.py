@@ -58,14 +58,14 @@ def _value(text: str) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreScale:
+class ValueScale:
     """The numbers that mean 0 and 1."""
 
     least: float = 0.0
     most: float = 1.0
 
     @classmethod
-    def parse(cls, text: str) -> ScoreScale:
+    def parse(cls, text: str) -> ValueScale:
         try:
             least, most = map(float, text.split(":")) if text else (0.0, 1.0)
         except ValueError:
@@ -316,7 +316,7 @@ def _version(package: str) -> str:
         return package
 
 
-def scored(score: Score, key: str, scale: ScoreScale) -> Scored:
+def scored(score: Score, key: str, scale: ValueScale) -> Scored:
     """Return a score of Inspect as ours; a ConfigError where a setting has to say what it means."""
     from inspect_ai.scorer import value_to_float  # noqa: PLC0415 - of the extra
 

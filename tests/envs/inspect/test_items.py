@@ -12,7 +12,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, Skill
 from skillgit.plugin.conformance import check_environment
 from skillgit_envs.inspect import EXAMPLE, InspectEnvironment
 from skillgit_envs.inspect.conversion import as_messages, as_output
-from skillgit_envs.inspect.task import ScoreScale, scored, task_arguments
+from skillgit_envs.inspect.task import ValueScale, scored, task_arguments
 
 
 def test_arguments_are_pairs_or_an_object():
@@ -27,14 +27,14 @@ def test_arguments_are_pairs_or_an_object():
 
 
 def test_a_scale_says_what_numbers_mean():
-    assert ScoreScale.parse("1:10").share(5.5) == 0.5
-    assert ScoreScale.parse("10:0").share(10) == 0.0
-    assert ScoreScale.parse("").share(1.0000000001) == 1.0
+    assert ValueScale.parse("1:10").share(5.5) == 0.5
+    assert ValueScale.parse("10:0").share(10) == 0.0
+    assert ValueScale.parse("").share(1.0000000001) == 1.0
     for text in ("1", "1:1", "a:b", "0:inf", "nan:1"):
         with pytest.raises(ConfigError):
-            ScoreScale.parse(text)
+            ValueScale.parse(text)
     with pytest.raises(ConfigError, match="not between 0 and 1"):
-        ScoreScale.parse("").share(7)
+        ValueScale.parse("").share(7)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_a_scale_says_what_numbers_mean():
 def test_values_are_read_as_inspect_reads_them(value, key, soft):
     from inspect_ai.scorer import Score  # noqa: PLC0415 - of the extra
 
-    score = scored(Score(value=value), key, ScoreScale())
+    score = scored(Score(value=value), key, ValueScale())
     assert (score.soft, score.hard) == (soft, float(soft == 1))
     for broken in (float("nan"), "maybe", [1, 0]):
         with pytest.raises(EnvironmentFaultError, match="no score"):
-            scored(Score(value=broken), "", ScoreScale())
+            scored(Score(value=broken), "", ValueScale())
     with pytest.raises(ConfigError, match=r"env\.score_key is"):
-        scored(Score(value={"a": 1}), "c", ScoreScale())
+        scored(Score(value={"a": 1}), "c", ValueScale())
 
 
 def test_items_are_divided_as_the_options_say(made, tmp_path):
