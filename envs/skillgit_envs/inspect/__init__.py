@@ -78,15 +78,14 @@ class InspectEnvironment:
             option("local_sandbox", default=False, text="Let tasks run programs of models unconfined, as this user."),
             choice(
                 "split_mode",
-                "How the samples are divided: by ratio, stratified, by a field of their metadata, or by split_dir.",
+                "How the samples are divided: by ratio, each type by ratio (stratified), or by split_dir.",
                 ratio="by split_ratio",
                 stratified="each task type by split_ratio",
-                field="by the field split_field of their metadata",
                 split_dir="by a folder with lists of ids",
             ),
             option("split_ratio", "2:1:7", "Shares of train, selection and test."),
             option("split_seed", 42, "Seed of the division by ratio."),
-            option("split_field", "split", "Field of the metadata that names a sample's split."),
+            option("split_field", "", "Field of the metadata that names a sample's split; '' divides them."),
             option("split_dir", "", "Folder with train, val and test, which list ids.", path=True),
             option("type_field", "", "Field of the metadata that results are broken down by."),
             option("limit", 0, "First items of each split to use; 0 uses all."),
@@ -162,11 +161,11 @@ class InspectEnvironment:
     @cached_property
     def _splits(self) -> Splits:
         items, mode, ratio = self._task.items, self._text("split_mode"), self._text("split_ratio")
-        if mode == "split_dir":
+        if self._text("split_field"):
+            splits = self._by_field(items)
+        elif mode == "split_dir":
             folder = self._root / self._text("split_dir")
             splits = pick(read_folders(folder, read_ids), items, folder)
-        elif mode == "field":
-            splits = self._by_field(items)
         else:
             division = divide_each_type if mode == "stratified" else divide
             splits = division(items, ratio, int(self._options["split_seed"]))
@@ -178,7 +177,7 @@ class InspectEnvironment:
         for item in items:
             metadata = self._task.samples[item.id].metadata or {}
             if name not in metadata:
-                raise DataError(f"the metadata of {item.id} has no {name}", hint="use env.split_mode: ratio")
+                raise DataError(f"the metadata of {item.id} has no {name}", hint="leave env.split_field empty")
             parts[Split.parse(str(metadata[name]))].append(item)
         return {split: tuple(part) for split, part in parts.items()}
 

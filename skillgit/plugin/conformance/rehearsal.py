@@ -243,8 +243,10 @@ class _Silent(Scripted):
         super().__init__()
         self.asked = asyncio.Event()
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        del messages, tools
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
+        del messages, tools, form
         self.asked.set()
         await asyncio.Event().wait()
         raise AssertionError

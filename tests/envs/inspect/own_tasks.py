@@ -223,7 +223,7 @@ NAMES = {
     "rated": {"scale": "0:10"},
     "agent": {},
     "boxed": {"local_sandbox": True},
-    "described": {"split_mode": "field", "type_field": "size"},
+    "described": {"split_field": "split", "type_field": "size"},
     "talking": {"roles": "user=judge"},
 }
 """Each task that can be trained on, with the options that it needs."""

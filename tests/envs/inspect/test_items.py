@@ -66,7 +66,7 @@ def test_items_are_divided_as_the_options_say(made, tmp_path):
     assert [len(part) for part in parts.values()] == [6, 3, 3]
     assert [item.task_type for item in parts[Split.TRAIN]] == [*["small"] * 5, "large"]
     assert len({item.id for part in parts.values() for item in part}) == 12
-    again = made("described", split_mode="stratified", split_ratio="1:1:1")
+    again = made("described", split_field="", split_mode="stratified", split_ratio="1:1:1")
     assert {item.task_type for item in again.items(Split.TEST)} == {"small", "large"}
     for name, ids in (("train", ["sum-1"]), ("val", ["sum-2"]), ("test", ["sum-3", "sum-4"])):
         (tmp_path / f"{name}.json").write_text(str(ids).replace("'", '"'))
