@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
 
 import pytest
-
-from skillgit.domain.evaluation import Split
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # the script is the model of other processes, too
@@ -27,19 +24,6 @@ def made():
         return InspectEnvironment({**usual, **options}, HERE)
 
     return make
-
-
-async def at_work(environment, item, target, judge=None):
-    """Return trajectory, score and feedback of an item."""
-    trajectory = await environment.rollout(item, environment.seed_skill(), target)
-    return trajectory, *await environment.score(item, trajectory, judge or target)
-
-
-async def all_at_work(environment, door):
-    """Return what :func:`at_work` does of every item, by its id; ``door`` makes a target with a judge beside it."""
-    items = [item for split in Split for item in environment.items(split)]
-    rows = await asyncio.gather(*(at_work(environment, item, door()) for item in items))
-    return {item.id: row for item, row in zip(items, rows, strict=True)}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 from contextvars import ContextVar
 
 import pytest
-from conftest import all_at_work, at_work
+from samples_at_work import all_at_work, at_work
 from script import Beside, Door, reply_to
 
 from skillgit.domain.evaluation import Split

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import HERE, all_at_work
+from samples_at_work import HERE, all_at_work
 from script import Beside
 
 from skillgit.domain.evaluation import Split

@@ -6,9 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import HERE
 from own_tasks import NAMES
 from program import git, python, refs, skillgit
+from samples_at_work import HERE
 
 MORTAL = Path(__file__).parents[2] / "mortal.py"
 NEVER = 10**9
