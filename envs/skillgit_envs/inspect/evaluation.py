@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -146,10 +147,12 @@ class OpenEvaluation:
             self.feeds.remove(feed)
         if self.feeds:
             feed.wake.set()
+            await _swept("/inspect_ai/util/_throttle")  # what a display would show later
         else:
             with _private(self.folder.name):
                 feed.wake.set()
                 await self.ended()
+            await _swept("/inspect_ai/")
 
     async def ended(self) -> None:
         if self._runner is not None:
@@ -198,6 +201,19 @@ class OpenEvaluation:
                 adaptive_connections=False,
                 max_retries=0,
             )
+
+
+async def _swept(source: str) -> None:
+    """End what code at ``source`` has put off."""
+    leftovers = [task for task in asyncio.all_tasks() if source in _file_of(task)]
+    for task in leftovers:
+        task.cancel()
+    await asyncio.gather(*leftovers, return_exceptions=True)
+
+
+def _file_of(task: asyncio.Task[Any]) -> str:
+    code = getattr(task.get_coro(), "cr_code", None)
+    return "" if code is None else Path(code.co_filename).as_posix()
 
 
 @contextmanager

@@ -144,6 +144,7 @@ def test_arguments_that_are_no_json_go_back_as_they_were_written():
 
 
 @pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")  # of what is imported
 @pytest.mark.parametrize(
     ("options", "verdict"), [({"limit": 2}, ""), ({"task_file": "own_tasks.py@graded", "limit": 2}, "GRADE: C")]
 )
