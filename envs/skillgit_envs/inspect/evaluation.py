@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from inspect_ai import Task
     from inspect_ai.dataset import Sample
-    from inspect_ai.log import EvalSample
+    from inspect_ai.log import EvalLog, EvalSample
     from inspect_ai.scorer import Scorer
     from inspect_ai.solver import Solver
 
@@ -101,6 +101,7 @@ class OpenEvaluation:
         self.folder = TemporaryDirectory(prefix="skillgit-inspect-", ignore_cleanup_errors=True)
         self.feeds: list[Feed] = []
         self._runner: asyncio.Task[None] | None = None
+        self._overs = asyncio.Semaphore(0)  # tasks that are over, and that no one has waited for
 
     @classmethod
     async def join(cls, task: Task, feed: Feed) -> OpenEvaluation:
@@ -147,12 +148,22 @@ class OpenEvaluation:
             self.feeds.remove(feed)
         if self.feeds:
             feed.wake.set()
+            await self._task_over()
             await _swept("/inspect_ai/util/_throttle")  # what a display would show later
         else:
             with _private(self.folder.name):
                 feed.wake.set()
                 await self.ended()
             await _swept("/inspect_ai/")
+
+    async def _task_over(self) -> None:
+        """Wait until Inspect has put one of the tasks away."""
+        over = asyncio.ensure_future(self._overs.acquire())
+        await asyncio.wait({over, *([self._runner] if self._runner else [])}, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
+
+    async def _put_away(self, _log: EvalLog) -> None:
+        self._overs.release()
 
     async def ended(self) -> None:
         if self._runner is not None:
@@ -180,7 +191,7 @@ class OpenEvaluation:
         with _private(self.folder.name) as restore:
             self.feeds[0].ready.add_done_callback(lambda _: restore())
             await eval_async(
-                TaskSource.from_tasks([task]),
+                TaskSource.from_tasks([task], task_complete=self._put_away),
                 model=f"{PROVIDER}/{TARGET}",
                 log_dir=self.folder.name,
                 log_level="notset",
