@@ -6,9 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from own_tasks import NAMES
 from program import git, python, refs, skillgit
 from samples_at_work import HERE
+
+pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
+from own_tasks import NAMES  # noqa: E402 - it needs Inspect
 
 MORTAL = Path(__file__).parents[2] / "mortal.py"
 NEVER = 10**9
