@@ -27,7 +27,7 @@ from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
-from skillgit.plugin.backend import NO_TOKENS, Message, Reply, Request, Tool, estimated_usage
+from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool, estimated_usage
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
 
@@ -171,10 +171,12 @@ class Calls:
         draw: tuple[str | int, ...],
         tools: Sequence[Tool] = (),
         schema: Mapping[str, object] | None = None,
+        form: ReplyForm | None = None,
     ) -> Reply:
         """Return the reply, from the ledger if ``draw`` asked before; an UnanswerableError is recorded as final too."""
         route = self._routes[role]
         request = route.request(messages, tools, schema)
+        request = request if form is None else form.applied(request)
         return await self._call(role, stage, route, request, draw)
 
     async def _call(self, role: str, stage: str, route: Route, request: Request, draw: tuple[str | int, ...]) -> Reply:

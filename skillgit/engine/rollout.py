@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Message, Reply, Tool
+    from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,10 +50,10 @@ class _Conversation(RestartableModel):
     end: BaseException | None = None  # the error of a question that no item survives, such as a cap that is reached
     work: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
 
-    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
         self.turn += 1
         draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, self.turn, *_resampled(self.sample))
-        return await self._or_end(self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools))
+        return await self._or_end(self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools, form=form))
 
     async def ask_for_program(self, question: AgentQuestion, provider: str, number: int) -> Reply:
         before: tuple[str | int, ...] = (self.purpose, self.seed, self.item, *_resampled(self.sample))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Trajectory, Turn
     from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease
-    from skillgit.plugin.backend import Reply, Tool
+    from skillgit.plugin.backend import Reply, ReplyForm, Tool
     from skillgit.plugin.environment import Environment, ServedModel
 
 Row = dict[str, object]  # an outcome as JSON values: answer, feedback, turns and scores
@@ -32,13 +32,17 @@ Row = dict[str, object]  # an outcome as JSON values: answer, feedback, turns an
 class AskedModel(ABC):
     """A model as one attempt asks it; it is the ``Asked`` that environments see."""
 
+    judge: AskedModel | None = None  # that a rollout may ask besides its target
+
     def __init__(self) -> None:
         self.work: dict[str, tuple[Turn, ...]] = {}  # answer of an agent to what it did before it
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
         if not all(isinstance(message, Message) for message in messages):
             raise TypeError("chat was given what is no Message")
-        reply = await self.ask(messages, tools)
+        reply = await self.ask(messages, tools, form)
         if reply.turns:
             self.work[reply.text] = reply.turns
         return reply
@@ -56,7 +60,7 @@ class AskedModel(ABC):
             raise lease.refusal
 
     @abstractmethod
-    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
         """Ask the next question of the attempt."""
 
     @abstractmethod
@@ -133,6 +137,7 @@ class Inline:
 
 
 async def _attempt(environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel) -> Row:
+    target.judge = judge
     trajectory = await environment.rollout(item, skill, target)
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):

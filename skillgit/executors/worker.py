@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
-    from skillgit.plugin.backend import Message, Reply, Tool
+    from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
     from skillgit.plugin.environment import Environment
 
 END_S = 30.0
@@ -121,8 +121,8 @@ class _FarModel(AskedModel):
         super().__init__()
         self._worker, self._attempt, self._role = worker, attempt, role
 
-    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        return await self._worker.answer("ask", self._attempt, self._role, tuple(messages), tuple(tools))
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
+        return await self._worker.answer("ask", self._attempt, self._role, tuple(messages), tuple(tools), form)
 
     async def ask_for_program(self, question: AgentQuestion, provider: str, number: int) -> Reply:
         return await self._worker.answer("ask_for_program", self._attempt, self._role, question, provider, number)

@@ -139,6 +139,25 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyForm:
+    """What a question wants of its reply, within what the route allows; the fields are those of :class:`Request`."""
+
+    max_output_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    schema: Mapping[str, object] | None = None
+    tool_choice: str = ""
+
+    def applied(self, request: Request) -> Request:
+        return replace(
+            request,
+            max_output_tokens=min(self.max_output_tokens or request.max_output_tokens, request.max_output_tokens),
+            stop=tuple(dict.fromkeys((*request.stop, *self.stop))),
+            schema=request.schema if self.schema is None else self.schema,
+            tool_choice=self.tool_choice,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens of one call, as the provider counts them."""
 

@@ -6,6 +6,7 @@ at a time, through ``skillgit.calls``.
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
@@ -14,14 +15,14 @@ from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from skillgit.domain.evaluation import Scored, Split
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory, Turn
-    from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, Tool
+    from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, ReplyForm, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,9 @@ def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]
 class Asked(Protocol):
     """A model as an environment sees it while it works on one item."""
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
         """Ask the model; each call is a new turn, and a BackendError means that it failed for good."""
         ...
 
@@ -193,6 +196,14 @@ class ServedModel(Protocol):
 
 Target: TypeAlias = Asked  # the model that works on items
 Judge: TypeAlias = Asked  # the model that scores answers where no rule can
+
+
+@runtime_checkable
+class BesideJudge(Protocol):
+    """A target in a run, whose rollout may ask the judge too, as the user that it talks to (:class:`AsksJudge`)."""
+
+    @property
+    def judge(self) -> Judge: ...
 
 
 @runtime_checkable
@@ -247,6 +258,19 @@ class LongLived(Protocol):
     async def close(self) -> None:
         """End all that ``open`` or a rollout has started; nothing of it is left, also after a cancelled rollout."""
         ...
+
+
+@asynccontextmanager
+async def opened(environment: Environment) -> AsyncIterator[None]:
+    """Have ``environment`` open during a block, if it lives longer than a rollout."""
+    if not isinstance(environment, LongLived):
+        yield
+        return
+    await environment.open()
+    try:
+        yield
+    finally:
+        await environment.close()
 
 
 @runtime_checkable

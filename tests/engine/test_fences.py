@@ -62,6 +62,8 @@ def test_every_prompt_says_that_what_it_shows_is_data(name):
 def test_the_optimizer_sees_the_prompt_of_the_target_with_the_place_of_the_skill(name, tmp_path):
     if name == "alfworld":
         pytest.importorskip("alfworld.gen")
+    if name == "inspect":
+        pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
     environment = load_environment(name, tmp_path)({}, tmp_path)
     assert isinstance(environment, ShowsPrompt)
     message = conversation("analyse_failures", environment, (skill_section(Skill("s", {"SKILL.md": b"x"})),))[1].text

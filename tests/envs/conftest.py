@@ -16,6 +16,9 @@ def _has_its_packages(request: pytest.FixtureRequest) -> None:
     if request.path.parent.name == "alfworld" and find_spec("textworld") is None:
         pytest.skip("alfworld is not installed: pip install 'skillgit[alfworld]', which needs gcc, g++ and make")
 
+    if request.path.parent.name == "inspect":
+        pytest.importorskip("inspect_ai", reason="inspect is not installed: pip install 'skillgit[inspect]'")
+
 
 @pytest.fixture
 def real(request: pytest.FixtureRequest) -> Path:

@@ -14,7 +14,7 @@ MORTAL = Path(__file__).parents[1] / "mortal.py"
 NEVER = 10**9
 SHORT = ("-o", "train.num_epochs=1", "-o", "optimizer.use_slow_update=false", "-o", "env.limit=3")
 NAMES = ("mmrb", "swebench", "alfworld", "babyvision", "docvqa", "livemathematicianbench", "mathverse", "officeqa")
-MORE = ("sealqa", "searchqa", "spreadsheetbench", "tasks")
+MORE = ("inspect", "sealqa", "searchqa", "spreadsheetbench", "tasks")
 
 
 def trained(repository: Path, name: str, calls: int) -> int:
@@ -32,6 +32,8 @@ def trained(repository: Path, name: str, calls: int) -> int:
 def test_a_killed_training_ends_in_the_same_commits_as_an_unbroken_one(name, tmp_path):
     if name == "alfworld" and find_spec("textworld") is None:
         pytest.skip("the extra alfworld is not installed")
+    if name == "inspect":
+        pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
     (tmp_path / "unbroken").mkdir()
     (tmp_path / "broken").mkdir()
     unbroken, broken = (tmp_path / folder / "repository" for folder in ("unbroken", "broken"))

@@ -34,6 +34,8 @@ NAMES = [plugin.name for plugin in installed(ENVIRONMENTS) if plugin.reference.s
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
     if request.param == "alfworld" and find_spec("textworld") is None:
         pytest.skip("alfworld is not installed")
+    if request.param == "inspect":
+        pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
     kind = load_environment(request.param, tmp_path)
     return kind({option.name: option.default for option in kind.info.options}, tmp_path)
 

@@ -17,7 +17,15 @@ from skillgit.app.setup.plugins import EnvironmentEntry
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import BackendError, DataError, EnvironmentFaultError, SandboxError, SkillgitError
-from skillgit.plugin.environment import CallBounds, Environment, NeedKind, ShowsPictures, asks_judge, call_bounds
+from skillgit.plugin.environment import (
+    CallBounds,
+    Environment,
+    NeedKind,
+    ShowsPictures,
+    asks_judge,
+    call_bounds,
+    opened,
+)
 from skillgit.plugin.registry import load_environment
 from skillgit.sandbox import Sandbox
 
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Turn
-    from skillgit.plugin.backend import Message, Reply, Tool
+    from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
     from skillgit.plugin.environment import EnvironmentInfo, ServedModel
 
 SCORER = "scorer"
@@ -176,7 +184,10 @@ class _StandIn:
     question: tuple[Turn, ...] = ()
     tools: tuple[str, ...] = ()
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
+        del form
         if not self.question:
             self.question = tuple(message.turn() for message in messages)
             self.tools = tuple(tool.name for tool in tools)
@@ -205,7 +216,7 @@ async def _sample(environment: Environment, items: Mapping[Split, Sequence[Item]
     if split is None or item is None:
         raise DataError("it has no items", hint="name data with env.data_path")
     skill = environment.seed_skill()
-    async with asyncio.timeout(_LIMIT_S):
+    async with asyncio.timeout(_LIMIT_S), opened(environment):
         stand_in = await _asked(environment, item, skill)
         names = list(item.content)[:_MOST_FIELDS]
         shown = await asyncio.gather(*(_is_shown(environment, item, skill, name, stand_in) for name in names))

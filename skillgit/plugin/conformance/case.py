@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import sys
 import sysconfig
@@ -165,6 +166,7 @@ async def lived(environment: Environment, promises: Promises) -> AsyncIterator[N
         yield
         return
     before = _living()
+    names_before = {*before.values()}
     with promises.during("open"):
         await environment.open()
     try:
@@ -174,7 +176,8 @@ async def lived(environment: Environment, promises: Promises) -> AsyncIterator[N
             await environment.close()
         left = {}
         for _ in range(_TURNS):  # what was told to end may take a moment
-            left = {key: name for key, name in _living().items() if key not in before}
+            # what was there under the same name before is of another environment, which does the same again and again
+            left = {key: name for key, name in _living().items() if key not in before and name not in names_before}
             if not left:
                 break
             await asyncio.sleep(_TURN_S)
@@ -186,9 +189,10 @@ _TURNS, _TURN_S = 50, 0.02
 
 
 def _living() -> dict[object, str]:
-    """Return the threads, tasks and children of this process, each with a name; asyncio keeps threads of its own."""
+    """Return threads, tasks and children of this process, each with a name; event loops keep threads of their own."""
     threads = {thread.ident: f"the thread {thread.name}" for thread in threading.enumerate() if thread.is_alive()}
-    living: dict[object, str] = {key: name for key, name in threads.items() if "asyncio" not in name}
+    loops_own = re.compile("asyncio|AnyIO")
+    living: dict[object, str] = {key: name for key, name in threads.items() if not loops_own.search(name)}
     living |= {
         task: f"the task {task.get_name()}" for task in asyncio.all_tasks() if task is not asyncio.current_task()
     }

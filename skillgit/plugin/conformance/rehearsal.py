@@ -18,7 +18,7 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, RetryableBackendError, SkillgitError
-from skillgit.plugin.backend import Message, Reply, Tool, Usage
+from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool, Usage
 from skillgit.plugin.conformance.case import LoopWatch, Promises, described, lived
 from skillgit.plugin.environment import (
     Environment,
@@ -47,7 +47,10 @@ class Scripted:
     requests: list[tuple[str, ...]] = field(default_factory=list)  # the texts of the messages of each call
     tools: bool = False  # whether it was ever offered a tool
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
+        del form
         self.requests.append(tuple(message.text for message in messages))
         self.tools = self.tools or bool(tools)
         if 0 < self.fails_from <= len(self.requests):
@@ -240,8 +243,10 @@ class _Silent(Scripted):
         super().__init__()
         self.asked = asyncio.Event()
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        del messages, tools
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
+    ) -> Reply:
+        del messages, tools, form
         self.asked.set()
         await asyncio.Event().wait()
         raise AssertionError

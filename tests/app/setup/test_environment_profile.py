@@ -23,8 +23,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 NAMES = [plugin.name for plugin in installed(ENVIRONMENTS) if plugin.name != "harbor"]  # which brings no items
 
 
-SLOW = {"alfworld", "spreadsheetbench"}
-"""They start games and open workbooks for every rollout."""
+SLOW = {"alfworld", "inspect", "spreadsheetbench"}
+"""They start games, an evaluation of Inspect and open workbooks."""
 
 
 @pytest.fixture
@@ -42,6 +42,8 @@ def offline(monkeypatch):
 def test_every_environment_shows_an_item_and_its_prompt_on_a_hundred_columns(name):
     if name == "alfworld":
         pytest.importorskip("textworld", reason="the games are not installed")
+    if name == "inspect":
+        pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
     if name == "spreadsheetbench" and not any(map(environment_profile.shutil.which, ("soffice", "libreoffice"))):
         pytest.skip("LibreOffice is not installed")
     profile = profile_of(load_environment(name, Path()), Path())
@@ -189,7 +191,7 @@ def benchmarks_table(known: dict[str, str]) -> str:
     facts = tomllib.loads((DOCS / "benchmarks.toml").read_text(encoding="utf-8"))
     heads = ("items with it", "public items", "split of the reference", "source", "licence", "scorers", "agreement")
     rows = [f"| benchmark | {' | '.join(heads)} | calls | needs |", f"|{'---|' * 10}"]
-    rows += [row(name, facts[name], known) for name in NAMES if name != "tasks"]
+    rows += [row(name, facts[name], known) for name in NAMES if name in facts]
     return "\n".join(rows) + "\n"
 
 

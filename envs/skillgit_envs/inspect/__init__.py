@@ -1,0 +1,310 @@
+"""Inspect: any task of inspect_ai, with its own solver or agent, tools, sandbox and scorer."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.ids import short_digest
+from skillgit.domain.leaks import Secrets
+from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
+from skillgit.plugin.seed_folder import read_skill, write_files
+from skillgit.plugin.splits import Splits, check, divide, divide_each_type, pick, read_folders, read_ids
+from skillgit_envs.inspect.attempt import JUDGE, PLAYER, SampleRun, entered, register
+from skillgit_envs.inspect.conversion import check_config, section
+from skillgit_envs.inspect.evaluation import Feed, OpenEvaluation, feeding, new_number
+from skillgit_envs.inspect.task import (
+    InspectTask,
+    ValueScale,
+    has_dictionary,
+    make_task,
+    scored,
+    task_arguments,
+)
+from skillgit_envs.shipped_environment import choice, option, prompt_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from inspect_ai.scorer import Scorer
+
+    from skillgit.domain.skill import Skill
+
+SCORER = 1  # raised whenever the same work may get another score
+EXAMPLE = "example.py@weekdays"
+_LONGEST_EXPLANATION = 4000
+_PLAYERS = {"judge": JUDGE, "target": PLAYER}
+
+
+class InspectEnvironment:
+    """Samples of a task as items; each rollout is a sample of one open evaluation (:mod:`.evaluation`)."""
+
+    info = EnvironmentInfo(
+        name="inspect",
+        summary="SolverWork on any task of Inspect, with its own agent, tools, sandbox and scorer.",
+        fields={
+            "input": "what the model is asked, a text or messages",
+            "target": "what the scorer compares with",
+            "choices": "answers to choose from",
+            "metadata": "what solver and scorer know besides",
+            "files": "files of the sandbox, name to digest",
+            "setup": "a script that prepares the sandbox",
+            "sandbox": "kind of the sandbox and digest of its configuration",
+        },
+        scorer="soft = the value of the task's own scorer (C = 1, P = 0.5, I and N = 0); hard = 1 if that is full",
+        source="the data set of the task; an example that was written for skillgit, if none is named",
+        options=(
+            option("task", "", "Task by its Inspect name, such as inspect_evals/tau2_airline."),
+            option("task_file", "", "Or path/to/file.py@NAME, a task in a file of yours.", path=True),
+            option("task_args", "", "Arguments of the task: a=1,b=words, or a JSON object."),
+            option("scorer", "", "Scorer that counts, where the task has several."),
+            option("score_key", "", "Value that counts, where a score is a dictionary."),
+            option("scale", "", "Worst and best number, where scores are not from 0 to 1: 1:10, or 10:0."),
+            option("roles", "", "Who plays a model role: grader=judge,user=target; '' has Inspect's graders judge."),
+            choice(
+                "delivery",
+                "How the target gets the skill: inline, in the system message, or tool, by Inspect's skill tool.",
+                inline="in the system message",
+                tool="by Inspect's skill tool, which lays its files out in the sandbox",
+            ),
+            option("one_try", default=False, text="Score one try of a sample where the task combines several."),
+            option("local_sandbox", default=False, text="Let tasks run programs of models unconfined, as this user."),
+            choice(
+                "split_mode",
+                "How the samples are divided: by ratio, each type by ratio (stratified), or by split_dir.",
+                ratio="by split_ratio",
+                stratified="each task type by split_ratio",
+                split_dir="by a folder with lists of ids",
+            ),
+            option("split_ratio", "2:1:7", "Shares of train, selection and test."),
+            option("split_seed", 42, "Seed of the division by ratio."),
+            option("split_field", "", "Field of the metadata that names a sample's split; '' divides them."),
+            option("split_dir", "", "Folder with train, val and test, which list ids.", path=True),
+            option("type_field", "", "Field of the metadata that results are broken down by."),
+            option("limit", 0, "First items of each split to use; 0 uses all."),
+        ),
+        task_types=("default",),
+        needs=(Need(kind=NeedKind.EXTRA, name="inspect", looked_for=("inspect_ai",), purpose="Inspect itself"),),
+        licence="MIT",
+    )
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        self._options, self._root = option_values(self.info, options), root
+        self._scale = ValueScale.parse(self._text("scale"))
+        self._arguments = task_arguments(self._text("task_args"))
+        self._roles = _roles(self._text("roles"))
+        self._evaluation: OpenEvaluation | None = None
+        self._feed: Feed | None = None
+        if int(self._options["limit"]) < 0:
+            raise ConfigError(f"env.limit is {self._options['limit']}", hint="0 uses all items")
+
+    def _text(self, name: str) -> str:
+        return str(self._options[name])
+
+    @cached_property
+    def _task(self) -> InspectTask:
+        """The task, made once; a ConfigError if it cannot be, or if it asks for what is not there."""
+        name, root = self._text("task_file") or self._text("task"), self._root
+        if not name:
+            name, root = EXAMPLE, Path(__file__).parent
+        task = make_task(name, self._arguments, root, self._text("type_field"))
+        scorer = task.scorer(self._text("scorer"))
+        if has_dictionary(scorer) and not self._text("score_key"):
+            hint = "name the value that counts: env.score_key"
+            raise ConfigError(f"the scores of {task.name} are dictionaries", hint=hint)
+        try:
+            check_config(task.task.config, task.name)
+        except EnvironmentFaultError as error:
+            raise ConfigError(error.message, hint=error.hint) from error
+        if task.combines_tries() and not self._options["one_try"]:
+            message = f"{task.name} makes one score of {task.task.epochs} tries of a sample"
+            raise ConfigError(message, hint="env.one_try: true scores each rollout for itself")
+        if "local" in task.sandboxes() and not self._options["local_sandbox"]:
+            message = f"the sandbox of {task.name} is local, which confines nothing"
+            raise ConfigError(message, hint="env.local_sandbox: true lets models run programs here, as you")
+        if self._text("delivery") == "tool" and "" in task.sandboxes():
+            hint = "use env.delivery: inline"
+            raise ConfigError(f"{task.name} has no sandbox, where a tool could lay the skill out", hint=hint)
+        return task
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return self._task.scorer(self._text("scorer"))
+
+    @cached_property
+    def _players(self) -> Mapping[str, str]:
+        """Model role to who plays it; without a word, the judge grades for Inspect's own graders."""
+        default = {"grader": "judge"} if self._task.judged(self._scorer) else {}
+        return {**default, **self._roles}
+
+    @property
+    def asks_judge(self) -> bool:
+        return "judge" in self._players.values()
+
+    @property
+    def digest(self) -> str:
+        """Identify all that decides a score: the task, its code and arguments, and how its scores are read."""
+        texts = [self._text(name) for name in ("scorer", "score_key", "delivery")]
+        scale = [self._scale.least, self._scale.most]
+        return short_digest(["inspect", SCORER, self._task.identity, scale, dict(self._players), *texts])
+
+    def items(self, split: Split) -> Sequence[Item]:
+        return self._splits[split]
+
+    @cached_property
+    def _splits(self) -> Splits:
+        items, mode, ratio = self._task.items, self._text("split_mode"), self._text("split_ratio")
+        if self._text("split_field"):
+            splits = self._by_field(items)
+        elif mode == "split_dir":
+            folder = self._root / self._text("split_dir")
+            splits = pick(read_folders(folder, read_ids), items, folder)
+        else:
+            division = divide_each_type if mode == "stratified" else divide
+            splits = division(items, ratio, int(self._options["split_seed"]))
+        limit = int(self._options["limit"])
+        return {split: part[: limit or None] for split, part in check(splits).items()}
+
+    def _by_field(self, items: Sequence[Item]) -> Splits:
+        name, parts = self._text("split_field"), {split: list[Item]() for split in Split}
+        for item in items:
+            metadata = self._task.samples[item.id].metadata or {}
+            if name not in metadata:
+                raise DataError(f"the metadata of {item.id} has no {name}", hint="leave env.split_field empty")
+            parts[Split.parse(str(metadata[name]))].append(item)
+        return {split: tuple(part) for split, part in parts.items()}
+
+    def seed_skill(self) -> Skill:
+        return read_skill(Path(__file__).parent / "skills" / self.info.name)
+
+    def taxonomy(self) -> str:
+        return prompt_file(Path(__file__).parent, "taxonomy")
+
+    def target_prompt(self) -> str:
+        """Return where the skill stands; what is around it is the task's."""
+        return prompt_file(Path(__file__).parent, "system")
+
+    def description(self) -> tuple[str, str]:
+        """Return what the task says of itself, and which scorer decides."""
+        words = (self._task.task.description or "").strip()
+        return f"{words or 'Each sample says what is wanted.'} (Inspect task {self._task.name})", self.info.scorer
+
+    def secrets(self, item: Item) -> Secrets:
+        target = item.content.get("target", "")
+        answers = [str(text) for text in (target if isinstance(target, list) else [target]) if text]
+        choices = item.content.get("choices")
+        if isinstance(choices, list):
+            # A letter is no secret, what it stands for is.
+            numbers = {chr(ord("A") + index): str(text) for index, text in enumerate(choices)}
+            answers = [numbers.get(answer, answer) for answer in answers]
+        question = item.content["input"]
+        messages = question if isinstance(question, list) else [{"content": question}]
+        return Secrets(answers=tuple(answers), inputs=tuple(str(entry.get("content", "")) for entry in messages))
+
+    def call_bounds(self, item: Item) -> CallBounds | None:
+        """Return how many calls a sample takes; None where the task's own code decides."""
+        del item
+        count = self._task.generations()
+        if (
+            count is None
+            or self._text("delivery") == "tool"
+            or (self.asks_judge and not self._task.judged(self._scorer))
+        ):
+            return None
+        return CallBounds(target=(count, count), judge=(0, int(self.asks_judge)))
+
+    async def open(self) -> None:
+        """Have Inspect begin with the task; a ConfigError if it cannot."""
+        if self._feed is not None and not self._feed.closing:
+            await asyncio.shield(self._feed.ready)
+            return
+        register()
+        self._feed = feed = Feed()
+        self._folder = TemporaryDirectory(prefix="skillgit-inspect-skill-")
+        players = {role: _PLAYERS[player] for role, player in self._players.items()}
+        task = feeding(self._task, self._scorer, players, feed)
+        self._evaluation = await OpenEvaluation.join(task, feed)
+
+    async def close(self) -> None:
+        """End what is in progress; with the last environment of the process, end Inspect."""
+        evaluation, feed, self._evaluation, self._feed = self._evaluation, self._feed, None, None
+        if evaluation is not None and feed is not None:
+            await evaluation.leave(feed)
+            self._folder.cleanup()
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        """Let the task's solver or agent work on a sample, whose model is ``target``."""
+        await self.open()
+        feed = self._feed
+        if feed is None:
+            raise EnvironmentFaultError("Inspect's evaluation has ended", hint="try again")
+        is_tool = self._text("delivery") == "tool"
+        attempt = SampleRun(
+            number=new_number(),
+            target=target,
+            section="" if is_tool else section(skill),
+            skill_tool=self._skill_tool(skill) if is_tool else None,
+            asks_judge=self.asks_judge,
+        )
+        entered(attempt)
+        feed.add(self._task.sample(item), attempt)
+        try:
+            work = await attempt.work
+        except BaseException:
+            attempt.cancel()
+            raise
+        products = _Sandboxed(attempt)
+        return Trajectory(item_id=item.id, turns=work.turns, answer=work.answer, products=products)
+
+    def _skill_tool(self, skill: Skill) -> Any:  # noqa: ANN401 - of the extra
+        from inspect_ai.tool import skill as skill_tool  # noqa: PLC0415 - of the extra
+
+        folder = Path(self._folder.name, skill.digest, skill.name)
+        if not folder.exists():
+            folder.parent.mkdir(exist_ok=True)
+            write_files(folder, skill.files, skill.executable)
+        return skill_tool([folder])
+
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        """Let the task's scorer look at the work where it was done; once only, for the sandbox is gone then."""
+        products = trajectory.products
+        if not isinstance(products, _Sandboxed):
+            raise EnvironmentFaultError(f"what was done on {item.id} is not there any more", hint="roll it out again")
+        attempt = products.attempt
+        attempt.begin_scoring(judge)
+        try:
+            await attempt.over
+        except BaseException:
+            attempt.cancel()
+            raise
+        if attempt.failure is not None:
+            raise attempt.failure
+        if attempt.score is None:
+            raise EnvironmentFaultError(f"Inspect did not score {item.id}", hint="look at the scorer of the task")
+        feedback = [attempt.limit, f"the scorer says {attempt.score.value}", attempt.score.explanation or ""]
+        text = ": ".join(filter(None, feedback))[:_LONGEST_EXPLANATION]
+        return scored(attempt.score, self._text("score_key"), self._scale), text
+
+
+class _Sandboxed(dict[str, bytes]):
+    """The work of a sample that waits to be scored; if no one wants that any more, the sample ends."""
+
+    def __init__(self, attempt: SampleRun) -> None:
+        super().__init__()
+        self.attempt = attempt
+        finalize(self, attempt.cancel).atexit = False
+
+
+def _roles(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    roles = {role.strip(): player.strip() for role, _, player in pairs}
+    if not all(roles) or not set(roles.values()) <= set(_PLAYERS):
+        raise ConfigError(f"env.roles is '{text}'", hint="write it like grader=judge,user=target")
+    return roles
