@@ -48,7 +48,7 @@ class InspectEnvironment:
 
     info = EnvironmentInfo(
         name="inspect",
-        summary="SolverWork on any task of Inspect, with its own agent, tools, sandbox and scorer.",
+        summary="Work on any task of Inspect, with its own agent, tools, sandbox and scorer.",
         fields={
             "input": "what the model is asked, a text or messages",
             "target": "what the scorer compares with",

@@ -17,6 +17,7 @@ REFUSED = {
     "env.agent_model",
     "env.data_path",
     "env.data_root",
+    "env.delivery",
     "env.docs_dir",
     "env.engine",
     "env.environment",
@@ -25,12 +26,17 @@ REFUSED = {
     "env.grader_environment",
     "env.host_network",
     "env.image_dir",
+    "env.local_sandbox",
     "env.model_url",
     "env.modules",
     "env.network",
+    "env.one_try",
     "env.python",
     "env.repositories",
+    "env.roles",
     "env.root_filesystem",
+    "env.scale",
+    "env.score_key",
     "env.search",
     "env.search_auth_env",
     "env.search_path",
@@ -38,11 +44,16 @@ REFUSED = {
     "env.search_url",
     "env.skill_init",
     "env.split_dir",
+    "env.split_field",
+    "env.task",
+    "env.task_args",
+    "env.task_file",
+    "env.type_field",
     "env.variables",
     "gate.pinned",
     "optimizer.check",
 }
-"""What exists and needs the user's own word: paths, addresses, credentials, programs, the sandbox."""
+"""What exists and needs the user's own word: paths, addresses, credentials, programs, tasks that are code, the sandbox."""
 
 
 def known_keys() -> set[str]:
