@@ -53,7 +53,7 @@ REFUSED = {
     "gate.pinned",
     "optimizer.check",
 }
-"""What exists and needs the user's own word: paths, addresses, credentials, programs, tasks that are code, the sandbox."""
+"""What needs the user's own word: paths, addresses, credentials, programs, tasks that are code, the sandbox."""
 
 
 def known_keys() -> set[str]:
