@@ -10,7 +10,7 @@ from program import git, python, refs, skillgit
 from samples_at_work import HERE
 
 pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
-from own_tasks import NAMES  # noqa: E402 - it needs Inspect
+from own_tasks import NAMES
 
 MORTAL = Path(__file__).parents[2] / "mortal.py"
 NEVER = 10**9
