@@ -1,7 +1,7 @@
 """What samples of Inspect cost as rollouts, beside ``inspect_ai`` alone with the same replies after the same time.
 
 ``python tests/bench/inspect_overhead.py`` prints both times and their ratio. Both sides run in this process, in turn,
-and begin when Inspect is loaded and its evaluation is open: what a training does thousands of times is what counts.
+and are timed from their first call to the end of their last: what a training does thousands of times is what counts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
 
 SAMPLES = 200
-SECONDS = 1.0  # of a model's reply
+SECONDS = 2.0  # of a model's reply
 AT_ONCE = 32  # rollouts that a run has in progress
-ROUNDS = 3
+ROUNDS = 2
 
 TASK = f"""
 from inspect_ai import Task, task
@@ -35,12 +35,28 @@ def sums():
 """
 
 
+_CALLS: list[float] = []  # when a call began or ended, on either side
+
+
+async def _waited() -> None:
+    _CALLS.append(perf_counter())
+    await asyncio.sleep(SECONDS)
+    _CALLS.append(perf_counter())
+
+
+def _seconds() -> float:
+    """Return the seconds from the first call to the end of the last, and forget them."""
+    seconds = max(_CALLS) - min(_CALLS)
+    _CALLS.clear()
+    return seconds
+
+
 class Target:
     """A model that takes its time."""
 
     async def chat(self, messages, tools=(), form=None):
         del tools, form
-        await asyncio.sleep(SECONDS)
+        await _waited()
         return Reply(text=_answer(messages[-1].text), usage=Usage(tokens_in=1, tokens_out=1))
 
 
@@ -54,7 +70,7 @@ def _register() -> None:
     class Slow(ModelAPI):
         async def generate(self, input, tools, tool_choice, config):  # noqa: A002 - Inspect's name
             del tools, tool_choice, config
-            await asyncio.sleep(SECONDS)
+            await _waited()
             return ModelOutput.from_content("slow", _answer(input[-1].text))
 
         def max_connections(self):
@@ -65,25 +81,13 @@ def _register() -> None:
 
 async def alone(file: Path, folder: Path) -> float:
     """Return the seconds that Inspect takes for all samples, without its start."""
-    from inspect_ai import eval_async, task_with  # noqa: PLC0415 - slow to load
-    from inspect_ai.solver import solver  # noqa: PLC0415 - slow to load
+    from inspect_ai import eval_async  # noqa: PLC0415 - slow to load
 
     from skillgit_envs.inspect.task import make_task  # noqa: PLC0415 - slow to load
 
     task = make_task(f"{file.name}@sums", {}, file.parent, "").task
-    inner, began, ended = task.solver, [], []
-
-    def timed():
-        async def solve(state, generate):
-            began.append(perf_counter())
-            result = await inner(state, generate)
-            ended.append(perf_counter())
-            return result
-
-        return solve
-
     (log,) = await eval_async(
-        task_with(task, solver=solver(timed)()),
+        task,
         model="slow/model",
         log_dir=str(folder),
         log_level="notset",
@@ -95,7 +99,7 @@ async def alone(file: Path, folder: Path) -> float:
         max_connections=AT_ONCE,
     )
     assert log.status == "success"
-    return max(ended) - min(began)
+    return _seconds()
 
 
 async def ours(file: Path) -> float:
@@ -114,11 +118,9 @@ async def ours(file: Path) -> float:
         return score.soft
 
     async with opened(environment):
-        began = perf_counter()
         scores = await asyncio.gather(*map(one, items))
-        seconds = perf_counter() - began
     assert sum(scores) == SAMPLES
-    return seconds
+    return _seconds()
 
 
 def measure() -> dict[str, float]:
