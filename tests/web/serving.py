@@ -50,7 +50,8 @@ class Served:
 
     def invite(self) -> str:
         """Return a link of this server that only reads."""
-        link = skillgit("serve", "--invite", f"viewer {self.port}", cwd=self.repository).out.strip()
+        name = f"viewer {os.urandom(4).hex()}"  # ports come again
+        link = skillgit("serve", "--invite", name, cwd=self.repository).out.strip()
         return f"{self.origin}/?{urlsplit(link).query}"
 
     def visitor(self, link: str = "", **options: object) -> httpx2.Client:

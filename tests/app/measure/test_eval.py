@@ -209,10 +209,10 @@ def test_a_provider_that_is_down_scores_nothing(repository, monkeypatch):
 def test_items_that_cannot_be_evaluated_have_no_score_and_the_exit_code_says_so(repository, monkeypatch):
     call = Calls.call
 
-    async def partly(self, role, stage, messages, *, draw, tools=()):
+    async def partly(self, role, stage, messages, *, draw, **options):
         if int(text_digest(draw[2]), 16) % 4 == 0:
             raise FatalBackendError("the context is too long", hint="")
-        return await call(self, role, stage, messages, draw=draw, tools=tools)
+        return await call(self, role, stage, messages, draw=draw, **options)
 
     monkeypatch.setattr(Calls, "call", partly)
     found = measure(repository, "v0", split="train", overrides=AFRESH)

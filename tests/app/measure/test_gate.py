@@ -269,10 +269,10 @@ def test_items_that_cannot_be_evaluated_are_no_verdict_either(repository, monkey
     branch(repository, "change", "main", {SKILL: text_of(repository, "main") + "\n- Be kind.\n"})
     call = Calls.call
 
-    async def partly(self, role, stage, messages, *, draw, tools=()):
+    async def partly(self, role, stage, messages, *, draw, **options):
         if int(text_digest(draw[2]), 16) % 4 == 0:
             raise FatalBackendError("the context is too long", hint="")
-        return await call(self, role, stage, messages, draw=draw, tools=tools)
+        return await call(self, role, stage, messages, draw=draw, **options)
 
     monkeypatch.setattr(Calls, "call", partly)
     found = judged(repository, "main", "change")
