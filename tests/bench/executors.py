@@ -1,8 +1,8 @@
 """``make bench-executors``: what the ways to make rollouts cost and gain, each beside the plain one.
 
 On two processors: rollouts that compute for 50 ms in two worker processes against this one; 200 rollouts on two nodes
-of a Ray cluster, of which one is killed midway; calls of a program through the metered endpoint against ``chat``. The
-environment of all of them is in this file.
+of a Ray cluster, of which one is killed midway; samples of Inspect as rollouts against Inspect alone; calls of a
+program through the metered endpoint against ``chat``. Ray and Inspect are measured where their extras are installed.
 """
 
 from __future__ import annotations
@@ -220,6 +220,16 @@ async def _node_killed(cluster) -> tuple[int, int, float, float]:
     return COUNT - scored, len(requests) - len(set(requests)), *times
 
 
+def samples() -> Part:
+    """Measure samples of Inspect as rollouts against Inspect alone."""
+    from bench import inspect_overhead  # noqa: PLC0415 - not without the extra
+
+    figures = inspect_overhead.measure()
+    plain, ours = figures["inspect_s"], figures["ours_s"]
+    row = ("inspect", f"{plain:.2f} s", f"{ours:.2f} s", f"{inspect_overhead.SAMPLES} samples of Inspect, a reply each")
+    return row, {"inspect_overhead": figures["ratio"]}
+
+
 def endpoint() -> Part:
     """Measure a call by ``chat`` and through the endpoint, and the CPU that the latter takes here."""
     direct, wall, cpu = (seconds / CALLS * 1000 for seconds in asyncio.run(_calls()))
@@ -242,7 +252,8 @@ def main() -> None:
 
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
-    parts = [processes(), endpoint(), *([cluster()] if find_spec("ray") else [])]
+    parts = [processes(), endpoint()]
+    parts += [part() for part, module in ((cluster, "ray"), (samples, "inspect_ai")) if find_spec(module)]
     rows, figures = [("", "plain", "this way", "what")], {}
     for row, own in parts:
         rows.append(row)
