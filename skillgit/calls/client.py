@@ -289,12 +289,7 @@ class Calls:
             return await self._question(order, question, provider, draw)
 
         async with self.lease(ask) as lease:
-            try:
-                reply = await order.route.attempt(order.request, lease.access)
-            except BackendError as error:
-                if lease.refusal is not None:
-                    raise lease.refusal from error
-                raise
+            reply = await order.route.attempt(order.request, lease.access)
         if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
             raise lease.refusal
         return replace(reply, turns=lease.work())

@@ -116,13 +116,20 @@ class MeteredEndpoint:
 
     @asynccontextmanager
     async def lease(self, ask: Ask) -> AsyncIterator[Lease]:
-        """Let an agent ask during the block; what it still asks at the end is answered and recorded before it ends."""
+        """Let an agent ask during the block; what it still asks at the end is answered and recorded before it ends.
+
+        What refused the agent is raised in place of any error that this led to in the block.
+        """
         url = await self._started()
         token = f"sg-{urlsafe_b64encode(urandom(24)).decode()}"
         lease = Lease(access=ModelAccess(url=url, token=token), ask=ask, context=copy_context())
         self._leases[token] = lease
         try:
             yield lease
+        except Exception as error:
+            if lease.refusal is not None:
+                raise lease.refusal from error
+            raise
         finally:
             del self._leases[token]
             if lease.tasks:  # it was paid for, or will be

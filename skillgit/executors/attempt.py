@@ -50,12 +50,7 @@ class AskedModel(ABC):
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[ServedModel]:
         async with self.lease(self.ask_for_program) as lease:
-            try:
-                yield lease
-            except Exception as error:
-                if lease.refusal is not None:  # what the program says of it is no cause
-                    raise lease.refusal from error
-                raise
+            yield lease
         if lease.refusal is not None:  # what the program did without an answer is no result
             raise lease.refusal
 
