@@ -43,7 +43,6 @@ class CopilotExecBackend(MeteredAgent):
         summary="The GitHub Copilot command line program, the skill in its folder; its model is any other backend's.",
         timeout_s=600.0,
     )
-    login = "set the key of the backend that model.copilot_exec_model_backend names"
     folder = ".github/skills"
     program = "copilot"
 

@@ -43,7 +43,6 @@ class OpenCodeExecBackend(MeteredAgent):
         summary="The OpenCode command line program, the skill in its skill folder; its model is any other backend's.",
         timeout_s=600.0,
     )
-    login = "set the key of the backend that model.opencode_exec_model_backend names"
     folder = ".opencode/skills"
     program = "opencode"
 

@@ -22,13 +22,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refusal": "content_filter"}
-_ROLES = {"developer": "system", "system": "system", "user": "user"}
+ROLES = {"developer": "system", "system": "system", "user": "user"}
 
 
-class Chat(WireDialect):
+class OpenAIDialect(WireDialect):
+    """What both of OpenAI's dialects do alike."""
+
+    keep_alive: ClassVar = b": working\n\n"
+
+    def failure(self, message: str) -> Fields:
+        return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_prompt"}}
+
+
+class Chat(OpenAIDialect):
     path: ClassVar = "/v1/chat/completions"
     provider: ClassVar = ""  # it has no form of its own for thoughts
-    keep_alive: ClassVar = b": working\n\n"
 
     def read(self, body: Fields) -> AgentQuestion:
         if body.get("n") not in (None, 1):
@@ -69,9 +77,6 @@ class Chat(WireDialect):
             yield event({**head, "choices": [], "usage": _usage(reply)})
         yield b"data: [DONE]\n\n"
 
-    def failure(self, message: str) -> Fields:
-        return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_prompt"}}
-
     def failed(self, message: str) -> bytes:
         return event(self.failure(message))
 
@@ -110,8 +115,8 @@ def _turn(turn: Fields) -> list[Message]:
         case "assistant":
             calls = tuple(_call(entry) for entry in mappings(turn.get("tool_calls"), "tool_calls"))
             return [Message(role="assistant", parts=tuple(parts), tool_calls=calls)] if parts or calls else []
-        case _ if role in _ROLES:
-            return spoken(_ROLES[role], parts)
+        case _ if role in ROLES:
+            return spoken(ROLES[role], parts)
         case _:
             raise QuestionError(f"there is no role {role!r}")
 

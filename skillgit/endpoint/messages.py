@@ -17,12 +17,11 @@ from skillgit.endpoint.question import (
     text_at,
     uncached,
 )
-from skillgit.plugin.backend import Image, Message, Native, Part, Reply, Text, Tool, ToolCall
+from skillgit.plugin.backend import ANTHROPIC, Image, Message, Native, Part, Reply, Text, Tool, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROVIDER = "anthropic"
 _BILLING = "x-anthropic-billing-header:"  # a line for the provider's own accounts, which changes with the program
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _STOP = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refusal": "refusal"}
@@ -31,7 +30,7 @@ _CHOICE = {"any": "required", "none": "none"}
 
 class Messages(WireDialect):
     path: ClassVar = "/v1/messages"
-    provider: ClassVar = PROVIDER
+    provider: ClassVar = ANTHROPIC
     keep_alive: ClassVar = event({"type": "ping"}, "ping")
 
     def read(self, body: Fields) -> AgentQuestion:
@@ -129,7 +128,7 @@ def _said(blocks: list[Fields]) -> list[Message]:
         if block.get("type") == "tool_use"
     )
     texts = tuple(Text(text=text_at(block, "text")) for block in blocks if block.get("type") == "text")
-    native = Native(provider=PROVIDER, content=tuple(map(_unmarked, blocks))) if thinks else None
+    native = Native(provider=ANTHROPIC, content=tuple(map(_unmarked, blocks))) if thinks else None
     message = Message(role="assistant", parts=texts, tool_calls=calls, native=native)
     return [message] if texts or calls or thinks else []
 
@@ -173,7 +172,7 @@ def _tools(body: Fields) -> Iterator[Tool]:
 
 
 def _content(reply: Reply, name: str) -> list[Fields]:
-    if reply.native is not None and reply.native.provider == PROVIDER:
+    if reply.native is not None and reply.native.provider == ANTHROPIC:
         return [dict(block) for block in reply.native.content]
     blocks: list[Fields] = [{"type": "text", "text": reply.text}] if reply.text else []
     for number, call in enumerate(reply.tool_calls):

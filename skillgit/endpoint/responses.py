@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.endpoint.chat import choice_of, schema_of, tools
+from skillgit.endpoint.chat import ROLES, OpenAIDialect, choice_of, schema_of, tools
 from skillgit.endpoint.question import (
     AgentQuestion,
     Fields,
     QuestionError,
-    WireDialect,
     event,
     mappings,
     number_at,
@@ -18,20 +17,17 @@ from skillgit.endpoint.question import (
     spoken,
     text_at,
 )
-from skillgit.plugin.backend import Message, Native, Part, Reply, Text, ToolCall
+from skillgit.plugin.backend import OPENAI, Message, Native, Part, Reply, Text, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PROVIDER = "openai"
-_ROLES = {"developer": "system", "system": "system", "user": "user"}
 _OWN = frozenset({"message", "function_call", "reasoning"})  # items that a model wrote
 
 
-class Responses(WireDialect):
+class Responses(OpenAIDialect):
     path: ClassVar = "/v1/responses"
-    provider: ClassVar = PROVIDER
-    keep_alive: ClassVar = b": working\n\n"
+    provider: ClassVar = OPENAI
 
     def read(self, body: Fields) -> AgentQuestion:
         if body.get("previous_response_id") or body.get("conversation"):
@@ -89,9 +85,6 @@ class Responses(WireDialect):
         kind = "response.incomplete" if whole["status"] == "incomplete" else "response.completed"
         yield numbered(kind, response=whole)
 
-    def failure(self, message: str) -> Fields:
-        return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_prompt"}}
-
     def failed(self, message: str) -> bytes:
         error = {"code": "invalid_prompt", "message": message}
         response = {"id": "resp_0", "object": "response", "status": "failed", "error": error, "output": []}
@@ -117,8 +110,8 @@ def _heard(item: Fields) -> list[Message]:
         case "function_call_output" | "custom_tool_call_output":
             parts = tuple(_parts(item.get("output")))
             return [Message(role="tool", parts=parts, tool_call_id=text_at(item, "call_id"))]
-        case "message" if role in _ROLES:
-            return spoken(_ROLES[role], list(_parts(item.get("content"))))
+        case "message" if role in ROLES:
+            return spoken(ROLES[role], list(_parts(item.get("content"))))
         case kind:
             raise QuestionError(f"an item of type {kind} and role {role!r} cannot be passed on")
 
@@ -131,7 +124,7 @@ def _said(items: Sequence[Fields]) -> list[Message]:
         if item.get("type") == "function_call"
     )
     thinks = any(item.get("type") == "reasoning" and item.get("encrypted_content") for item in items)
-    native = Native(provider=PROVIDER, content=tuple(map(_unnamed, items))) if thinks else None
+    native = Native(provider=OPENAI, content=tuple(map(_unnamed, items))) if thinks else None
     if not (parts or calls or native):
         return []
     return [Message(role="assistant", parts=tuple(parts), tool_calls=calls, native=native)]
@@ -159,7 +152,7 @@ def _parts(content: object) -> Iterator[Part]:
 
 
 def _items(reply: Reply, name: str) -> list[Fields]:
-    if reply.native is not None and reply.native.provider == PROVIDER:
+    if reply.native is not None and reply.native.provider == OPENAI:
         return [{"id": f"item_{name}{number}", **item} for number, item in enumerate(reply.native.content)]
     items: list[Fields] = []
     if reply.text:

@@ -61,11 +61,15 @@ class ToolCall:
     arguments: str
 
 
+ANTHROPIC, OPENAI = "anthropic", "openai"
+"""Providers whose APIs have forms of messages of their own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Native:
     """A model's message in the form of its own provider, which wants it back unchanged: thoughts are signed."""
 
-    provider: str  # whose API has this form: ``anthropic`` or ``openai``
+    provider: str  # whose API has this form: ``ANTHROPIC`` or ``OPENAI``
     content: tuple[Mapping[str, object], ...]  # its blocks or items, in their order
 
 

@@ -176,7 +176,7 @@ class AgentBackend(ABC):
     """Lets an agent's program do each request in a workspace; subclasses have ``info`` and ``login``, a hint how to."""
 
     info: BackendInfo
-    login: ClassVar[str]
+    login: str
     usual_model: ClassVar[str]  # the backend that asks the same models by itself
 
     def __init__(self, settings: AgentSettings) -> None:

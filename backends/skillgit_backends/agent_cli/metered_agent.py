@@ -40,6 +40,7 @@ class MeteredAgent(AgentBackend):
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         name = self.info.name
+        self.login = f"set the key of the backend that model.{name}_model_backend names"
         keys = {
             "path": FreeKey(default=self.program),
             "timeout_s": FreeKey(default=600.0),

@@ -19,6 +19,7 @@ from skillgit.errors import (
     UnusableAnswerError,
 )
 from skillgit.plugin.backend import (
+    ANTHROPIC,
     FinishReason,
     Image,
     Message,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 Block = dict[str, Any]
 
-PROVIDER = "anthropic"
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 BUDGETS = {"low": 1024, "medium": 4096, "high": 16384, "xhigh": 32768, "max": 65536}
 LEAST_BUDGET = 1024
@@ -106,7 +106,7 @@ def _turns(messages: Sequence[Message]) -> list[Block]:
 
 
 def _blocks(message: Message) -> list[Block]:
-    if message.native is not None and message.native.provider == PROVIDER:
+    if message.native is not None and message.native.provider == ANTHROPIC:
         return [dict(block) for block in message.native.content]
     parts = [_part(part) for part in message.parts if not isinstance(part, Text) or part.text]
     if message.role == "tool":
@@ -235,7 +235,7 @@ def _native(blocks: Sequence[Mapping[str, object]]) -> Native | None:
         for block in blocks
     )
     content = ({name: value for name, value in block.items() if name != "partial_json"} for block in whole)
-    return Native(provider=PROVIDER, content=tuple(content))
+    return Native(provider=ANTHROPIC, content=tuple(content))
 
 
 def _text(values: Mapping[str, object], name: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ContentFilterError, NoAnswerError, RefusalError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import (
+    OPENAI,
     Image,
     Message,
     Native,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _CHAT_COUNTS, _RESPONSES_COUNTS = ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")
 _CUT = ("length", "max_tokens")
-PROVIDER = "openai"
 LONGEST = 400  # characters of a provider's words that a message repeats
 _POLICY = "look at the item: the provider's content policy does not allow it"
 AZURE_VERSION = "2025-04-01-preview"  # the oldest version of Azure's API that is asked for Responses
@@ -131,7 +131,7 @@ def _chat_messages(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
 
 def _responses_items(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
     for message in messages:
-        if message.native is not None and message.native.provider == PROVIDER:
+        if message.native is not None and message.native.provider == OPENAI:
             yield from (dict(item) for item in message.native.content)
             continue
         content = _content(message.parts, _responses_part)
@@ -208,7 +208,7 @@ def read_responses(document: Fields, request: Request, name: str) -> Reply:
     if not (request.native and thinks):
         return reply
     content = ({key: value for key, value in entry.items() if key not in ("id", "status")} for entry in entries)
-    return replace(reply, native=Native(provider=PROVIDER, content=tuple(content)))
+    return replace(reply, native=Native(provider=OPENAI, content=tuple(content)))
 
 
 def _reply(
