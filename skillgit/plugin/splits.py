@@ -68,19 +68,32 @@ def load_splits(
     split_dir, whole = str(options["split_dir"]), str(options["data_path"])
     mode, limit = str(options["split_mode"]), int(options["limit"])
     _check_options(mode, split_dir, whole, limit)
-    if not split_dir and not whole:
-        splits = read_folders(bundle, read, find)
-    elif mode == "split_dir" and whole:
-        manifest = read_folders(root / split_dir, read_ids)
-        splits = pick(manifest, read(find(root / whole)), root / whole)
-    elif mode == "split_dir":
-        splits = _of_divided(root / split_dir, read, find)
+    if whole:
+        return split_items(lambda: read(find(root / whole)), options, root, source=str(root / whole))
+    splits = _of_divided(root / split_dir, read, find) if split_dir else read_folders(bundle, read, find)
+    return first_items(splits, limit)
+
+
+def split_items(
+    read: Callable[[], Sequence[Item]], options: Mapping[str, str | float | bool], root: Path, *, source: str
+) -> Splits:
+    """Return the splits of what ``read`` returns, which is not divided yet; a folder of splits is a manifest.
+
+    ``options`` are those of :data:`OPTIONS` but ``data_path``. Messages call where the items come from ``source``.
+    """
+    mode, limit = str(options["split_mode"]), int(options["limit"])
+    if mode == "split_dir":
+        manifest = read_folders(root / str(options["split_dir"]), read_ids)
+        splits = pick(manifest, read(), source)
     else:
-        items = read(find(root / whole))
         division = divide_each_type if mode == STRATIFIED else divide
-        splits = division(items, str(options["split_ratio"]), int(options["split_seed"]))
-    result = check(splits)
-    return {split: items[: limit or None] for split, items in result.items()}
+        splits = division(read(), str(options["split_ratio"]), int(options["split_seed"]))
+    return first_items(splits, limit)
+
+
+def first_items(splits: Mapping[Split, Sequence[Item]], limit: int) -> Splits:
+    """Return ``splits`` without what spoils a measurement, which :func:`check` refuses; 0 is no limit."""
+    return {split: items[: limit or None] for split, items in check(splits).items()}
 
 
 def _check_options(mode: str, split_dir: str, whole: str, limit: int) -> None:
@@ -256,7 +269,7 @@ def holds_ids_only(files: Sequence[Path]) -> bool:
         return False
 
 
-def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
+def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source: str) -> dict[Split, tuple[Item, ...]]:
     """Return the items that a manifest names, in its order; a DataError if ids are not there, or mean several items."""
     by_id: dict[str, Item] = {}
     double: set[str] = set()
@@ -267,7 +280,7 @@ def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source:
     for split, ids in manifest.items():
         missing, unclear = [name for name in ids if name not in by_id], [name for name in ids if name in double]
         if missing:
-            faults.append(missing_ids(split, missing, len(ids), str(source)))
+            faults.append(missing_ids(split, missing, len(ids), source))
         if unclear:
             faults.append(
                 DataError(

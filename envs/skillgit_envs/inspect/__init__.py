@@ -16,7 +16,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
-from skillgit.plugin.splits import Splits, check, divide, divide_each_type, pick, read_folders, read_ids
+from skillgit.plugin.splits import Splits, first_items, split_items
 from skillgit_envs.inspect.attempt import JUDGE, PLAYER, SampleRun, entered, register
 from skillgit_envs.inspect.conversion import check_config, section
 from skillgit_envs.inspect.evaluation import Feed, OpenEvaluation, feeding, new_number
@@ -160,17 +160,9 @@ class InspectEnvironment:
 
     @cached_property
     def _splits(self) -> Splits:
-        items, mode, ratio = self._task.items, self._text("split_mode"), self._text("split_ratio")
         if self._text("split_field"):
-            splits = self._by_field(items)
-        elif mode == "split_dir":
-            folder = self._root / self._text("split_dir")
-            splits = pick(read_folders(folder, read_ids), items, folder)
-        else:
-            division = divide_each_type if mode == "stratified" else divide
-            splits = division(items, ratio, int(self._options["split_seed"]))
-        limit = int(self._options["limit"])
-        return {split: part[: limit or None] for split, part in check(splits).items()}
+            return first_items(self._by_field(self._task.items), int(self._options["limit"]))
+        return split_items(lambda: self._task.items, self._options, self._root, source=self._task.name)
 
     def _by_field(self, items: Sequence[Item]) -> Splits:
         name, parts = self._text("split_field"), {split: list[Item]() for split in Split}
