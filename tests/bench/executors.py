@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -22,8 +21,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "executors"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from ray_nodes import two_nodes
 from toy import History, ToyBackend, ToyEnvironment, items, trainer
 
 from skillgit.domain.evaluation import Scored, Split
@@ -37,8 +38,6 @@ from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.registry import find_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.engine.session import Session
     from skillgit.executors.attempt import Executor
 
@@ -166,27 +165,10 @@ async def _computing(executor: Executor) -> float:
         await session.aclose()
 
 
-@contextmanager
-def _cluster() -> Iterator[object]:
-    """Run a head without processors and two nodes with one each."""
-    import ray  # noqa: PLC0415 - it takes a second
-    from ray.cluster_utils import Cluster  # noqa: PLC0415 - as above
-
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    try:
-        for _ in range(2):
-            cluster.add_node(num_cpus=1)
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-        yield cluster
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
-
-
 def cluster() -> Part:
     """Count what is lost and asked twice where a node is killed after 80 rollouts."""
-    with _cluster() as nodes:
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with two_nodes() as nodes:
         lost, repeats, whole, broken = asyncio.run(_node_killed(nodes))
     row = ("ray", f"{whole:.2f} s", f"{broken:.2f} s", "the same with a call, without and with the death of a node")
     return row, {"ray_lost": lost, "ray_repeated_calls": repeats}

@@ -15,19 +15,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scripted import chance
+from sdk_calls import ask, opened
 
 from skillgit.calls import batch
-from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
-from skillgit.plugin.backend import Price, user
-from skillgit.plugin.registry import load_backend
+from skillgit.plugin.backend import Price
 
 if TYPE_CHECKING:
     from types import FrameType
 
-KEYS = {"openai_chat": "OPENAI_API_KEY", "claude_chat": "ANTHROPIC_API_KEY"}
 CALLS = 6
 STATES = {
     "before the intent": (batch.BatchTable, "intend", "before", 1),
@@ -42,23 +39,15 @@ STATES = {
 
 async def train(folder: Path, url: str, backend: str) -> None:
     batch.QUIET_S = 0.02
-    made = load_backend(backend, folder)({"base_url": url, "api_key_env": KEYS[backend]})
     price = Price(usd_in=2.0, usd_out=8.0)
-    route = Route(backend=made, backend_name=backend, model="echo", price=price, batch=True)
 
     async def nap(_: float) -> None:
         await asyncio.sleep(0.01)
 
-    with Ledger.open(folder / "ledger.db") as ledger:
-        calls = Calls(routes={"target": route}, ledger=ledger, caps=Caps(max_usd=1.0), sleep=nap, random=chance(0))
-        calls.enter("run/1", calls.spent())
-
-        async def say(text: str) -> str:
-            return (await calls.call("target", "rollout", [user(text)], draw=(text,))).text
-
-        replies = await asyncio.gather(*(say(f"{folder.name} {number}") for number in range(CALLS)))
+    keeping = {"ledger": folder / "ledger.db", "caps": Caps(max_usd=1.0), "sleep": nap}
+    async with opened(url, folder, backend=backend, price=price, batch=True, **keeping) as calls:
+        replies = await asyncio.gather(*(ask(calls, f"{folder.name} {number}") for number in range(CALLS)))
         cost = calls.meter.total()
-        await calls.aclose()
     (folder / "end").write_text(json.dumps({"replies": replies, "calls": cost.calls, "usd": cost.usd}))
 
 

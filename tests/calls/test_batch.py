@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from scripted import chance
+import sdk_calls
+from sdk_calls import KEYS, ask
 from wire import BatchSettings, Faults, wire_server
 
 from skillgit.calls import batch as batch_module
-from skillgit.calls.client import CallPolicy, Calls, Route
+from skillgit.calls.client import CallPolicy
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.pipeline import QUESTION
 from skillgit.calls.pricing import half
 from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ProviderFailureError, RefusalError, StoppedError
-from skillgit.plugin.backend import Batches, Price, user
+from skillgit.plugin.backend import Batches, Price
 from skillgit.plugin.registry import load_backend
 
-KEYS = {"openai_chat": "OPENAI_API_KEY", "claude_chat": "ANTHROPIC_API_KEY"}
 TEXTS = [f"question {number}" for number in range(6)]
 PRICE = Price(usd_in=2.0, usd_out=8.0, usd_cached=0.5)
 both_providers = pytest.mark.parametrize("backend", KEYS)
@@ -37,30 +36,10 @@ async def nap(_seconds):
     await asyncio.sleep(0.01)
 
 
-@asynccontextmanager
-async def opened(wire, path, backend, *, batch=True, caps=None, item_timeout_s=None, **settings):
-    url = wire.url if backend == "claude_chat" else f"{wire.url}/v1"
-    made = load_backend(backend, path)({"base_url": url, "api_key_env": KEYS[backend], **settings})
-    route = Route(backend=made, backend_name=backend, model="echo", price=PRICE, batch=batch)
-    with Ledger.open(path / "ledger.db") as ledger:
-        calls = Calls(
-            routes={"target": route},
-            ledger=ledger,
-            caps=caps or Caps(),
-            sleep=nap,
-            random=chance(3),
-            clock=lambda: 1.0,
-            policy=CallPolicy(item_timeout_s=item_timeout_s),
-        )
-        calls.enter("run/1", calls.spent())
-        try:
-            yield calls
-        finally:
-            await calls.aclose()
-
-
-async def ask(calls, text):
-    return (await calls.call("target", "rollout", [user(text)], draw=(text,))).text
+def opened(wire, path, backend, *, batch=True, caps=None, item_timeout_s=None, **settings):
+    policy, route = CallPolicy(item_timeout_s=item_timeout_s), {"price": PRICE, "batch": batch}
+    keeping = {"ledger": path / "ledger.db", "caps": caps, "policy": policy, "sleep": nap}
+    return sdk_calls.opened(wire.url, path, backend=backend, settings=settings, **keeping, **route)
 
 
 async def ask_all(calls, texts=TEXTS):

@@ -10,7 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from dying_batches import CALLS, KEYS, STATES
+from dying_batches import CALLS, STATES
+from sdk_calls import KEYS
 from soaking import soak
 from wire import wire_server
 
@@ -27,10 +28,9 @@ def test_a_batch_survives_its_process(backend, kills, tmp_path, monkeypatch):
     monkeypatch.setenv(KEYS[backend], "sk-test")
     script = Path(__file__).with_name("dying_batches.py")
     with wire_server(process=True) as wire:
-        url = wire.url if backend == "claude_chat" else f"{wire.url}/v1"
         words = kills if isinstance(kills, tuple) else (kills,)
         done = subprocess.run(
-            [sys.executable, script, tmp_path, url, backend, *words], capture_output=True, text=True, check=True
+            [sys.executable, script, tmp_path, wire.url, backend, *words], capture_output=True, text=True, check=True
         )
         log = [entry for entry in wire.log() if entry.dialect]
     reports = [json.loads(line) for line in done.stdout.splitlines()]

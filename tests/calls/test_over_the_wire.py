@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 
 import pytest
-from scripted import chance
+import sdk_calls
+from sdk_calls import KEYS, ask
 from wire import Faults, wire_server
 
-from skillgit.calls.client import CallPolicy, Calls, Route
-from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
+from skillgit.calls.client import CallPolicy
 from skillgit.errors import EnvironmentFaultError, FatalBackendError, RetryableBackendError
-from skillgit.plugin.backend import user
-from skillgit.plugin.registry import load_backend
-
-KEYS = {"openai_chat": "OPENAI_API_KEY", "claude_chat": "ANTHROPIC_API_KEY"}
 
 
 @pytest.fixture(autouse=True)
@@ -25,29 +19,9 @@ def _keys(monkeypatch):
         monkeypatch.setenv(variable, "sk-test")
 
 
-@asynccontextmanager
-async def opened(wire, tmp_path, *, backend="openai_chat", model="echo", concurrency=16, timeout_s=20.0, **policy):
-    url = wire.url if backend == "claude_chat" else f"{wire.url}/v1"
-    made = load_backend(backend, tmp_path)({"base_url": url, "api_key_env": KEYS[backend]})
-    route = Route(backend=made, backend_name=backend, model=model, concurrency=concurrency, timeout_s=timeout_s)
-    with Ledger.in_memory() as ledger:
-        calls = Calls(
-            routes={"target": route},
-            ledger=ledger,
-            caps=Caps(),
-            sleep=asyncio.sleep,
-            random=chance(3),
-            policy=CallPolicy(**policy),
-        )
-        calls.enter("run/1", calls.spent())
-        try:
-            yield calls
-        finally:
-            await calls.aclose()
-
-
-async def ask(calls, text):
-    return (await calls.call("target", "rollout", [user(text)], draw=(text,))).text
+def opened(wire, tmp_path, *, concurrency=16, timeout_s=20.0, backend="openai_chat", **policy):
+    limits = {"concurrency": concurrency, "timeout_s": timeout_s}
+    return sdk_calls.opened(wire.url, tmp_path, backend=backend, policy=CallPolicy(**policy), **limits)
 
 
 async def ask_all(calls, number):

@@ -104,7 +104,7 @@ def spoilt(value: object, rate: float, chance: Random) -> object:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
-def test_whatever_a_body_holds_it_is_answered_or_refused_for_good(seed: int):
+def test_any_body_is_answered_or_refused_for_good(seed: int):
     chance = Random(seed)  # noqa: S311 - to vary bodies
     requests = list(chain.from_iterable(json.loads(path.read_text(encoding="utf-8")) for path in FILES))
     statuses: set[int] = set()

@@ -1,4 +1,4 @@
-"""Rollouts in worker processes: what an inline run gives, whatever becomes of the workers."""
+"""Rollouts in worker processes: what an inline run gives, even where workers die, hang or lie."""
 
 from __future__ import annotations
 

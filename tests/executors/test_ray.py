@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from program import QUICK, new_repository, refs, skillgit
+from ray_nodes import two_nodes
 from stage import Stage, any_alive
 from trained_runs import RUN, small_run
 
@@ -24,24 +25,11 @@ pytestmark = [pytest.mark.soak, pytest.mark.filterwarnings("default")]
 @pytest.fixture(scope="module")
 def cluster():
     """A head without processors and two nodes with one each; tests may kill one of them and have to replace it."""
-    from ray.cluster_utils import Cluster  # noqa: PLC0415 - starting it takes seconds
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for what the plug-in file imports
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        yield from _running(Cluster)
-
-
-def _running(cluster):
-    made = cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    try:
-        for _ in range(2):
-            made.add_node(num_cpus=1)
-        ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
-        yield made
-    finally:
-        ray.shutdown()
-        made.shutdown()
+        with two_nodes() as nodes:
+            yield nodes
 
 
 def fleet(address="", most=8):

@@ -140,12 +140,12 @@ def test_what_changes_is_looked_for_once_however_many_watch():
 
 def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
     with served.visit() as client:
-        unknown = client.get("/run/nobody/live")
-        assert unknown.status_code == client.get("/run/nobody/live/stream").status_code == 404
+        unknown = client.get("/run/unknown/live")
+        assert unknown.status_code == client.get("/run/unknown/live/stream").status_code == 404
         assert "Activity has what its command said" in unknown.text
         assert client.get("/run/small/live").status_code == 200
-        assert client.post("/run/nobody/stop", data={**csrf(client), "how": "step"}).status_code == 404
-        assert client.post("/run/nobody/stop", data={**csrf(client), "how": "twice"}).status_code == 400
+        assert client.post("/run/unknown/stop", data={**csrf(client), "how": "step"}).status_code == 404
+        assert client.post("/run/unknown/stop", data={**csrf(client), "how": "twice"}).status_code == 400
 
 
 @pytest.mark.soak
