@@ -57,7 +57,7 @@ MOST_CALLS = 10_000
 MOST_CHARACTERS = 40_000_000
 """What one batch holds at most; providers take 50,000 calls or more, and 200 MB or more."""
 _MOST_MISSES = 60  # looks in a row that fail before the provider counts as down: about an hour
-_TRANSFER_S = 600.0  # that sending or reading a whole batch may take, whatever one call may
+_TRANSFER_S = 600.0  # that sending or reading a whole batch may take, regardless of the limit on one call
 _SKEW_S = 3600.0  # by which a provider's clock may be behind ours
 Results: TypeAlias = "Mapping[str, Reply | BackendError]"
 

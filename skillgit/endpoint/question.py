@@ -27,7 +27,7 @@ class QuestionError(ValueError):
 class AgentQuestion:
     """A request of an agent. The model that it names and how it wants it to sample are not part of it: the route rules.
 
-    ``identity`` is the same for the same question: streamed or not, and whatever session or folder it comes from.
+    ``identity`` is the same for the same question: streamed or not, and from any session or folder.
     """
 
     messages: tuple[Message, ...]

@@ -157,8 +157,8 @@ def _items(reply: Reply, name: str) -> list[Fields]:
     items: list[Fields] = []
     if reply.text:
         part = {"type": "output_text", "text": reply.text, "annotations": []}
-        said = {"type": "message", "id": f"msg_{name}", "role": "assistant", "status": "completed"}
-        items.append({**said, "content": [part]})
+        head = {"type": "message", "id": f"msg_{name}", "role": "assistant", "status": "completed"}
+        items.append({**head, "content": [part]})
     for number, call in enumerate(reply.tool_calls):
         identity = {"id": f"fc_{name}{number}", "call_id": call.id or f"call_{name}{number}"}
         fields = {"name": call.name, "arguments": call.arguments, "status": "completed"}
@@ -181,8 +181,8 @@ def _steps(item: Fields) -> Iterator[tuple[str, Fields]]:
         case "function_call":
             yield "response.output_item.added", {"item": {**item, "arguments": "", "status": "in_progress"}}
             yield "response.function_call_arguments.delta", {"item_id": name, "delta": item["arguments"]}
-            done = {"item_id": name, "name": item["name"], "arguments": item["arguments"]}
-            yield "response.function_call_arguments.done", done
+            call = {"item_id": name, "name": item["name"], "arguments": item["arguments"]}
+            yield "response.function_call_arguments.done", call
         case _:
             yield "response.output_item.added", {"item": item}
     yield "response.output_item.done", {"item": item}

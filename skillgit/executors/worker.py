@@ -1,7 +1,7 @@
 """The far side: a worker makes the environment, carries out attempts with it, and has the near side ask models.
 
-A worker process (``main``) reads frames from its standard input and ends with it, whatever becomes of the process that
-started it.
+A worker process (``main``) reads frames from its standard input and ends when that is closed, even by the death of the
+process that started it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Frame(NamedTuple):
     """What the two sides tell each other.
 
     Near to far: ``attempt`` (item and skill), ``answer``, ``refusal``, ``cancel``, ``close``. Far to near: ``ready``,
-    ``unfit`` (an error), ``ask``, ``ask_for_program``, ``drop`` (a question that nobody waits for), and the end of an
+    ``unfit`` (an error), ``ask``, ``ask_for_program``, ``drop`` (a question that no one waits for), and the end of an
     attempt: ``row``, ``failed`` (an error) or ``cancelled``; ``closed``.
     """
 
@@ -178,7 +178,7 @@ class Worker:
             frame = Frame("row", number, body=json.dumps(row).encode())
         except asyncio.CancelledError:
             frame = Frame("cancelled", number)
-        except BaseException as error:  # noqa: BLE001 - the near side is told, whatever it is
+        except BaseException as error:  # noqa: BLE001 - the near side is told of any error
             frame = Frame("failed", number, body=told(error))
         self._post(frame)
 

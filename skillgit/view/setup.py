@@ -123,8 +123,8 @@ def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[
     if role.place:
         yield "calls", " ".join(filter(None, (role.place, role.version)))
     if role.model_backend:
-        place = f" at {role.model_place}" if role.model_place else ""
-        yield "asks", f"{role.model_backend}{place}, metered"
+        address = f" at {role.model_place}" if role.model_place else ""
+        yield "asks", f"{role.model_backend}{address}, metered"
     if role.credential:
         yield "as", role.credential
     if role.parameters:

@@ -196,8 +196,8 @@ class AgentBackend(ABC):
         variable = self._key_variable(os.environ)
         if not settings.model_backend or not (variable or settings.base_url):
             return None
-        given = {"base_url": settings.base_url, "api_key_env": variable}
-        return ModelBehind(backend=self.usual_model, settings={name: value for name, value in given.items() if value})
+        account = {"base_url": settings.base_url, "api_key_env": variable}
+        return ModelBehind(backend=self.usual_model, settings={name: value for name, value in account.items() if value})
 
     async def complete_through(self, request: Request, access: ModelAccess) -> Reply:
         """Let the program ask at ``access`` alone: it gets the token in place of every credential of the user."""

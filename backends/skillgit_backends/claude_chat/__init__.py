@@ -157,7 +157,7 @@ class ClaudeChatBackend:
 
     async def _ask(self, client: AsyncAnthropic, key: Credential, payload: dict[str, Any]) -> object:
         is_stream = payload["max_tokens"] > STREAMED_FROM
-        # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
+        # The raw body is read here: the SDK takes any JSON for a message, and builds objects that are never used.
         create = client.messages.with_raw_response.create
         if extra := {name: payload.pop(name) for name in _NOT_TYPED & payload.keys()}:
             payload["extra_body"] = extra

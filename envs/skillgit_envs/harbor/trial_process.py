@@ -1,6 +1,6 @@
 """The program's side of Harbor's trials: start the Python that has Harbor, give it trials, and end all of it.
 
-Whatever ends this process closes the other's input, whereupon it cancels its trials and removes what they left.
+However this process ends, the other's input closes: it then cancels its trials and removes what they left.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ def feeding(task: InspectTask, scorer: Scorer, players: Mapping[str, str], feed:
 
 
 def _entrance() -> Solver:
-    """Return what begins a sample: whatever runs in it finds the rollout that it is."""
+    """Return what begins a sample: all that runs in it finds the rollout that it is."""
     from inspect_ai.solver import solver  # noqa: PLC0415 - of the extra
 
     def enter() -> Solver:

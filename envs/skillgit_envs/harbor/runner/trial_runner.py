@@ -1,7 +1,7 @@
 """Runs trials of Harbor, in a Python that has Harbor and not skillgit: ``trial_runner.py FOLDER [MODULES]``.
 
 Each line of the input is a JSON object, a trial to begin or to cancel, and each line of the output is how one ended.
-When the input ends, for whatever reason, every trial is cancelled and FOLDER is removed.
+When the input ends, for any reason, every trial is cancelled and FOLDER is removed.
 """
 
 from __future__ import annotations
