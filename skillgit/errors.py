@@ -88,6 +88,10 @@ class DataError(UsageError):
         self.faults = faults
 
 
+class StrategyError(UsageError):
+    """A strategy asks for what it may not see, or returns what is no proposal."""
+
+
 class NotFoundError(SkillgitError):
     """A named thing does not exist."""
 

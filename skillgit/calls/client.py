@@ -93,7 +93,8 @@ class Calls:
             clock=clock,
             metered=self._metered,
         )
-        self._unanswered, self._scope, self._before = set[Unanswered](), "", Cost()
+        self._unanswered, self._scope, self._before = dict[str, set[Unanswered]](), "", Cost()
+        self._ahead: dict[str, Meter] = {}  # what events that have yet to be entered have cost
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
@@ -117,8 +118,7 @@ class Calls:
         self._scope = scope
         self._before = spending
         self._redactor = Redactor.now()
-        self._unanswered.clear()
-        self.meter = Meter()
+        self.meter = self._ahead.pop(scope, Meter())
         for attempt in self.ledger.failures_of(scope):
             self.meter.add(attempt.charge)
         for question in self.ledger.questions_of_agents(scope):  # an agent that was killed may ask others now
@@ -131,7 +131,7 @@ class Calls:
     @property
     def unanswered(self) -> tuple[Unanswered, ...]:
         """The calls of the event in progress that will never be answered, in an order that is always the same."""
-        return tuple(sorted(self._unanswered))
+        return tuple(sorted(self._unanswered.get(_SCOPE.get() or self._scope, ())))
 
     def retract(self) -> None:
         """Let what this event found unanswerable be asked again: it is used where nothing at all is answered."""
@@ -153,7 +153,7 @@ class Calls:
 
     def spent(self) -> Cost:
         """Return what the run has cost so far, the event in progress included."""
-        return self._before + self.meter.total()
+        return sum((meter.total() for meter in self._ahead.values()), self._before + self.meter.total())
 
     def model_name(self, role: str) -> str:
         """Return ``backend/model`` of a role."""
@@ -199,7 +199,8 @@ class Calls:
                 paid = await self._replies.share(key, lambda: self._batches.ask(order))
             except UnanswerableError as error:
                 kind, text = FailureKind.of(error), json.dumps(draw)
-                self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
+                lack = Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message)
+                self._unanswered.setdefault(_SCOPE.get() or self._scope, set()).add(lack)
                 raise
         self._failures.answered(role, tools=bool(request.tools))
         self._charge(paid.scope, (paid.charge,))
@@ -341,8 +342,7 @@ class Calls:
         paid = self.ledger.record_reply(
             PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.question)
         )
-        if paid.scope == self._scope:
-            self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
+        self._meter(paid.scope, (paid.charge,))  # now, not when a waiter wakes: the next call is checked against it
         return paid
 
     async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
@@ -358,9 +358,18 @@ class Calls:
         tab = _TAB.get()
         if tab is not None and tab.scope == scope:
             tab.add(charges)
+        self._meter(scope, charges)
+
+    def _meter(self, scope: str, charges: Sequence[Charge]) -> None:
+        """Count ``charges`` for the event in progress, or for one ahead of it if that is what is worked on."""
         if scope == self._scope:
-            for charge in charges:
-                self.meter.add(charge)
+            meter = self.meter
+        elif scope == _SCOPE.get():
+            meter = self._ahead.setdefault(scope, Meter())
+        else:
+            return
+        for charge in charges:
+            meter.add(charge)
 
 
 def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Request:

@@ -14,7 +14,7 @@ from skillgit.domain.address import Address, address_of
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts
+from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.untrusted.model_text import SkillText, clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class _Proposed(_Event):
             intervention that of the step that the run is at.
         number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
         of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
+        joined: The version of another line whose edits were put on the base; absent where none was.
+        screening: How it did on train items first; absent where nothing was screened.
         appendix: What happened to the appendix; absent where it stayed as it was.
     """
 
@@ -152,6 +154,8 @@ class _Proposed(_Event):
     origin: Origin = Origin.STEP
     number: int = 0
     of: str = ""
+    joined: int | None = None
+    screening: Screening | None = None
     appendix: AppendixCounts | None = None
     evaluation: EvaluationSummary
     verdict: Verdict
@@ -176,19 +180,30 @@ class Accepted(_Proposed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected(_Proposed):
-    """A candidate was refused, or the gate could not decide; it stands on a side branch."""
+    """A candidate was refused, or the gate could not decide; it stands on a side branch.
+
+    Attributes:
+        at: The version that the run was at, where that is not the base.
+    """
 
     kind = EventKind.REJECTED
+
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped(_Event):
-    """A step, or the reflection on an epoch, ended without a candidate to measure; ``title`` says why."""
+    """A step, or the reflection on an epoch, ended without a candidate to measure; ``title`` says why.
+
+    Attributes:
+        screening: How its candidate did on train items, where that is why nothing was measured.
+    """
 
     kind = EventKind.SKIPPED
 
     step: int
     patch: PatchCounts
+    screening: Screening | None = None
     origin: Origin = Origin.STEP
     models: Models
     cost: Cost

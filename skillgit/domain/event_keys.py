@@ -36,7 +36,15 @@ def event_at(event: Event) -> int | None:
     """Return the version that the event made or was proposed on; None if only its commit's place says it."""
     if isinstance(event, MakesVersion | Measured):
         return event.version
-    return event.base if isinstance(event, Rejected | SlowProposed) else None
+    if isinstance(event, Rejected):
+        return event.base if event.at is None else event.at
+    return event.base if isinstance(event, SlowProposed) else None
+
+
+def other_lines(event: Accepted) -> tuple[int, ...]:
+    """Return the versions that an accepted candidate was made of besides the one before it, each once."""
+    sources = (event.base, *(() if event.joined is None else (event.joined,)))
+    return tuple(version for version in dict.fromkeys(sources) if version != event.version - 1)
 
 
 def event_rank(event: Event) -> Rank:

@@ -90,6 +90,7 @@ class Verdict:
             items that this side scored.
         lost: Items that the current version scored and that the candidate failed to evaluate.
         regained: Items where it is the other way round.
+        outrun: The step whose candidate was better in the race of the two; 0 where none was, or there was no race.
     """
 
     decision: Decision
@@ -111,6 +112,7 @@ class Verdict:
     compared: int | None = None
     lost: int = 0
     regained: int = 0
+    outrun: int = 0
 
     @property
     def terms(self) -> Terms:
@@ -176,8 +178,12 @@ def decide_items(
     best: Evaluation | float | None = None,
     *,
     repeats: int = 0,
+    outrun: int = 0,
 ) -> tuple[Verdict, Flips]:
-    """Decide as :func:`decide` does, and say which items were fixed and which were broken."""
+    """Decide as :func:`decide` does, and say which items were fixed and which were broken.
+
+    A candidate that was ``outrun`` by that of another step is refused whatever it scores.
+    """
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)
@@ -203,6 +209,7 @@ def decide_items(
         compared=len(pairs.gains) if has_count else None,
         lost=len(pairs.lost),
         regained=len(pairs.regained),
+        outrun=outrun,
     )
     if not _decidable(rule, candidate, current, pairs):
         return verdict, item_flips
@@ -236,7 +243,7 @@ def _decidable(rule: GateRule, candidate: Evaluation, current: Evaluation, pairs
 
 
 def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # noqa: FBT001 - two facts of one kind
-    if verdict.gated and (not accepts or verdict.blocked):
+    if verdict.gated and (not accepts or verdict.blocked or verdict.outrun):
         return Decision.REJECT
     if new_best:
         return Decision.ACCEPT_NEW_BEST

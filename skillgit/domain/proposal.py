@@ -115,6 +115,28 @@ class PatchCounts:
     salvaged: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screening:
+    """How a candidate did on train items before the selection split was touched.
+
+    Attributes:
+        failing: Items that its base fails, tried anew; those that its edits rest on are among them.
+        fixed: How many of these it solves.
+        solved: Items that its base solves, tried anew.
+        broken: How many of these it fails.
+    """
+
+    failing: int
+    fixed: int
+    solved: int
+    broken: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the candidate is worth a measurement: it fixes more than it breaks."""
+        return self.fixed > self.broken
+
+
 def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
     return changed_texts(dict(old.text_files()), dict(new.text_files()))
 

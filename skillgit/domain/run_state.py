@@ -43,6 +43,8 @@ class VersionState:
     epoch: int
     step: int
     evaluation: Measurement | None
+    by_hand: bool = False  # whether a person made it
+    was_best: bool = False  # whether it was the best one when it was made or measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,17 @@ class RunState:
             )
         return summary
 
+    def before(self, step: int) -> RunState:
+        """Return the state in which ``step`` began, as far as it decides what is proposed; no event of it is left.
+
+        What persons did, and what followed an epoch, after the step before counts.
+        """
+        versions = tuple(version for version in self.versions if version.step < step)
+        best = max((number for number, version in enumerate(versions) if version.was_best), default=0)
+        memory = tuple(entry for entry in self.memory if entry.step < step)
+        last = max((entry.step for entry in memory), default=0)
+        return replace(self, versions=versions, best=best, memory=memory, step=last)
+
     def last_measured(self, before: int) -> int:
         """Return the newest version under ``before`` that has a score; the seed always has."""
         return next(version for version in range(before - 1, -1, -1) if self.known_evaluation(version) is not None)
@@ -169,10 +182,21 @@ def _moved(state: RunState, event: Event, **changes: object) -> RunState:
 
 
 def _with_version(
-    state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
+    state: RunState,
+    event: MakesVersion,
+    evaluation: Measurement | None,
+    *,
+    new_best: bool,
+    **changes: object,
 ) -> RunState:
     version = state.version + 1
-    new = VersionState(version=version, epoch=event.epoch, step=event_step(event), evaluation=evaluation)
+    new = VersionState(
+        version=version,
+        epoch=event.epoch,
+        step=event_step(event),
+        evaluation=evaluation,
+        was_best=new_best,
+    )
     best = version if new_best else state.best
     return _moved(state, event, versions=(*state.versions, new), best=best, **changes)
 
@@ -183,7 +207,8 @@ def _with_version_of_a_person(
     """Return the state after a version that no stage made; pending guidance, measured with another text, is dropped."""
     epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
     changes |= {"slow_epoch": epoch, "pending_merge": None}
-    return _with_version(state, event, evaluation, new_best=new_best, **changes)
+    after = _with_version(state, event, evaluation, new_best=new_best, **changes)
+    return replace(after, versions=(*state.versions, replace(after.versions[-1], by_hand=True)))
 
 
 def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
@@ -195,7 +220,7 @@ def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
 
 def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
     check_step(state, event)
-    check_base(state, event.base)
+    check_candidate(state, event)
     check_verdict(event.verdict)
     memory = StepMemory(
         epoch=event.epoch,
@@ -222,7 +247,7 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         check(not event.verdict.decision.accepted, f"step {event.step} is rejected though its gate accepts")
         return _moved(state, event, **changes)
     check(event.verdict.decision.accepted, f"step {event.step} is accepted though its gate refuses")
-    check_version(state, event.version, event.base)
+    check_next(state, event.version)
     add = _with_version_of_a_person if by_hand else _with_version
     return add(state, event, event.evaluation, new_best=_is_new_best(event.verdict), **changes)
 
@@ -263,8 +288,9 @@ def _after_measurement(state: RunState, event: Measured) -> RunState:
     check(state.known_evaluation(version) is None, f"{label} is measured though it has a score")
     check_verdict(event.verdict)
     check(not event.verdict.gated, f"{label} is measured, and a gate decided on it")
-    new = replace(state.versions[version], evaluation=event.evaluation)
-    best = version if _is_new_best(event.verdict) else state.best
+    is_best = _is_new_best(event.verdict)
+    new = replace(state.versions[version], evaluation=event.evaluation, was_best=is_best)
+    best = version if is_best else state.best
     cost = state.cost + event.cost
     return _moved(state, event, versions=(*state.versions[:-1], new), best=best, cost=cost)
 
@@ -339,8 +365,28 @@ def check_base(state: RunState, base: int) -> None:
     check(base == state.version, f"a proposal on {version_label(base)} while the current version is {current}")
 
 
+def check_candidate(state: RunState, event: Accepted | Rejected) -> None:
+    """Refuse a candidate of a version that there is not; only those of steps may be made of an older one."""
+    at = event.base if isinstance(event, Accepted) or event.at is None else event.at
+    if event.origin is not Origin.STEP:
+        check_base(state, event.base)
+        check(event.base == at, f"the {event.origin} after step {event.step} was made of an older version")
+    current = version_label(state.version)
+    for number in (event.base, event.joined or 0, at):
+        is_known = 0 <= number <= state.version
+        check(is_known, f"a proposal on {version_label(number)} while the current version is {current}")
+    if isinstance(event, Rejected):
+        check(at == state.version, f"a proposal at {version_label(at)} while the current version is {current}")
+        check(event.at != event.base, f"step {event.step} says twice that the run is at {version_label(at)}")
+    check(event.joined != event.base, f"step {event.step} joins {version_label(event.base)} with itself")
+
+
 def check_version(state: RunState, version: int, base: int) -> None:
     check_base(state, base)
+    check_next(state, version)
+
+
+def check_next(state: RunState, version: int) -> None:
     check(version == state.version + 1, f"{version_label(version)} follows {version_label(state.version)}")
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from skillgit.domain.run_state import RunState, StepMemory
-    from skillgit.engine.session import Session
+    from skillgit.engine.session import Session, Task
     from skillgit.sandbox import Result
 
 
@@ -53,7 +53,10 @@ class Refusal:
     why: str
 
 
-def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -> Refusal | None:
+def refusal(
+    session: Session, state: RunState, skill: Skill, candidate: Skill, *, base: int | None = None
+) -> Refusal | None:
+    """Return why ``candidate`` is not to be measured; ``base`` is the version ``skill``, the current one by default."""
     if unfit := _no_agent_skill(skill, candidate) or _excess(candidate):
         return unfit
     changes = changed_lines(skill, candidate)
@@ -61,7 +64,7 @@ def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -
         _quoting(session, skill, changes)
         or _too_long(session, skill, candidate)
         or _long_file(session, skill, candidate)
-        or _repeated(state, changes)
+        or _repeated(state, changes, state.version if base is None else base)
     )
 
 
@@ -116,11 +119,11 @@ def _long_file(session: Session, skill: Skill, candidate: Skill) -> Refusal | No
     return None
 
 
-def _repeated(state: RunState, changes: Iterable[Change]) -> Refusal | None:
+def _repeated(state: RunState, changes: Iterable[Change], base: int) -> Refusal | None:
     """Return the refusal of changes that a step on the same version made before, and that the gate rejected."""
     key = comparable(changes)
     for step in reversed(state.memory):
-        if step.decision is Decision.REJECT and step.base == state.version and alike(key, comparable(step.changes)):
+        if step.decision is Decision.REJECT and step.base == base and alike(key, comparable(step.changes)):
             return _repetition(step)
     return None
 
@@ -154,18 +157,23 @@ def alike(ours: list[str], theirs: list[str]) -> bool:
 class LeakLint:
     """Keeps the index of a session's secrets, which is made when it is first needed."""
 
-    __slots__ = ("_index",)
+    __slots__ = ("_index", "_task")
 
     def __init__(self) -> None:
         self._index: SecretIndex | None = None
+        self._task: Task | None = None
 
     def index(self, session: Session) -> SecretIndex:
         if self._index is None:
-            environment = session.task.environment
+            task = self._task or session.task
             self._index = build_index(
-                (item.id, split, secrets_of(environment, item)) for split in Split for item in session.task.items[split]
+                (item.id, split, secrets_of(task.environment, item)) for split in Split for item in task.items[split]
             )
         return self._index
+
+    def cover(self, task: Task) -> None:
+        """Keep the secrets of all items of ``task``, also where a session with fewer items asks."""
+        self._task = task
 
     def prepare(self, session: Session) -> None:
         if session.settings.evaluation.leak_lint and self._index is None:

@@ -18,7 +18,7 @@ from skillgit.domain.gate_decision import Verdict, decide, decide_items, flips
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
 from skillgit.engine import evidence_files
 from skillgit.engine.concurrency import both, ordered
-from skillgit.engine.evaluate import Refused, evaluate, evaluate_candidate
+from skillgit.engine.evaluate import EvaluationResult, Refused, evaluate, evaluate_candidate
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session, SkillHistory, Transition
 from skillgit.errors import ServiceError
@@ -26,6 +26,7 @@ from skillgit.errors import ServiceError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.gate_policies import Policy
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
@@ -41,6 +42,28 @@ class Judgement:
     fixes: tuple[str, ...]  # items that score higher than under the base
     breaks: tuple[str, ...]
     evidence: evidence_files.Evidence  # the outcomes behind it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCandidate:
+    """A candidate and its base, measured over the same items; nothing is decided yet.
+
+    Attributes:
+        rule: The rule that decides.
+        base: The number of the version that the candidate is compared with.
+        evaluation: The candidate's evaluation, as far as it went.
+        after: The same with the means of repeats, where there were any.
+        before: The base's.
+        repeats: How often items that differ were rolled out again.
+    """
+
+    rule: GateRule
+    base: int
+    evaluation: Evaluation
+    after: Evaluation
+    before: Evaluation
+    repeats: int
+    evidence: evidence_files.Evidence
 
 
 async def judge(
@@ -65,14 +88,32 @@ async def judge(
     rule = session.rule
     rule = replace(rule, enabled=rule.enabled if has_gate is None else has_gate, policy=policy or rule.policy)
     version = state.version if base is None else base
-    before, files = await _base(session, current, version)
-    best = None if state.best == version else recorded(session, state.best) or session.score(state, state.best)
-    repeats = session.settings.gate.repeats
-    first = rule.first_pass(repeats)
+    before, files = await measured_base(session, current, version)
+    first = rule.first_pass(session.settings.gate.repeats)
     measurement = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, on_refusal=on_refusal)
-    after, files = measurement.evaluation, files | evidence_files.rollouts_files("selection", measurement.rollouts)
+    comparison = await confirmed(
+        session, current, candidate, measurement, before, rule=rule, base=version, sample=sample
+    )
+    return judged(session, state, replace(comparison, evidence=files | comparison.evidence))
+
+
+async def confirmed(
+    session: Session,
+    current: Skill,
+    candidate: Skill,
+    measurement: EvaluationResult,
+    before: Evaluation,
+    *,
+    rule: GateRule,
+    base: int,
+    sample: int = 0,
+) -> MeasuredCandidate:
+    """Return ``measurement`` as it compares with ``before``, once repeats have confirmed what scores higher."""
+    repeats, after = session.settings.gate.repeats, measurement.evaluation
+    files = evidence_files.rollouts_files("selection", measurement.rollouts)
+    first = rule.first_pass(repeats)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.
-    confirm = repeats > 0 and rule.enabled and decide(first, after, before, best).decision.accepted
+    confirm = repeats > 0 and rule.enabled and decide(first, after, before).decision.accepted
     if confirm:
         pairs = flips(after, before, rule.metric, rule.soft_weight)
         items = [item for item in before.outcomes if item in {*pairs.fixed, *pairs.broken}]
@@ -80,22 +121,39 @@ async def judge(
         new, old = await both(samples(candidate, after=sample), samples(current))
         after, before = averaged(after, new), averaged(before, old)
         files |= _repeats_file(items, new, old)
-    verdict, pairs = decide_items(rule, after, before, best, repeats=repeats if confirm else 0)
-    return Judgement(
-        evaluation=measurement.evaluation.summary(),
-        verdict=verdict,
-        fixes=pairs.fixed,
-        breaks=pairs.broken,
+    return MeasuredCandidate(
+        rule=rule,
+        base=base,
+        evaluation=measurement.evaluation,
+        after=after,
+        before=before,
+        repeats=repeats if confirm else 0,
         evidence=files,
     )
 
 
+def judged(session: Session, state: RunState, comparison: MeasuredCandidate, *, outrun: int = 0) -> Judgement:
+    """Decide on a candidate with what the run has recorded by ``state``; ``outrun`` is the step that was better."""
+    is_best = state.best == comparison.base
+    best = None if is_best else recorded(session, state.best) or session.score(state, state.best)
+    verdict, pairs = decide_items(
+        comparison.rule, comparison.after, comparison.before, best, repeats=comparison.repeats, outrun=outrun
+    )
+    return Judgement(
+        evaluation=comparison.evaluation.summary(),
+        verdict=verdict,
+        fixes=pairs.fixed,
+        breaks=pairs.broken,
+        evidence=comparison.evidence,
+    )
+
+
 def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: object) -> Accepted | Rejected:
-    """Return the event of a candidate on the current version, with ``facts`` besides what the judgement says."""
+    """Return the event of a candidate, by default on the current version, with ``facts`` besides the judgement's."""
+    facts = {"base": state.version} | facts
     facts |= {
         "run": session.run,
         "skill": session.skill_path,
-        "base": state.version,
         "evaluation": judgement.evaluation,
         "verdict": judgement.verdict,
         "fixed": judgement.fixes,
@@ -104,10 +162,10 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
     }
     if judgement.verdict.decision.accepted:
         return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Rejected(**facts)  # type: ignore[arg-type]
+    return Rejected(**facts, at=state.version if state.version != facts["base"] else None)  # type: ignore[arg-type]
 
 
-async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
+async def measured_base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
     """Return the outcomes of ``version``, measured anew only where that may help, and evidence of what is new."""
     base = recorded(session, version)
     if base is None:

@@ -80,6 +80,12 @@ class TrainSettings(_Section):
     train_size: Natural = Field(0, description="Train items that there must be; 0 takes them as they are.")
     batch_size: Positive = Field(20, description="Train items per batch; a step has accumulation batches.")
     accumulation: Positive = Field(1, description="Batches per step; all see the same skill and history.")
+    strategy: str = Field(
+        "skillopt", description="How candidates are found: skillgit strategies lists them, or path/to/file.py:Class."
+    )
+    round_steps: Positive = Field(
+        4, description="Steps that strategies with rounds propose from one version at once; skillopt has none."
+    )
     seed: int = Field(42, gt=-(10**18), lt=10**18, description="Seed of every random choice.")
     patience: Natural = Field(0, description="Steps in a row without a new best after which a run ends; 0 is never.")
     stop_at_ceiling: bool = Field(default=True, description="End a run whose version has the full selection score.")
@@ -256,6 +262,11 @@ class GateSettings(_Section):
         NoRegression.NONE, strict=False, description="Items that may not score lower: none, pinned or all."
     )
     pinned: str = Field("", description="File with the ids of pinned items, one on a line.")
+    screening: Natural = Field(
+        0,
+        description="Solved train items on which a candidate is tried before it is measured, with the failing ones that"
+        " its edits rest on; 0 measures it at once.",
+    )
     early_stop: bool = Field(default=True, description="Stop evaluating once the decision cannot change any more.")
 
     @field_validator("policy")

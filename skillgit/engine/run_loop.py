@@ -23,6 +23,7 @@ from skillgit.engine.evaluate import EvaluationResult, evaluate, evaluate_select
 from skillgit.engine.gating import lacks_score, measure_version
 from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
+from skillgit.engine.rounds import Rounds
 from skillgit.engine.run_end import (
     finish_sentence,
     measure_placebo,
@@ -32,11 +33,10 @@ from skillgit.engine.run_end import (
     stop_sentence,
 )
 from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
-from skillgit.engine.step import run_step, step_batches
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
@@ -77,10 +77,11 @@ class Ahead:
     _over: bool = False
 
     def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
-        """Begin the rollouts of ``step``, which is certain to work on ``skill``; under a cap, nothing runs ahead."""
-        if (self._task is None or self._task.done()) and not session.calls.capped:
+        """Begin what ``step`` is certain to roll out with ``skill``; under a cap, nothing runs ahead."""
+        items = session.strategy.certain(session, step)
+        if items and (self._task is None or self._task.done()) and not session.calls.capped:
             self._over = False
-            self._task = asyncio.create_task(self._roll_out(session, skill, step, slots))
+            self._task = asyncio.create_task(self._roll_out(session, skill, step, items, slots))
 
     def give_way(self) -> None:
         """Begin no further rollout, for the step begins now; it waits for those in progress as for its own."""
@@ -97,7 +98,9 @@ class Ahead:
             task, self._task = self._task, None
             await ended((task,))
 
-    async def _roll_out(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
+    async def _roll_out(
+        self, session: Session, skill: Skill, step: int, items: Sequence[Item], slots: asyncio.Semaphore
+    ) -> None:
         unseen = replace(session, monitor=Monitor())
 
         async def one(item: Item) -> None:
@@ -106,7 +109,7 @@ class Ahead:
                     await roll_out(unseen, skill, [item], "rollout")
 
         with session.calls.charged_to(step_scope(session.run, step)):
-            tasks = [asyncio.create_task(one(item)) for batch in step_batches(session, step) for item in batch]
+            tasks = [asyncio.create_task(one(item)) for item in items]
         try:
             await asyncio.gather(*tasks, return_exceptions=True)
         finally:
@@ -122,6 +125,10 @@ class Trainer:
     history: SkillHistory
     prepare: Callable[[], Awaitable[None]] | None = None
     ahead: Ahead = field(default_factory=Ahead)  # rollouts of the step after the transition in progress
+    rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", Rounds(self.session, self.history))
 
     async def next(self, state: RunState | None) -> Transition | None:
         """Return the transition that follows ``state``; None once the run is finished."""
@@ -163,6 +170,8 @@ class Trainer:
         self._tell_place(state)
         if state.pending_merge is not None:
             return merge_slow_update(session, state, state.pending_merge, self.history)
+        if self.rounds.is_open(state):
+            return await self._step(state)
         if stop_at_once(session, state):
             return await self._finish(state)
         if is_due(session, state):
@@ -184,7 +193,7 @@ class Trainer:
             self.ahead.start(session, skill, step + 1, slots)
 
         is_known = self._step_follows_refusal(state, step)
-        return await run_step(session, state, skill, step, on_refusal=refused if is_known else None)
+        return await self.rounds.transition(state, step, on_refusal=refused if is_known else None)
 
     def _step_follows_refusal(self, state: RunState, step: int) -> bool:
         """Say whether a refusal of the candidate of ``step`` is sure to be followed by a step on the same version."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.method_settings import MethodSettings
+    from skillgit.engine.strategy import Strategy
     from skillgit.plugin.plugin_identity import PluginSource
 
 
@@ -76,6 +77,7 @@ class Session:
     # returns the outcomes that the run has recorded of a version on the selection split; None if they are not here
     outcomes: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
     executor: Executor = field(default_factory=Inline)
+    strategy: Strategy
 
     async def aclose(self) -> None:
         """End what the environment holds, and close connections."""
@@ -174,6 +176,7 @@ class Stage(StrEnum):
     AGGREGATE = "aggregate"
     SELECT = "select"
     UPDATE = "update"
+    SCREEN = "screen"
     EVALUATE = "evaluate"
     META = "meta reflect"
     SLOW = "slow update"

@@ -1,106 +1,66 @@
-"""A step: rollout, reflect, aggregate, select, update, evaluate, gate; and the event that comes of it."""
+"""A step: what a strategy proposes is tried, measured and gated; and the event that comes of it, in words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.domain.edit import Application, EditReport, EditStatus, removal, removals, title_of
-from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
-from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
+from skillgit.domain.proposal import EditRecord, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
-from skillgit.engine.candidate_text import Appendix, RewriteResult, carry_out, loss_paragraphs, remember, sifted
-from skillgit.engine.concurrency import side_by_side
-from skillgit.engine.edit_budget import (
-    EditBudget,
-    aggregate,
-    analyst_budget,
-    merge_and_rank,
-    pooled,
-    select,
-    step_budget,
-)
-from skillgit.engine.gating import judge, judged_event
-from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
+from skillgit.engine.candidate_text import loss_paragraphs
+from skillgit.engine.gating import Judgement, judge, judged_event
+from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.optimizer_memory import feedback_file
-from skillgit.engine.proposals import Draft, concatenated
-from skillgit.engine.reflect import Reading, Reflection, probe, with_probe
-from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
-from skillgit.engine.session import Overlap, Session, Stage, Transition, unanswered
+from skillgit.engine.screening import ScreeningResult, screen
+from skillgit.engine.session import Session, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from skillgit.domain.cost import Cost
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.evaluate import Refused
     from skillgit.engine.reply_schemas import Finding
+    from skillgit.engine.strategy import Proposal, Search
 
 SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    rollouts: tuple[Rollout, ...]
-    reflection: Reflection
-    pool: Draft
-    choice: Draft
-    candidate: RewriteResult
-    budget: EditBudget
-    mode: UpdateMode = UpdateMode.PATCH
-    is_salvage: bool = False  # whether the candidate is a part of one that the gate refused
-    appendix: Appendix | None = None  # new reminders; absent if there are none
-    losses: tuple[EditReport, ...] = ()
-
-    @property
-    def application(self) -> Application:
-        """The candidate's skill, new reminders included, and what happened to each edit."""
-        result = self.candidate.application
-        result = replace(result, reports=(*result.reports, *self.losses))
-        return result if self.appendix is None else replace(result, skill=self.appendix.joined(result.skill))
-
-    @property
-    def counts(self) -> PatchCounts:
-        count = len(self.application.applied)
-        return PatchCounts(
-            merged=len(self.pool.proposals),
-            ranked=len(self.choice.proposals),
-            applied=count,
-            skipped=len(self.application.reports) - count,
-            budget=self.budget.limit,
-            by=self.budget.by,
-            mode=self.mode,
-            salvaged=self.is_salvage,
-        )
-
-
-async def run_step(
-    session: Session, state: RunState, skill: Skill, step: int, *, on_refusal: Refused | None = None
+async def settled(
+    session: Session,
+    state: RunState,
+    search: Search,
+    proposal: Proposal,
+    *,
+    began: datetime,
+    on_refusal: Refused | None = None,
 ) -> Transition:
-    """Carry out one step on ``skill``; ``on_refusal`` is called once refusal is certain, while last items still run."""
-    began = session.clock()
-    proposal = await _propose(session, state, skill, step)
-    if proposal.application.skill.digest == skill.digest:
-        cost = session.cost_since(began)
-        return Transition(event=_skipped(session, proposal, step, cost), evidence=_evidence(proposal))
-    candidate = proposal.application.skill
-    if unfit := refusal(session, state, skill, candidate) or await invalid(session, skill, candidate):
-        event = _skipped(session, proposal, step, session.cost_since(began), unfit)
-        return Transition(event=event, evidence=_evidence(proposal))
-    whole = await _measured(session, state, skill, proposal, step=step, began=began, on_refusal=on_refusal)
+    """Measure the candidate of one step, unless something speaks against it, and return what comes of it.
+
+    ``on_refusal`` is called once refusal is certain, while last items still run.
+    """
+    trial = await tried(session, search, proposal)
+    if not trial.is_alive:
+        return skipped(session, trial, began=began)
+
+    async def measured(proposal: Proposal, on_refusal: Refused | None = None) -> Transition:
+        candidate = proposal.application.skill
+        judgement = await judge(session, state, search.skill, candidate, base=search.base, on_refusal=on_refusal)
+        return gated(session, state, replace(trial, proposal=proposal), judgement, began=began)
+
+    whole = await measured(proposal, on_refusal)
     if not worth_salvaging(session, whole.event):
         return whole
 
-    async def measured(part: Application) -> Transition:
+    async def measured_part(part: Application) -> Transition:
         # of the edits of the patch, a part knows only those that had been applied
         known_reports = iter(part.reports)
         reports = (
@@ -108,103 +68,67 @@ async def run_step(
             for report in proposal.candidate.application.reports
         )
         application = replace(part, reports=tuple(reports))
-        alone = replace(proposal, candidate=replace(proposal.candidate, application=application), is_salvage=True)
-        return await _measured(session, state, skill, alone, step=step, began=began)
+        return await measured(
+            replace(proposal, candidate=replace(proposal.candidate, application=application), is_salvage=True)
+        )
 
-    transition = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
+    edits = proposal.application.applied
+    transition = await salvage(session, state, search.skill, whole, edits=edits, judge=measured_part)
     return replace(transition, event=replace(transition.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
 
 
-async def _measured(
-    session: Session,
-    state: RunState,
-    skill: Skill,
-    proposal: Proposal,
-    *,
-    step: int,
-    began: datetime,
-    on_refusal: Refused | None = None,
-) -> Transition:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A proposal before anything of the selection split is touched."""
+
+    search: Search
+    proposal: Proposal
+    objection: Refusal | None = None  # what speaks against measuring it
+    screening: ScreeningResult | None = None  # absent where nothing was screened
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the candidate is to be measured."""
+        changes = self.proposal.application.skill.digest != self.search.skill.digest
+        return changes and self.objection is None and (self.screening is None or self.screening.counts.passed)
+
+
+async def tried(session: Session, search: Search, proposal: Proposal) -> Trial:
+    """Look for what speaks against a candidate: that it changes nothing, breaks a rule, or helps no train item."""
+    trial, skill, candidate = Trial(search=search, proposal=proposal), search.skill, proposal.application.skill
+    if candidate.digest == skill.digest:
+        return trial
+    objection = refusal(session, search.state, skill, candidate, base=search.base)
+    if objection := objection or await invalid(session, skill, candidate):
+        return replace(trial, objection=objection)
+    return replace(trial, screening=await screen(session, proposal, candidate, step=search.step))
+
+
+def gated(session: Session, state: RunState, trial: Trial, judgement: Judgement, *, began: datetime) -> Transition:
+    """Return the event of a candidate that the gate has decided on."""
+    proposal, search = trial.proposal, trial.search
     application, appendix = proposal.application, proposal.appendix
-    judgement = await judge(session, state, skill, application.skill, on_refusal=on_refusal)
-    title, reasons = _words(session, skill, proposal)
+    title, reasons = _words(session, search.skill, proposal)
     records = tuple(map(EditRecord.of, application.applied))
     event = judged_event(
         session,
         state,
         judgement,
-        epoch=epoch_of(step, session.per_epoch),
-        step=step,
+        base=search.base,
+        epoch=epoch_of(search.step, session.per_epoch),
+        step=search.step,
         title=title,
         why=reasons,
         edits=attributed(application.applied, judgement.verdict, proposal.mode) if appendix is None else records,
-        changes=changed_lines(skill, application.skill),
+        changes=changed_lines(search.skill, application.skill),
         patch=proposal.counts,
+        joined=proposal.joined,
+        screening=trial.screening.counts if trial.screening is not None else None,
         appendix=appendix.counts if appendix is not None else None,
         cost=session.cost_since(began),
     )
-    files = evidence_files.merged([_evidence(proposal), judgement.evidence])
+    files = evidence_files.merged([_evidence(trial), judgement.evidence])
     return Transition(event=event, skill=application.skill, evidence=files)
-
-
-async def _propose(session: Session, state: RunState, skill: Skill, step: int) -> Proposal:
-    settings = session.settings
-    rollouts, reflection = await _studied(session, state, skill, step)
-    if settings.optimizer.merges_in_one_call:
-        draft = concatenated([*chain.from_iterable(pooled(reflection))])
-        budget = await step_budget(session, state, skill, draft, rollouts, step=step)
-        choice = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
-        (selection,), losses = sifted(session, skill, [choice])
-    else:
-        merge = await aggregate(session, state, skill, reflection, step=step)
-        (draft,), losses = sifted(session, skill, [merge])
-        budget = await step_budget(session, state, skill, draft, rollouts, step=step)
-        selection = await select(session, state, skill, draft, step=step, budget=budget.limit)
-    candidate = await carry_out(session, state, skill, selection, step=step, budget=budget.limit)
-    return Proposal(
-        rollouts=rollouts,
-        reflection=reflection,
-        pool=draft,
-        choice=selection,
-        candidate=candidate,
-        appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
-        budget=budget,
-        mode=settings.optimizer.skill_update_mode,
-        losses=(*reflection.losses, *losses),
-    )
-
-
-async def _studied(
-    session: Session, state: RunState, skill: Skill, step: int
-) -> tuple[tuple[Rollout, ...], Reflection]:
-    """Roll out a step's items while analysts read, then probe; results are in the order of the step's items."""
-    overlap, budget = Overlap(session.monitor), analyst_budget(session, step)
-    rolling, reading, probing = (replace(session, monitor=overlap.branch()) for _ in range(3))
-    batches = step_batches(session, step)
-    items = [item for batch in batches for item in batch]
-    analysts = Reading(reading, state, skill, batches, step=step, budget=budget)
-    rolling.monitor.stage(Stage.ROLLOUT, len(items))
-    try:
-        results = await roll_out(rolling, skill, items, "rollout", each=analysts.take)
-        by_item = {rollout.item.id: rollout for rollout in results}
-        rollouts = tuple(by_item[item.id] for item in _items(session, step))
-        reflection, experiment = await side_by_side(
-            analysts.reflection(), probe(probing, state, skill, rollouts, step=step, budget=budget)
-        )
-    finally:
-        await analysts.close()
-    return rollouts, with_probe(reflection, experiment, budget=budget, trajectories=len(rollouts))
-
-
-def step_batches(session: Session, step: int) -> list[list[Item]]:
-    """Return the batches of a step, each in the order in which its items are rolled out and read."""
-    size = session.settings.train.batch_size
-    return shuffled_batches(_items(session, step), seed=session.seed, step=step, size=size)
-
-
-def _items(session: Session, step: int) -> list[Item]:
-    size = session.settings.train.step_size
-    return step_items(session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=size)
 
 
 def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str]:
@@ -238,19 +162,38 @@ def _optimizer_words(proposal: Proposal) -> tuple[str, str]:
     return candidate.title or title, candidate.reasoning or reasoning
 
 
-def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, objection: Refusal | None = None) -> Skipped:
-    title, reason = (objection.title, objection.why) if objection is not None else _skip_reason(session, proposal)
-    return Skipped(
+def skipped(session: Session, trial: Trial, *, began: datetime, left_to: int = 0) -> Transition:
+    """Return the event of a step whose candidate is not measured; ``left_to`` is the step that takes it up."""
+    search, proposal = trial.search, trial.proposal
+    title, reason = _why_skipped(session, trial, left_to)
+    event = Skipped(
         run=session.run,
         skill=session.skill_path,
-        epoch=epoch_of(step, session.per_epoch),
-        step=step,
+        epoch=epoch_of(search.step, session.per_epoch),
+        step=search.step,
         title=title,
         why=redact(reason),
         patch=proposal.counts,
+        screening=trial.screening.counts if trial.screening is not None else None,
         models=session.models,
-        cost=cost,
+        cost=session.cost_since(began),
     )
+    return Transition(event=event, evidence=_evidence(trial))
+
+
+def _why_skipped(session: Session, trial: Trial, left_to: int) -> tuple[str, str]:
+    edits, screening = trial.proposal.application.applied, trial.screening
+    if trial.objection is not None:
+        return trial.objection.title, trial.objection.why
+    if screening is not None and not screening.counts.passed:
+        counts = screening.counts
+        title = f"screened out: {counts.fixed} fixed, {counts.broken} broken"
+        changes = "; ".join(map(in_words, edits[:SHOWN_ITEMS]))
+        return title, "\n\n".join(filter(None, (f"{screening.sentence} It was not measured.", changes)))
+    if left_to and edits:
+        count = "Its edit is" if len(edits) == 1 else f"Its {len(edits)} edits are"
+        return f"taken up by step {left_to}", f"{count} part of the candidate of step {left_to}, which was measured."
+    return _skip_reason(session, trial.proposal)
 
 
 def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
@@ -296,7 +239,8 @@ def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
     return "\n\n".join(paragraphs)
 
 
-def _evidence(proposal: Proposal) -> evidence_files.Evidence:
+def _evidence(trial: Trial) -> evidence_files.Evidence:
+    proposal = trial.proposal
     reflection, reminders = proposal.reflection, proposal.appendix.notes if proposal.appendix is not None else None
     return evidence_files.merged(
         [
@@ -308,5 +252,7 @@ def _evidence(proposal: Proposal) -> evidence_files.Evidence:
             reflection.probe.evidence() if reflection.probe is not None else {},
             proposal.budget.evidence(),
             feedback_file(reflection.feedback),
+            trial.screening.evidence if trial.screening is not None else {},
+            proposal.evidence,
         ]
     )

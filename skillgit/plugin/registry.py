@@ -86,6 +86,7 @@ class ForeignPolicy(Policy):
 
 ENVIRONMENTS = "skillgit.envs"
 BACKENDS = "skillgit.backends"
+STRATEGIES = "skillgit.strategies"
 POLICY_GROUP = "skillgit.policies"
 _CONVERSION = "conversion"
 T = TypeVar("T")
@@ -136,6 +137,11 @@ def find_environment(name: str, root: Path) -> Loaded[type[Environment]]:
 def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
     """Return the backend called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
     return cast("Loaded[type[Backend]]", _load(BACKENDS, "backend", name, root))
+
+
+def find_strategy(name: str, root: Path) -> Loaded[type]:
+    """Return the strategy called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
+    return cast("Loaded[type]", _load(STRATEGIES, "strategy", name, root))
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:

@@ -29,6 +29,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
+from skillgit.domain.event_keys import event_at, other_lines
 from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import Origin
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
@@ -141,7 +142,11 @@ class RunWriter:
         step, current = event_step(self._records[-1].event), max(self._versions)
         if isinstance(event, Measured):
             return (event.step, event.version) != (step, current)
-        if isinstance(event, Gated | Edited) and event.base != current:
+        if isinstance(event, Accepted | Rejected):
+            at = event.version - 1 if isinstance(event, Accepted) else event_at(event)
+            if at != current:
+                return True
+        elif isinstance(event, Gated | Edited) and event.base != current:
             return True
         if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
             return event.step <= step
@@ -178,6 +183,8 @@ class RunWriter:
                 if slow not in self._heads:
                     raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
                 return [self._heads[line], self._heads[slow]]
+            case Accepted() if event.origin is Origin.STEP:
+                return [self._heads[line], *(self._versions[version] for version in other_lines(event))]
             case _:
                 return [self._heads[line], *([merge_parent] if merge_parent else [])]
 

@@ -18,7 +18,7 @@ from skillgit.domain.event import Inherited, Measurement, Models
 from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
-from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
+from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store import trailers
@@ -280,6 +280,14 @@ GATE = Record(
     Field("compared", INTEGER),
     Field("lost", INTEGER),
     Field("regained", INTEGER),
+    Field("outrun", INTEGER),
+)
+SCREENING = Record(
+    Screening,
+    Field("failing", INTEGER, absent=NEEDED),
+    Field("fixed", INTEGER, absent=NEEDED),
+    Field("solved", INTEGER, absent=NEEDED),
+    Field("broken", INTEGER, absent=NEEDED),
 )
 GAUGE = Record(
     Gauge,

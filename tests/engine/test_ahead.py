@@ -12,8 +12,8 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted
 from skillgit.domain.trajectory import Item
-from skillgit.engine.step import step_batches
 from skillgit.errors import BudgetError, ConfigError, StoppedError
+from skillgit.strategies.skillopt import step_batches
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 HALF = SEED.with_text("SKILL.md", SEED.document + "\n- amber birch\n")

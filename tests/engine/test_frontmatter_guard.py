@@ -11,8 +11,8 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import RunFinished, RunStarted, Skipped
 from skillgit.domain.skill import DOCUMENT
-from skillgit.engine import step
 from skillgit.engine.candidate_guards import refusal
+from skillgit.strategies import skillopt
 
 OPTIONS = {
     "train": {"num_epochs": 1, "batch_size": 8, "seed": 1},
@@ -38,14 +38,14 @@ def test_no_edit_of_an_optimizer_reaches_the_frontmatter(op):
 
 def test_a_candidate_with_another_frontmatter_is_skipped_as_invalid_before_its_first_rollout(monkeypatch):
     """Code that broke the rule would meet the guard: here it is broken on purpose."""
-    carry_out = step.carry_out
+    carry_out = skillopt.carry_out
 
     async def tampering(*args, **kwargs):
         candidate = await carry_out(*args, **kwargs)
         text = candidate.application.skill.document.replace("description: Toy.", "description: amber")
         return _with_document(candidate, text)
 
-    monkeypatch.setattr(step, "carry_out", tampering)
+    monkeypatch.setattr(skillopt, "carry_out", tampering)
     backend, history = run_with({"op": "append", "content": "- amber"})
     assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
     assert history[1].event.title == "invalid: the frontmatter is not that of the base"

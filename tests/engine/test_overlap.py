@@ -12,8 +12,8 @@ from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import SlowProposed
 from skillgit.engine.session import Monitor, Overlap, Stage
-from skillgit.engine.step import step_batches
 from skillgit.errors import HandoffError
+from skillgit.strategies.skillopt import step_batches
 
 SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 SMALL = {"minibatch_size": 2}

@@ -23,6 +23,7 @@ from skillgit.engine.session import Monitor, Session, Task
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user
 from skillgit.plugin.environment import EnvironmentInfo
+from skillgit.strategies.skillopt import SkillOpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Transition
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Judge, Target
+    from skillgit.strategies import Strategy
 
 SEED = Skill("toy", {"SKILL.md": b"---\nname: toy\ndescription: Toy.\n---\n\n# Toy\n\n- begin\n- begin well\n"})
 WORDS = ("amber", "birch", "coral", "dune")
@@ -167,6 +169,7 @@ def trainer(
     environment: ToyEnvironment | None = None,
     ledger: Ledger | None = None,
     caps: Caps | None = None,
+    strategy: Strategy | None = None,
     **sections: Mapping[str, object],
 ) -> Trainer:
     environment = environment or ToyEnvironment()
@@ -202,6 +205,7 @@ def trainer(
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         monitor=Monitor(),
         outcomes=history.outcomes,
+        strategy=SkillOpt() if strategy is None else strategy,
     )
     return Trainer(session=session, start=Start(skill=SEED, config="c", splits="s", evidence={}), history=history)
 

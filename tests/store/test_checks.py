@@ -83,7 +83,7 @@ def test_unfinished_runs_are_sound(repo, events) -> None:
             "the evaluation says n=10 scored=10 hard=0.6 soft=0.9, and its",
         ),
         (6, ("Skillgit-Version: 3", "Skillgit-Version: 4"), "v4 follows v2"),
-        (6, ("Skillgit-Base: 2", "Skillgit-Base: 1"), "while the current version is v2"),
+        (6, ("Skillgit-Base: 2", "Skillgit-Base: 1"), "its other parents are not these"),
         (3, ("Skillgit-Step: 3", "Skillgit-Step: 2"), "step 2 follows step 2"),
         (3, (f"Skillgit-Run: {RUN}", "Skillgit-Run: other"), f"an event of run other is on run {RUN}"),
         (8, (f"Skillgit-Skill: {PATH}", "Skillgit-Skill: skills/b"), "changes skills/b, not skills/demo"),

@@ -196,6 +196,7 @@ def test_a_merged_line_is_the_second_parent(repo, history) -> None:
     verdict = replace(accepted.verdict, score=0.9, current=0.8, best=0.8)
     fields = {name: getattr(refused(), name) for name in type(refused()).__dataclass_fields__}
     solved = evaluation("1 2 3 4 5 6 7 8 9")
+    del fields["at"]  # which only a rejected candidate has
     told = fields | {"origin": Origin.MERGE, "evaluation": solved.summary()}
     event = type(accepted)(
         **(told | {"verdict": verdict, "fixed": accepted.fixed, "broken": accepted.broken}), version=4

@@ -96,7 +96,7 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
             current = averaged(current, read_samples(outcomes.repeats, "current"))
     except (ValueError, TypeError, KeyError, RecursionError, DataError):
         return "", [f"{REPEATS} in the evidence cannot be read"]
-    again, pairs = decide_items(rule, after, current, best, repeats=verdict.repeats)
+    again, pairs = decide_items(rule, after, current, best, repeats=verdict.repeats, outrun=verdict.outrun)
     return "", [*_differences(verdict, again), *_flip_differences(event, pairs)]
 
 

@@ -285,6 +285,7 @@ def open_session(
             monitor=Monitor(cost=calls.spent),
             pins=setup.pins,
             executor=executor_of(setup),
+            strategy=setup.strategy,
         )
 
 

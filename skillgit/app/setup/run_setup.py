@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,11 @@ from skillgit.domain.untrusted.allowed_settings import RecordedSettings, of_own_
 from skillgit.engine.evidence_files import json_file
 from skillgit.engine.prompt_sections import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
+from skillgit.engine.strategy import Strategy, strategy_of
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge, asks_target_once, is_processor_bound
-from skillgit.plugin.registry import find_environment, policy_code
+from skillgit.plugin.registry import Loaded, find_environment, find_strategy, policy_code
 from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
@@ -44,21 +46,30 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Price
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: the strategy is loaded when it is asked for
 class Setup:
     config: ResolvedConfig
     task: Task
     routes: Mapping[str, Route]  # role to the way to its model
     pins: frozenset[str] = frozenset()  # ids of the items that may not score lower
 
+    @cached_property
+    def strategy(self) -> Strategy:
+        """How the run finds candidates."""
+        return strategy_of(self._strategy.cls, self.config.values.train.strategy)
+
+    @cached_property
+    def _strategy(self) -> Loaded[type]:
+        return find_strategy(self.config.values.train.strategy, self.config.root)
+
     @property
     def config_digest(self) -> str:
-        """Identify what the run does: configuration, optimizer's prompts, pinned items, a policy of yours."""
+        """Identify what the run does: configuration, optimizer's prompts, pinned items, and code of yours."""
         pins = [sorted(self.pins)] if self.pins else []
         files = self.config.values.optimizer.trainable
         prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
         policy = policy_code(self.config.values.gate.policy)
-        return short_digest([self.config.digest, prompts, *pins, *filter(None, [policy])])
+        return short_digest([self.config.digest, prompts, *pins, *filter(None, [policy, self._strategy.source.code])])
 
     @property
     def splits_digest(self) -> str:

@@ -209,6 +209,7 @@ class Training:
             trials=self._tried(),
             outcomes=self._outcomes.of,
             executor=executor_of(setup),
+            strategy=setup.strategy,
         )
         watcher.attach(self.session)
 

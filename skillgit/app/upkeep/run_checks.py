@@ -31,6 +31,7 @@ from skillgit.domain.event import (
     event_address,
     version_of,
 )
+from skillgit.domain.event_keys import other_lines
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
@@ -175,7 +176,11 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
     merges = isinstance(event, Accepted) and event.origin is Origin.MERGE
     if merges and len(parents) != commit_checks.MERGE:
         yield f"a merge of another line has two parents, and this commit has {len(parents)}"
-    if len(parents) > 1 and not merges and not isinstance(event, SlowMerged | Edited):
+    lines = other_lines(event) if isinstance(event, Accepted) and event.origin is Origin.STEP else ()
+    if parents[1:] != tuple(versions.get(version, "") for version in lines) and lines:
+        names = " and ".join(map(version_label, lines))
+        yield f"it was made of {names} besides the version before it, and its other parents are not these"
+    if len(parents) > 1 and not merges and not lines and not isinstance(event, SlowMerged | Edited):
         yield f"the commit has {len(parents)} parents, though its event merges nothing"
     if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
         base = version_label(event.base)

@@ -57,7 +57,7 @@ _KEYS = (
     (_model, "model", "optimizer target judge"),
     (_backend, "model", "optimizer_backend target_backend judge_backend"),
     (_word, "model", "reasoning_effort optimizer_reasoning_effort target_reasoning_effort judge_reasoning_effort"),
-    (_number, "train", "num_epochs train_size batch_size accumulation seed patience placebo"),
+    (_number, "train", "num_epochs train_size batch_size accumulation seed patience placebo round_steps"),
     (
         _number,
         "gradient",
@@ -72,7 +72,7 @@ _KEYS = (
     (_number, "optimizer", "max_skill_tokens max_file_tokens"),
     (_number, "target", "max_companion_tokens"),
     (_number, "evaluation", "gate_mixed_weight min_coverage sel_env_num test_env_num"),
-    (_number, "gate", "alpha margin repeats"),
+    (_number, "gate", "alpha margin repeats screening"),
     (_number, "calls", "max_output_tokens temperature"),
     (_number, "model", "optimizer_top_p optimizer_seed target_top_p target_seed judge_top_p judge_seed"),
     (
@@ -97,6 +97,7 @@ _KEYS = (
     (_word, "target", "companions"),
     (_word, "evaluation", "gate_metric"),
     (_word, "gate", "policy no_regression"),
+    (_word, "train", "strategy"),
     (_word, "env", "name split_mode image_detail prompts scorer scope mode extract tools subset revision documents_in"),
     (_word, "env", "dataset_name reward"),
 )

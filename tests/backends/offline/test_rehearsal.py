@@ -21,6 +21,7 @@ from skillgit.domain.run_state import advance, begin
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Task
+from skillgit.strategies.skillopt import SkillOpt
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import HARMFUL, Habit
@@ -94,6 +95,7 @@ async def train(seed: int) -> History:
         workers=2,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         monitor=Monitor(),
+        strategy=SkillOpt(),
     )
     start = Start(skill=ENVIRONMENT.seed_skill(), config="c", splits="s", evidence={})
     trainer = Trainer(session=session, start=start, history=history)

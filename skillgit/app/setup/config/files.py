@@ -74,7 +74,14 @@ Layer = dict[str, Leaf]
 
 
 PATHS = ("gate.pinned", "env.skill_init", "env.split_dir", "env.data_path", "env.split_output_dir", "env.out_root")
-PLUGINS = ("env.name", "gate.policy", "model.optimizer_backend", "model.target_backend", "model.judge_backend")
+PLUGINS = (
+    "env.name",
+    "gate.policy",
+    "train.strategy",
+    "model.optimizer_backend",
+    "model.target_backend",
+    "model.judge_backend",
+)
 
 
 def located(

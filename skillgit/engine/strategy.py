@@ -1,0 +1,241 @@
+"""The port of strategies: what proposes candidates, and all that it may use for that.
+
+A strategy proposes and never decides. Gate, early stop, ledger, events and resumption are outside and the same for
+all. It sees the train items, what the run has recorded and, of the selection split, ids and scores only.
+
+Whatever it proposes has to follow from the :class:`Search` that it is given: a run that was killed asks again and
+expects the same answer. Chance comes from ``search.random``, answers of models from the ledger.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from skillgit.domain.document_rewrite import UpdateMode
+from skillgit.domain.edit import Application, EditReport, EditSource
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.proposal import BudgetSource, PatchCounts
+from skillgit.engine.candidate_guards import edit_lint
+from skillgit.engine.candidate_text import Appendix, RewriteResult, fits, sifted, update
+from skillgit.engine.edit_budget import EditBudget, analyst_budget
+from skillgit.engine.minibatches import step_items, stream
+from skillgit.engine.prompt_sections import marked, prompt, tagged
+from skillgit.engine.proposals import Draft
+from skillgit.engine.questions import ask
+from skillgit.engine.reflect import Reflection
+from skillgit.engine.reply_schemas import PatchReply
+from skillgit.engine.rollout import roll_out
+from skillgit.errors import StrategyError
+from skillgit.executors.attempt import described
+from skillgit.plugin.backend import system, user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from random import Random
+
+    from skillgit.domain.edit import Edit
+    from skillgit.domain.evaluation import Outcome
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.engine.method_settings import MethodSettings
+    from skillgit.engine.session import Session, SkillHistory
+
+_NOTHING = Draft()
+_NO_REFLECTION = Reflection(failure=(), success=(), findings=(), unusable=0)
+_UNLIMITED = EditBudget(limit=None, by=BudgetSource.NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A candidate with the reasons for it; :meth:`Search.propose` makes one of edits.
+
+    Attributes:
+        rollouts: The train rollouts that it rests on.
+        reflection: What analysts said of these.
+        pool: All that was proposed.
+        choice: What was chosen of it, with title and reasons.
+        candidate: The text that came of the choice.
+        losses: Edits that have no place in the skill, or may not be made.
+        joined: The version of another line whose edits it puts on its base; absent if it takes none.
+        evidence: Further files for the event, path to content.
+    """
+
+    rollouts: tuple[Rollout, ...] = ()
+    reflection: Reflection = _NO_REFLECTION
+    pool: Draft = _NOTHING
+    choice: Draft = _NOTHING
+    candidate: RewriteResult
+    budget: EditBudget = _UNLIMITED
+    mode: UpdateMode = UpdateMode.PATCH
+    is_salvage: bool = False  # whether the candidate is a part of one that the gate refused
+    appendix: Appendix | None = None  # new reminders; absent if there are none
+    losses: tuple[EditReport, ...] = ()
+    joined: int | None = None
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def application(self) -> Application:
+        """The candidate's skill, new reminders included, and what happened to each edit."""
+        result = self.candidate.application
+        result = replace(result, reports=(*result.reports, *self.losses))
+        return result if self.appendix is None else replace(result, skill=self.appendix.joined(result.skill))
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits that were applied."""
+        return tuple(self.candidate.application.applied)
+
+    @property
+    def counts(self) -> PatchCounts:
+        count = len(self.application.applied)
+        return PatchCounts(
+            merged=len(self.pool.proposals),
+            ranked=len(self.choice.proposals),
+            applied=count,
+            skipped=len(self.application.reports) - count,
+            budget=self.budget.limit,
+            by=self.budget.by,
+            mode=self.mode,
+            salvaged=self.is_salvage,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a strategy works with in one step.
+
+    Attributes:
+        session: The run's models and settings; of the items, those of the train split only.
+        state: What the run had recorded when the round of this step began: versions, scores, what was tried and why.
+        history: Where the texts of versions are.
+        outcomes: Returns a version's outcomes on the selection split, item id to outcome; None if they are not here.
+        step: The step, from 1 over the whole run.
+        base: The version that candidates are made of.
+    """
+
+    session: Session
+    state: RunState
+    history: SkillHistory
+    outcomes: Callable[[int], Mapping[str, Outcome] | None]
+    step: int
+    base: int
+
+    @property
+    def skill(self) -> Skill:
+        return self.history.skill(self.base)
+
+    @property
+    def items(self) -> list[Item]:
+        """The train items of the step: a stretch of the epoch's shuffle, so that an epoch uses each once."""
+        return items_of_step(self.session, self.step)
+
+    def random(self, purpose: str) -> Random:
+        """Return a source of chance that is the same whenever this step is computed."""
+        return stream(self.session.seed, purpose, self.step)
+
+    async def roll_out(self, items: Sequence[Item], skill: Skill | None = None) -> list[Rollout]:
+        """Let the target work on train ``items`` with ``skill``, the base by default; known outcomes cost nothing.
+
+        Raises:
+            StrategyError: An item is none of the train split's.
+        """
+        train = {item.id: item.digest for item in self.session.task.items[Split.TRAIN]}
+        if strangers := [item.id for item in items if train.get(item.id) != item.digest]:
+            raise StrategyError(
+                f"the strategy rolls out {', '.join(strangers[:3])}, which no train item is",
+                hint="a strategy sees train items only: search.items has those of the step",
+            )
+        return await roll_out(self.session, skill or self.skill, items, "rollout" if skill is None else "trial")
+
+    async def ask(self, instructions: str, *, number: int = 0, **sections: str) -> Draft:
+        """Ask the optimizer for edits of the base; ``sections`` are shown to it, each between tags of its name.
+
+        Two questions of one step differ in ``number`` or in their words. The draft has no proposals if the reply could
+        not be used.
+        """
+        shown = [tagged(name, text) for name, text in sections.items()]
+        messages = [
+            system(f"{instructions.strip()}\n\n{prompt('edits_reply')}"),
+            user(marked("\n\n".join(shown))),
+        ]
+        draw = (self.step, number)
+        reply = await ask(self.session, "strategy", messages, PatchReply, draw=draw, check=fits(self.skill))
+        return Draft(unusable=("strategy",)) if reply is None else reply.draft(EditSource.FAILURE, self._train_ids)
+
+    @property
+    def _train_ids(self) -> list[str]:
+        return [item.id for item in self.session.task.items[Split.TRAIN]]
+
+    def propose(self, draft: Draft, rollouts: Sequence[Rollout] = (), *, joined: int | None = None) -> Proposal:
+        """Return the base with the edits of ``draft`` as a candidate, as far as they fit and the step's budget goes."""
+        quota = analyst_budget(self.session, self.step)
+        (choice,), losses = sifted(self.session, self.skill, [draft])
+        application = update(self.skill, choice.limited(quota), None, edit_lint(self.session, self.skill))
+        return Proposal(
+            rollouts=tuple(rollouts),
+            pool=draft,
+            choice=choice.limited(quota),
+            candidate=RewriteResult(application=application),
+            budget=EditBudget(limit=quota, by=BudgetSource.NONE if quota is None else BudgetSource.SCHEDULE),
+            losses=losses,
+            joined=joined,
+        )
+
+
+class Strategy(ABC):
+    """Finds candidates; see ``docs/strategies.md`` for one of thirty lines."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]  # one line for ``skillgit strategies``
+
+    def width(self, settings: MethodSettings) -> int:
+        """Return how many steps are proposed from one version at once: a round."""
+        del settings
+        return 1
+
+    def base(self, search: Search) -> int:
+        """Return the version that the candidates of the round beginning with ``search.step`` are made of."""
+        return search.base
+
+    def certain(self, session: Session, step: int) -> Sequence[Item]:
+        """Return train items that ``step`` rolls out with its base whatever happens, so that they may run ahead."""
+        del session, step
+        return ()
+
+    @abstractmethod
+    async def propose(self, search: Search) -> Proposal:
+        """Return the candidate of one step; one that leaves the base as it was is a step without a candidate."""
+
+    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+        """Return a candidate that takes up those of a whole round, in place of its last one; None for none.
+
+        It is measured first. If the gate accepts it, the others are not measured alone.
+        """
+        del search, proposals
+        return None
+
+
+def strategy_of(cls: type, name: str) -> Strategy:
+    """Return a strategy of ``cls``, which was loaded as ``name``; a StrategyError if it is none or cannot be made."""
+    if not (isinstance(cls, type) and issubclass(cls, Strategy)):
+        raise StrategyError(
+            f"strategy {name} has to be a class that inherits from skillgit.strategies.Strategy",
+            hint="docs/strategies.md shows one",
+        )
+    try:
+        return cls()
+    except Exception as error:  # the code is someone else's and may fail in any way
+        raise StrategyError(f"strategy {name} cannot be made: {described(error)}", hint="mend the strategy") from error
+
+
+def items_of_step(session: Session, step: int) -> list[Item]:
+    """Return the train items of ``step``, see :attr:`Search.items`."""
+    size = session.settings.train.step_size
+    return step_items(session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=size)
+
+
+def solved(rollout: Rollout) -> bool:
+    return isinstance(rollout.outcome, Scored) and rollout.outcome.passed

@@ -1,0 +1,84 @@
+"""SkillOpt (arXiv 2605.23904): analysts read a batch of rollouts, and their edits are merged into one candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar
+
+from skillgit.engine.candidate_text import carry_out, remember, sifted
+from skillgit.engine.concurrency import side_by_side
+from skillgit.engine.edit_budget import aggregate, analyst_budget, merge_and_rank, pooled, select, step_budget
+from skillgit.engine.minibatches import shuffled_batches
+from skillgit.engine.proposals import concatenated
+from skillgit.engine.reflect import Reading, Reflection, probe, with_probe
+from skillgit.engine.rollout import roll_out
+from skillgit.engine.session import Overlap, Stage
+from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step
+
+if TYPE_CHECKING:
+    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.engine.session import Session
+
+
+class SkillOpt(Strategy):
+    """One candidate a step: rollouts, analysts, one merge within the step's edit budget."""
+
+    name: ClassVar[str] = "skillopt"
+    summary: ClassVar[str] = "analysts read a batch of rollouts; their edits are merged into one candidate a step"
+
+    def certain(self, session: Session, step: int) -> list[Item]:
+        return [item for batch in step_batches(session, step) for item in batch]
+
+    async def propose(self, search: Search) -> Proposal:
+        session, state, skill, step = search.session, search.state, search.skill, search.step
+        rollouts, reflection = await studied(search)
+        if session.settings.optimizer.merges_in_one_call:
+            draft = concatenated([*chain.from_iterable(pooled(reflection))])
+            budget = await step_budget(session, state, skill, draft, rollouts, step=step)
+            choice = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
+            (selection,), losses = sifted(session, skill, [choice])
+        else:
+            merge = await aggregate(session, state, skill, reflection, step=step)
+            (draft,), losses = sifted(session, skill, [merge])
+            budget = await step_budget(session, state, skill, draft, rollouts, step=step)
+            selection = await select(session, state, skill, draft, step=step, budget=budget.limit)
+        candidate = await carry_out(session, state, skill, selection, step=step, budget=budget.limit)
+        return Proposal(
+            rollouts=rollouts,
+            reflection=reflection,
+            pool=draft,
+            choice=selection,
+            candidate=candidate,
+            appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
+            budget=budget,
+            mode=session.settings.optimizer.skill_update_mode,
+            losses=(*reflection.losses, *losses),
+        )
+
+
+async def studied(search: Search) -> tuple[tuple[Rollout, ...], Reflection]:
+    """Roll out a step's items while analysts read, then probe; results are in the order of the step's items."""
+    session, state, skill, step = search.session, search.state, search.skill, search.step
+    overlap, budget = Overlap(session.monitor), analyst_budget(session, step)
+    rolling, reading, probing = (replace(session, monitor=overlap.branch()) for _ in range(3))
+    batches = step_batches(session, step)
+    items = [item for batch in batches for item in batch]
+    analysts = Reading(reading, state, skill, batches, step=step, budget=budget)
+    rolling.monitor.stage(Stage.ROLLOUT, len(items))
+    try:
+        results = await roll_out(rolling, skill, items, "rollout", each=analysts.take)
+        by_item = {rollout.item.id: rollout for rollout in results}
+        rollouts = tuple(by_item[item.id] for item in search.items)
+        reflection, experiment = await side_by_side(
+            analysts.reflection(), probe(probing, state, skill, rollouts, step=step, budget=budget)
+        )
+    finally:
+        await analysts.close()
+    return rollouts, with_probe(reflection, experiment, budget=budget, trajectories=len(rollouts))
+
+
+def step_batches(session: Session, step: int) -> list[list[Item]]:
+    """Return the batches of a step, each in the order in which its items are rolled out and read."""
+    size = session.settings.train.batch_size
+    return shuffled_batches(items_of_step(session, step), seed=session.seed, step=step, size=size)
