@@ -60,10 +60,8 @@ def united(search: Search, draft: Draft, proposals: Sequence[Proposal]) -> Propo
     """Return the base with all edits of ``draft``, in a row, as a candidate that rests on all that ``proposals`` do."""
     (choice,), losses = sifted(search.session, search.skill, [draft])
     application = update(search.skill, choice, None, edit_lint(search.session, search.skill))
-    last = proposals[-1]
     return Proposal(
         rollouts=tuple(rollout for proposal in proposals for rollout in proposal.rollouts),
-        reflection=last.reflection,
         pool=draft,
         choice=choice,
         candidate=RewriteResult(application=application),
