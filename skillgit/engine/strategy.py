@@ -259,11 +259,9 @@ class Guarded(Strategy):
     Errors of skillgit pass, so that a cap or a provider that does not answer ends a run as with any strategy.
     """
 
-    name = ""
-    summary = ""
-
     def __init__(self, strategy: Strategy, name: str) -> None:
         self._strategy, self.name = strategy, name  # type: ignore[misc]
+        self.summary, self.keys = getattr(strategy, "summary", ""), strategy.keys  # type: ignore[misc]
 
     def width(self, settings: MethodSettings) -> int:
         with _blamed(self.name, "width"):

@@ -34,10 +34,17 @@ CONTROLS = 3
 
 
 class Racing(Strategy):
-    """Rounds of several steps; single edits are tried on train items, their union is measured first."""
+    """Rounds of several steps; single edits are tried on train items, their union is measured first.
+
+    Each step of a round studies train items of its own, as skillopt does. An edit is tried alone on the items that it
+    rests on and on a few that are solved; one that helps none, or breaks others, is dropped. What is left of the whole
+    round is one candidate. Where the gate refuses that, the patches of the single steps race each other on the same
+    selection items.
+    """
 
     name: ClassVar[str] = "racing"
     summary: ClassVar[str] = "several steps from one version at once; edits are tried on train items, then raced"
+    keys: ClassVar[tuple[str, ...]] = ("train.round_steps", *SkillOpt.keys)
 
     def width(self, settings: MethodSettings) -> int:
         return settings.train.round_steps

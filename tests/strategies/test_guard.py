@@ -1,8 +1,9 @@
-"""A strategy of someone else's that breaks down ends the run with one sentence, and the run goes on once it is mended."""
+"""A plug-in that breaks down ends the run with one sentence, and the run goes on once it is mended."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from program import git, new_repository, skillgit
@@ -26,47 +27,45 @@ class Plain(Strategy):
 
 
 class Raises(Plain):
-    async def propose(self, search):
+    async def propose(self, _):
         return {}["edits"]
 
 
 class Leaves(Plain):
-    async def propose(self, search):
+    async def propose(self, _):
         raise SystemExit(0)
 
 
 class Nothing(Plain):
-    async def propose(self, search):
+    async def propose(self, _):
         return None
 
 
 class HalfMade(Plain):
     async def propose(self, search):
-        from dataclasses import replace
-
         return replace(await super().propose(search), candidate="a text")
 
 
 class Homeless(Plain):
-    def base(self, search):
+    def base(self, _):
         return 7
 
 
 class Narrow(Plain):
-    def width(self, settings):
+    def width(self, _):
         return 0
 
 
 class Wide(Plain):
-    def width(self, settings):
+    def width(self, _):
         return 2
 
-    async def unite(self, search, proposals):
+    async def unite(self, _, proposals):
         return proposals
 
 
 class Peeks(Plain):
-    def certain(self, session, step):
+    def certain(self, *_):
         return [Item(id="selection0", content={"needs": "amber", "n": "selection0"})]
 
 
@@ -105,7 +104,7 @@ def test_one_that_cannot_be_made_or_is_none_is_refused():
 
     with pytest.raises(StrategyError, match="broke down in __init__: ValueError: no key"):
         strategy_of(Unmade, "mine.py:Unmade")
-    with pytest.raises(StrategyError, match="inherits from skillgit.strategies.Strategy"):
+    with pytest.raises(StrategyError, match="has to be a class that inherits"):
         strategy_of(dict, "mine.py:dict")
 
 
