@@ -142,6 +142,11 @@ class Search:
         """The train items of the step: a stretch of the epoch's shuffle, so that an epoch uses each once."""
         return items_of_step(self.session, self.step)
 
+    @property
+    def train_items(self) -> Sequence[Item]:
+        """All train items, where :attr:`items` are those of the step."""
+        return self.session.task.items[Split.TRAIN]
+
     def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same whenever this step is computed."""
         return stream(self.session.seed, purpose, self.step)
@@ -152,7 +157,7 @@ class Search:
         Raises:
             StrategyError: An item is none of the train split's.
         """
-        train = {item.id: item.digest for item in self.session.task.items[Split.TRAIN]}
+        train = {item.id: item.digest for item in self.train_items}
         if strangers := [item.id for item in items if train.get(item.id) != item.digest]:
             raise StrategyError(
                 f"the strategy rolls out {', '.join(strangers[:3])}, which no train item is",
@@ -171,7 +176,7 @@ class Search:
         settings = self.session.settings
         shown = [environment_section(self.session.task.environment), skill_section(self.skill, settings.optimizer)]
         shown += [tagged(name, text) for name, text in sections.items()]
-        if rollouts:
+        if any(rollout.trajectory for rollout in rollouts):
             shown.append(trajectories_section(rollouts, "mixed", settings.gradient.max_trajectory_tokens))
         messages = [
             system(prompt("edits_reply").replace("{instructions}", instructions.strip())),
@@ -181,26 +186,41 @@ class Search:
         reply = await ask(self.session, "strategy", messages, PatchReply, draw=draw, check=fits(self.skill))
         if reply is None:
             return Draft(unusable=("strategy",))
-        items = [rollout.item for rollout in rollouts] or self.session.task.items[Split.TRAIN]
+        items = [rollout.item for rollout in rollouts] or self.train_items
         return reply.draft(EditSource.FAILURE, [item.id for item in items])
 
-    def propose(self, draft: Draft, rollouts: Sequence[Rollout] = (), *, joined: int | None = None) -> Proposal:
-        """Return the base with the edits of ``draft`` as a candidate, as far as they fit and the step's budget goes."""
+    def propose(
+        self,
+        draft: Draft,
+        rollouts: Sequence[Rollout] = (),
+        edits: Sequence[Edit] | None = None,
+        *,
+        joined: int | None = None,
+    ) -> Proposal:
+        """Return the base with ``edits`` of ``draft``, all by default, as a candidate that rests on ``rollouts``.
+
+        Edits that do not fit are left out, and so are the last ones where the step's budget does not go so far.
+        """
         quota = analyst_budget(self.session, self.step)
-        # edits that a strategy makes itself may hold any text
-        edits = (replace(edit, anchor=clean(edit.anchor), content=clean(edit.content)) for edit in draft.edits)
-        draft = replace(draft, proposals=tuple(edits))
-        (choice,), losses = sifted(self.session, self.skill, [draft])
-        application = update(self.skill, choice.limited(quota), None, edit_lint(self.session, self.skill))
+        pool = replace(draft, proposals=tuple(map(_cleaned, draft.edits)))
+        chosen = pool.proposals if edits is None else tuple(map(_cleaned, edits))
+        choice = replace(pool, proposals=chosen, cut=draft.cut or chosen != pool.proposals)
+        (choice,), losses = sifted(self.session, self.skill, [choice])
+        choice = choice.limited(quota)
         return Proposal(
             rollouts=tuple(rollouts),
-            pool=draft,
-            choice=choice.limited(quota),
-            candidate=RewriteResult(application=application),
+            pool=pool,
+            choice=choice,
+            candidate=RewriteResult(application=update(self.skill, choice, None, edit_lint(self.session, self.skill))),
             budget=EditBudget(limit=quota, by=BudgetSource.NONE if quota is None else BudgetSource.SCHEDULE),
             losses=losses,
             joined=joined,
         )
+
+
+def _cleaned(edit: Edit) -> Edit:
+    """Return an edit that a strategy may have made of any text."""
+    return replace(edit, anchor=clean(edit.anchor), content=clean(edit.content))
 
 
 class Strategy(ABC):
