@@ -215,12 +215,10 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
         return "no usable rewrite", proposal.candidate.failure
     if proposal.candidate.rewrite is not None:
         return "the rewrite leaves the skill as it was", "The new text equals the old one."
-    if not proposal.choice.proposals and not proposal.application.reports:
-        return "no edit chosen", f"None of the {len(proposal.pool.proposals)} proposed edits was chosen."
     reasons = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
     has_edits = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
     title = "edits leave the skill as it was" if has_edits else "no edit applies"
-    return title, "\n\n".join(reasons)
+    return title, "\n\n".join(reasons) or f"None of the {len(proposal.pool.proposals)} proposed edits was chosen."
 
 
 def _unusable(session: Session, count: int) -> tuple[str, str]:

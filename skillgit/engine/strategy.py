@@ -19,6 +19,7 @@ from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditReport, EditSource
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.proposal import BudgetSource, PatchCounts
+from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.candidate_text import Appendix, RewriteResult, fits, sifted, update
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.method_settings import MethodSettings
     from skillgit.engine.session import Session, SkillHistory
 
@@ -174,13 +175,13 @@ class Search:
         in their words. The draft has no proposals if the reply could not be used.
         """
         settings = self.session.settings
-        shown = [environment_section(self.session.task.environment), skill_section(self.skill, settings.optimizer)]
-        shown += [tagged(name, text) for name, text in sections.items()]
+        parts = [environment_section(self.session.task.environment), skill_section(self.skill, settings.optimizer)]
+        parts += [tagged(name, text) for name, text in sections.items()]
         if any(rollout.trajectory for rollout in rollouts):
-            shown.append(trajectories_section(rollouts, "mixed", settings.gradient.max_trajectory_tokens))
+            parts.append(trajectories_section(rollouts, "mixed", settings.gradient.max_trajectory_tokens))
         messages = [
             system(prompt("edits_reply").replace("{instructions}", instructions.strip())),
-            user(marked("\n\n".join(filter(None, shown)))),
+            user(marked("\n\n".join(filter(None, parts)))),
         ]
         draw = (self.step, number)
         reply = await ask(self.session, "strategy", messages, PatchReply, draw=draw, check=fits(self.skill))
@@ -203,8 +204,8 @@ class Search:
         """
         quota = analyst_budget(self.session, self.step)
         pool = replace(draft, proposals=tuple(map(_cleaned, draft.edits)))
-        chosen = pool.proposals if edits is None else tuple(map(_cleaned, edits))
-        choice = replace(pool, proposals=chosen, cut=draft.cut or chosen != pool.proposals)
+        selection = pool.proposals if edits is None else tuple(map(_cleaned, edits))
+        choice = replace(pool, proposals=selection, cut=draft.cut or selection != pool.proposals)
         (choice,), losses = sifted(self.session, self.skill, [choice])
         choice = choice.limited(quota)
         return Proposal(
@@ -318,10 +319,14 @@ class Guarded(Strategy):
         if not isinstance(proposal, Proposal):
             self._refuse(method, proposal, "a Proposal")
         _ = proposal.counts  # what cannot be counted fails here, where it is known whose it is
+        if not all(isinstance(content, bytes) for content in proposal.evidence.values()):
+            self._refuse(method, proposal.evidence, "evidence of bytes")
+        if not all(isinstance(rollout, Rollout) for rollout in proposal.rollouts):
+            self._refuse(method, proposal.rollouts, "rollouts")
         return proposal
 
-    def _refuse(self, method: str, value: object, wanted: str) -> NoReturn:
-        message = f"strategy {self.name}: {method} returned {reprlib.repr(value)} where {wanted} is asked for"
+    def _refuse(self, method: str, value: object, expectation: str) -> NoReturn:
+        message = f"strategy {self.name}: {method} returned {reprlib.repr(value)} where {expectation} is asked for"
         raise StrategyError(message, hint=_MEND)
 
 

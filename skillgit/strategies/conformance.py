@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.calls.ledger import Ledger
@@ -24,7 +26,8 @@ from skillgit.errors import (
 from skillgit.plugin.backend import Reply, Usage
 from skillgit.plugin.conformance import connections
 from skillgit.plugin.conformance.case import ConformanceError, Promises, described
-from skillgit.strategies.rehearsal import Record, Rehearsal, RehearsalHistory
+from skillgit.plugin.conformance.rehearsal import python_elsewhere
+from skillgit.strategies.rehearsal import RehearsalHistory, RunLog, SmallRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +47,19 @@ _STATE = (
     "{method} answers by what it was asked before: a run that is resumed asks a new instance, so that what is to last"
     " has to be in search.state or in recorded calls"
 )
+_HASHES = "it comes to other events in another process: the order of a set is another one there, so sort it"
+_ELSEWHERE = """
+import asyncio, json, sys
+from pathlib import Path
+from skillgit.calls.ledger import Ledger
+from skillgit.plugin.conformance.case import Promises
+from skillgit.plugin.registry import find_strategy
+from skillgit.strategies.rehearsal import RunLog, SmallRun
+name, folder, settings = sys.argv[1:]
+strategy = find_strategy(name, Path(folder)).cls()
+run = SmallRun(settings=json.loads(settings)).train(strategy, RunLog(Promises(name)), ledger=Ledger.in_memory())
+print(asyncio.run(run).digest)
+"""
 _RESUMED = "a run that is killed and resumed comes to other events: an answer has to follow from the search alone"
 _LIVES = 4  # times as many lives as calls, after which a run that is killed at each call has no end
 
@@ -65,7 +81,7 @@ def check_strategy(
     """
     promises = Promises(cls.__name__)
     with connections() as attempts:
-        asyncio.run(_Examination(cls, promises, Rehearsal(settings=settings or {}, replies=replies)).whole())
+        asyncio.run(_Examination(cls, promises, SmallRun(settings=settings or {}, replies=replies)).whole())
     promises.hold(not attempts, "it uses the network: models are asked through search, and nothing else is")
     promises.settle()
 
@@ -84,35 +100,35 @@ class _Question:
 
 
 @dataclass(slots=True)
-class Watched(Strategy):
+class WatchedStrategy(Strategy):
     """A strategy whose calls are recorded, with what each of them was asked and has answered."""
 
     strategy: Strategy
-    record: Record
+    log: RunLog
     questions: list[_Question] = field(default_factory=list)
 
     def width(self, settings: MethodSettings) -> int:
         return self.strategy.width(settings)
 
     def certain(self, session: Session, step: int) -> Sequence[Item]:
-        with self.record.within():
+        with self.log.within():
             return self.strategy.certain(session, step)
 
     def base(self, search: Search) -> int:
-        with self.record.within():
+        with self.log.within():
             base = self.strategy.base(search)
         self.questions.append(_Question("base", (search,), base))
         return base
 
     async def propose(self, search: Search) -> Proposal:
-        with self.record.within():
+        with self.log.within():
             proposal = await self.strategy.propose(search)
         self._look(proposal)
         self.questions.append(_Question("propose", (search,), proposal))
         return proposal
 
     async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
-        with self.record.within():
+        with self.log.within():
             union = await self.strategy.unite(search, proposals)
         if union is not None:
             self._look(union)
@@ -120,8 +136,8 @@ class Watched(Strategy):
         return union
 
     def _look(self, proposal: Proposal) -> None:
-        promises, limit = self.record.promises, proposal.budget.limit
-        self.record.look("a proposal", repr(proposal))
+        promises, limit = self.log.promises, proposal.budget.limit
+        self.log.look("a proposal", repr(proposal))
         strangers = [trial.item.id for trial in proposal.rollouts if not trial.item.id.startswith(Split.TRAIN)]
         promises.hold(not strangers, f"a proposal rests on {', '.join(strangers[:3])}, which no train item is")
         count = len(proposal.application.applied)
@@ -137,31 +153,34 @@ class _KilledError(BaseException):
 class _Examination:
     cls: type[Strategy]
     promises: Promises
-    rehearsal: Rehearsal
+    run: SmallRun
 
     async def whole(self) -> None:
         """Look at a run; where that is right, ask again, kill it at each call, and let models fail."""
         try:
             strategy_of(self.cls, self.cls.__name__)
-            watched = Watched(self._fresh(), Record(self.promises))
-            history = await self.rehearsal.run(watched, watched.record, ledger=Ledger.in_memory())
+            watch = WatchedStrategy(self._fresh(), RunLog(self.promises))
+            history = await self.run.train(watch, watch.log, ledger=Ledger.in_memory())
         except SkillgitError as error:
             self.promises.note(error.message)
             return
-        if await self._is_same_again(watched):
-            await self._kill_and_resume(history, watched.record.calls)
+        except Exception as error:  # noqa: BLE001 - what comes of a proposal that cannot be used
+            self.promises.note(f"the run breaks down: {described(error)}")
+            return
+        if await self._is_same_again(watch) and self._is_same_elsewhere(history):
+            await self._kill_and_resume(history, watch.log.calls)
         for name, fails in _FAILURES.items():
             await self._fail(name, fails)
 
     def _fresh(self) -> Strategy:
         return Guarded(self.cls(), self.cls.__name__)
 
-    async def _is_same_again(self, watched: Watched) -> bool:
+    async def _is_same_again(self, watch: WatchedStrategy) -> bool:
         """Ask new instances for the proposals of a run, the last one first."""
-        other = self._fresh()
-        for question in reversed(watched.questions):
-            with watched.record.within():
-                if await question.put(other) == question.answer:
+        instance = self._fresh()
+        for question in reversed(watch.questions):
+            with watch.log.within():
+                if await question.put(instance) == question.answer:
                     continue
                 # instances that were asked nothing before know nothing but the search
                 alone = [await question.put(self._fresh()) for _ in range(2)]
@@ -170,19 +189,30 @@ class _Examination:
             return False
         return True
 
+    def _is_same_elsewhere(self, history: RehearsalHistory) -> bool:
+        """Train in another process with other hashes, where the class can be found in its file."""
+        path = inspect.getsourcefile(self.cls)
+        if path is None or self.run.replies is not None or "<locals>" in self.cls.__qualname__:
+            return True
+        name = f"{Path(path).name}:{self.cls.__qualname__}"
+        folder = Path(path).resolve().parent
+        process = python_elsewhere(_ELSEWHERE, name, str(folder), json.dumps(self.run.settings), cwd=folder)
+        digest = process.stdout.decode().strip()  # empty where the file cannot be loaded by itself
+        return self.promises.hold(digest in {"", history.digest}, _HASHES)
+
     async def _kill_and_resume(self, whole: RehearsalHistory, calls: int) -> None:
         """Let every life of a run end at its second call, and compare its events with those of an unbroken one."""
         ledger, history = Ledger.in_memory(), RehearsalHistory()
         for _ in range(_LIVES * calls):
-            record = Record(self.promises)
+            log = RunLog(self.promises)
 
-            def dying(_: Request, record: Record = record) -> None:
-                if record.calls:
+            def dying(_: Request, log: RunLog = log) -> None:
+                if log.calls:
                     raise _KilledError
 
             try:
-                watched = Watched(self._fresh(), record)
-                await self.rehearsal.run(watched, record, ledger=ledger, history=history, before=dying)
+                watch = WatchedStrategy(self._fresh(), log)
+                await self.run.train(watch, log, ledger=ledger, history=history, before=dying)
             except _KilledError:
                 continue
             except SkillgitError as error:
@@ -194,25 +224,28 @@ class _Examination:
 
     async def _fail(self, name: str, fails: Callable[[Request], Reply | None]) -> None:
         """Train with models that fail once the run has begun; a run that stops has to go on with models that do not."""
-        record, ledger, history = Record(self.promises), Ledger.in_memory(), RehearsalHistory()
+        log, ledger, history = RunLog(self.promises), Ledger.in_memory(), RehearsalHistory()
         try:
-            await self.rehearsal.run(
-                Watched(self._fresh(), record),
-                record,
+            await self.run.train(
+                WatchedStrategy(self._fresh(), log),
+                log,
                 ledger=ledger,
                 history=history,
-                before=lambda request: fails(request) if record.inside else None,
+                before=lambda request: fails(request) if log.inside else None,
             )
         except StrategyError as error:
             self.promises.note(f"with {name}: {error.message}")
         except SkillgitError:
-            record = Record(self.promises)
+            log = RunLog(self.promises)
             try:
-                await self.rehearsal.run(Watched(self._fresh(), record), record, ledger=ledger, history=history)
+                await self.run.train(WatchedStrategy(self._fresh(), log), log, ledger=ledger, history=history)
             except SkillgitError as error:
                 self.promises.note(f"with {name} the run stops, and does not go on once it is mended: {error.message}")
-        except Exception as error:  # noqa: BLE001 - what comes of a proposal that cannot be used
+        except Exception as error:  # noqa: BLE001 - as above
             self.promises.note(f"with {name} the run breaks down: {described(error)}")
+
+
+_HINT = "this is a test"
 
 
 def _optimizer(error: SkillgitError) -> Callable[[Request], Reply | None]:
@@ -231,14 +264,14 @@ def _says(text: str) -> Callable[[Request], Reply | None]:
 
 def _refuses_items(request: Request) -> Reply | None:
     if request.model == "target":
-        raise RefusalError("no")
+        raise RefusalError("no", hint=_HINT)
     return None
 
 
 _FAILURES: Mapping[str, Callable[[Request], Reply | None]] = {
-    "a provider that is down": _optimizer(RetryableBackendError("the provider is down")),
-    "a key that is refused": _optimizer(FatalBackendError("the key is refused")),
-    "an optimizer that declines to answer": _optimizer(RefusalError("no")),
+    "a provider that is down": _optimizer(RetryableBackendError("the provider is down", hint=_HINT)),
+    "a key that is refused": _optimizer(FatalBackendError("the key is refused", hint=_HINT)),
+    "an optimizer that declines to answer": _optimizer(RefusalError("no", hint=_HINT)),
     "replies that are not what was asked for": _says("Sorry, no."),
     "replies of another shape": _says('{"answer": [1]}'),
     "a target that declines to work": _refuses_items,

@@ -1,4 +1,4 @@
-"""A small run for the kit of strategies: a generated environment, models of fixed rules, and a record of what happens.
+"""A small run for the kit of strategies: a generated environment, models of fixed rules, and a log of what happens.
 
 An item is solved once the skill holds its word, which feedback on train items names. Questions, answers and checks of
 all items hold marks that occur nowhere else, so that it shows where something of an item has got to.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.calls.client import Calls, Route
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.ids import short_digest
+from skillgit.domain.ids import short_digest, text_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.outcomes import VersionOutcomes
 from skillgit.domain.run_state import advance, begin
@@ -73,7 +73,7 @@ _MARKED = re.compile("|".join(_HIDDEN))
 
 
 @dataclass(slots=True)
-class Record:
+class RunLog:
     """What happens in a rehearsal, and which promises that breaks."""
 
     promises: Promises
@@ -96,7 +96,7 @@ class Record:
 
 
 class RehearsalEnvironment:
-    """Tasks that want to be done in one of four ways; a subclass has the ``record`` of its run."""
+    """Tasks that want to be done in one of four ways; a subclass has the ``log`` of its run."""
 
     info = EnvironmentInfo(
         name="ways",
@@ -106,15 +106,15 @@ class RehearsalEnvironment:
         source="generated",
     )
     digest = "ways-1"
-    record: Record
+    log: RunLog
 
     def __init__(self, options: Mapping[str, object], root: Path | None = None) -> None:
         del options, root
 
     def items(self, split: Split) -> Sequence[Item]:
         split = Split(split)
-        if self.record.inside and split is not Split.TRAIN:
-            self.record.promises.note(f"it takes items of the {split} split from the environment")
+        if self.log.inside and split is not Split.TRAIN:
+            self.log.promises.note(f"it takes items of the {split} split from the environment")
         return [_item(split, number) for number in range(_SIZES[split])]
 
     def seed_skill(self) -> Skill:
@@ -127,8 +127,8 @@ class RehearsalEnvironment:
         return Secrets(answers=(str(item.content["answer"]),), checks=(str(item.content["check"]),))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        if self.record.inside and not item.id.startswith(Split.TRAIN):
-            self.record.promises.note(f"it rolls out {item.id}, which no train item is")
+        if self.log.inside and not item.id.startswith(Split.TRAIN):
+            self.log.promises.note(f"it rolls out {item.id}, which no train item is")
         question = f"{item.content['question']}: which way? It has to be {item.content['word']}."
         reply = await target.chat([system(skill.document), user(question)])
         turns = (Turn(role="user", content=question), Turn(role="assistant", content=reply.text))
@@ -144,21 +144,21 @@ class RehearsalEnvironment:
 class RehearsalModel:
     """Target and optimizer; ``replies`` answers prompts of the optimizer that ask for another thing than JSON."""
 
-    record: Record
+    log: RunLog
     replies: Callable[[str], str] | None = None
     before: Callable[[Request], Reply | None] = lambda _: None  # may answer, or fail, in its place
     info = BackendInfo(name="rehearsal", summary="Fixed rules", needs_network=False)
 
     async def complete(self, request: Request) -> Reply:
         prompt = "\n".join(message.text for message in request.messages)
-        record, is_target = self.record, request.model == "target"
-        record.promises.hold(record.asking, f"it asks the {request.model} past the calls of its session")
-        if record.inside or not is_target:
-            record.look(f"a prompt to the {request.model}", prompt)
+        log, is_target = self.log, request.model == "target"
+        log.promises.hold(log.asking, f"it asks the {request.model} past the calls of its session")
+        if log.inside or not is_target:
+            log.look(f"a prompt to the {request.model}", prompt)
         if (reply := self.before(request)) is None:
             text = _work(request) if is_target else self._advice(request, prompt)
             reply = Reply(text=text, usage=Usage(tokens_in=10, tokens_out=2))
-        record.calls += 1
+        log.calls += 1
         return reply
 
     def _advice(self, request: Request, prompt: str) -> str:
@@ -208,6 +208,15 @@ class RehearsalHistory(list["Transition"]):
             outcomes.take(transition.event, transition.evidence)
         return outcomes.of(version)
 
+    @property
+    def digest(self) -> str:
+        """Identify what the run came to, its evidence included."""
+        events = [[repr(each.event), each.skill.digest if each.skill is not None else ""] for each in self]
+        files = [
+            sorted((name, text_digest(content.decode())) for name, content in each.evidence.items()) for each in self
+        ]
+        return short_digest([events, files])
+
     def state(self) -> RunState | None:
         if not self:
             return None
@@ -218,7 +227,7 @@ class RehearsalHistory(list["Transition"]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsal:
+class SmallRun:
     """The settings of a run that is made again and again."""
 
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
@@ -231,10 +240,10 @@ class Rehearsal:
             {name: {**_SETTINGS.get(name, {}), **self.settings.get(name, {})} for name in sections}
         )
 
-    async def run(
+    async def train(
         self,
         strategy: Strategy,
-        record: Record,
+        log: RunLog,
         *,
         ledger: Ledger,
         history: RehearsalHistory | None = None,
@@ -242,15 +251,15 @@ class Rehearsal:
     ) -> RehearsalHistory:
         """Train to the end, or from where ``history`` ends; ``before`` is asked first of all that models are."""
         history = RehearsalHistory() if history is None else history
-        trainer = self._trainer(strategy, record, history, ledger, RehearsalModel(record, self.replies, before))
+        trainer = self._trainer(strategy, log, history, ledger, RehearsalModel(log, self.replies, before))
         while (transition := await trainer.next(history.state())) is not None:
             history.append(transition)
         return history
 
     def _trainer(
-        self, strategy: Strategy, record: Record, history: RehearsalHistory, ledger: Ledger, model: Backend
+        self, strategy: Strategy, log: RunLog, history: RehearsalHistory, ledger: Ledger, model: Backend
     ) -> Trainer:
-        environment: Environment = type("Ways", (RehearsalEnvironment,), {"record": record})({})
+        environment: Environment = type("Ways", (RehearsalEnvironment,), {"log": log})({})
         calls = _Door(
             routes={role: Route(backend=model, backend_name="rehearsal", model=role, price=None) for role in _ROLES},
             ledger=ledger,
@@ -258,7 +267,7 @@ class Rehearsal:
             sleep=_instantly,
             random=Random(0),  # noqa: S311 - jitter
         )
-        calls.record = record
+        calls.log = log
         session = Session(
             run="rehearsal",
             skill_path="skills/ways",
@@ -281,7 +290,7 @@ _ROLES = ("target", "optimizer", "judge")
 class _Door(Calls):
     """The door, which says while a call goes through it."""
 
-    record: Record
+    log: RunLog
 
     async def call(
         self,
@@ -294,11 +303,11 @@ class _Door(Calls):
         schema: Mapping[str, object] | None = None,
         form: ReplyForm | None = None,
     ) -> Reply:
-        self.record.asking += 1
+        self.log.asking += 1
         try:
             return await super().call(role, stage, messages, draw=draw, tools=tools, schema=schema, form=form)
         finally:
-            self.record.asking -= 1
+            self.log.asking -= 1
 
 
 async def _instantly(_: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import urllib.request
@@ -212,3 +213,27 @@ def test_a_strategy_with_a_form_of_its_own_brings_replies():
     with pytest.raises(ConformanceError) as caught:
         check_strategy(Parses, replies=lambda _: '{"line": "- Mind the way."}')
     assert all(broken.startswith("with ") for broken in caught.value.broken), "only models that fail make it fail"
+
+
+UNSORTED = """
+from skillgit.strategies import Draft, Edit, Op, Strategy
+
+
+class Unsorted(Strategy):
+    name = "unsorted"
+    summary = "takes a word of a set"
+
+    async def propose(self, search):
+        words = {f"word {number}" for number in range(100)}
+        word = SOME(words)
+        return search.propose(Draft(proposals=(Edit(op=Op.APPEND, content=f"- {word}"),)))
+"""
+
+
+def test_the_order_of_sets_is_found_out_in_another_process(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "unsorted_words.py").write_text(UNSORTED.replace("SOME(words)", "next(iter(words))"))
+    (tmp_path / "sorted_words.py").write_text(UNSORTED.replace("SOME(words)", "min(words)"))
+    with pytest.raises(ConformanceError, match="it comes to other events in another process"):
+        check_strategy(importlib.import_module("unsorted_words").Unsorted)
+    check_strategy(importlib.import_module("sorted_words").Unsorted)

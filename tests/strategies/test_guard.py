@@ -46,6 +46,11 @@ class HalfMade(Plain):
         return replace(await super().propose(search), candidate="a text")
 
 
+class Papers(Plain):
+    async def propose(self, search):
+        return replace(await super().propose(search), evidence={"notes.txt": "a text"})
+
+
 class Homeless(Plain):
     def base(self, _):
         return 7
@@ -82,6 +87,7 @@ def run(cls, **options):
         (Leaves, "broke down in propose: SystemExit: 0 (test_guard.py, line "),
         (Nothing, "propose returned None where a Proposal is asked for"),
         (HalfMade, "broke down in propose: AttributeError"),
+        (Papers, "where evidence of bytes is asked for"),
         (Homeless, "base returned 7 where the number of a version, 0 to 0, is asked for"),
         (Narrow, "width returned 0 where a number from 1 is asked for"),
         (Wide, "unite returned "),
