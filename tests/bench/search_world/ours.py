@@ -200,7 +200,8 @@ def _judged(world: World, folder: Path, events: list[dict[str, Any]]) -> tuple[i
     texts = {event["version"]: _text(folder, event["commit"]) for event in events if event["version"] is not None}
     scores = {version: world.score(text, "selection") for version, text in texts.items()}
     idle = accepted = 0
-    for event in (event for event in events if event["decision"]):
+    # Refused guidance is on a line of its own, whose texts say nothing of the version that it was tried on.
+    for event in (event for event in events if event["decision"] and event["kind"] != "slow-proposed"):
         is_accepted = event["version"] is not None
         base = event["version"] - 1 if is_accepted else event["base"]
         if world.score(_text(folder, event["commit"]), "selection") <= scores[base] + 1e-9:
