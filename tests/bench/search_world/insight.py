@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SEES = 0.85
+SEES = 0.6
 """How likely one failure gives its cause away."""
 LEARNS = 0.1
 """How likely one solved task gives away what it was solved by, as far as the text does not say it yet."""
-ERRS = 0.25
+ERRS = 0.6
 """How likely a line is written about a cause that was not understood."""
-HARMS = 0.4
+HARMS = 0.6
 """Share of harmful ones among such lines."""
-PUZZLED = 0.2
+PUZZLED = 0.3
 """How likely a line is written about a failure that has no cause."""
-WARNED = 0.7
+WARNED = 0.5
 """How likely a solved task of the region that a harmful line would break keeps it from being written."""
 ADVISES, TEMPTED = 0.2, 0.03
 """How likely solved tasks bring about advice, or a harmful line."""

@@ -26,6 +26,15 @@ def test_there_is_room_between_the_seed_and_the_ceiling():
         assert 0.93 < mean(world.score(world.ceiling, split) for world in WORLDS) < 0.97
 
 
+def test_what_train_items_show_suffices_to_come_near_the_ceiling():
+    def score(world):
+        needs = [zip(item.goods, item.known, strict=True) for item in world.items["train"]]
+        shown = {number for pairs in needs for number, known in pairs if not known}
+        return world.score(SEED + "".join(f"- {world.rule(number)}\n" for number in sorted(shown)), "test")
+
+    assert 0.93 < mean(map(score, WORLDS)) < 0.96
+
+
 def test_each_item_needs_one_to_three_rules_and_each_rule_helps_where_it_is_needed():
     for item in WORLD.by_id.values():
         assert 1 <= len(set(item.goods)) == len(item.goods) <= 3
@@ -75,7 +84,7 @@ def test_more_failures_of_a_cause_make_its_rule_likelier():
         replies = [Optimizer(WORLD, SEED, str(key)).from_failures(seen, []) for key in range(400)]
         return mean(any(WORLD.line(insight.new) == WORLD.line(WORLD.rule(0)) for insight in reply) for reply in replies)
 
-    assert 0.8 < share(1) < 0.9 < share(2) < 1.0
+    assert 0.5 < share(1) < 0.7 < share(2) < share(4) < 1.0
 
 
 def test_both_ways_of_asking_draw_on_the_same_knowledge():

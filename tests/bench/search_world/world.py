@@ -32,7 +32,6 @@ GOODS = (
         "seed potatoes",
     ),
     *("clock parts", "raw silk", "ship's rope", "wet paint", "old maps", "ice blocks", "honey jars", "mill stones"),
-    *("cut flowers", "sword blades", "salted fish", "roof tiles", "goose down", "tin soldiers", "brine", "window lead"),
 )
 """What consignments hold, the commonest first; the rule with the same number says what that needs."""
 REGIONS = ("the Fens", "the Marches", "Overlake", "the Spit", "Highmoor", "the Warrens", "Saltmere", "the Downs")
@@ -224,7 +223,7 @@ class World:
     def _item(self, name: str) -> WorldItem:
         random = Random(f"item {self.seed} {name}")  # noqa: S311 - the same item every time
         [count] = random.choices((1, 2, 3), SHARES)
-        weights = [1 / (place + 1) ** 1.2 for place in range(len(GOODS))]
+        weights = [1 / (place + 1) for place in range(len(GOODS))]
         goods = list[int]()
         while len(goods) < count:
             [number] = random.choices(range(len(GOODS)), weights)
