@@ -5,7 +5,8 @@ of the table with other settings, and by GEPA as its package is published. Score
 best by selection, which the world knows without a model. A row of GEPA spends at least the tokens of the row that it is
 compared with, seed by seed.
 
-``python tests/bench/search.py --rows default,gepa --seeds 2`` is a quick look. The last line is JSON.
+``python tests/bench/search.py --rows default,gepa --seeds 2`` is a quick look, and ``-o KEY=VALUE`` adds a row with
+settings of one's own. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SEEDS = 8
 LATENCY_S, WIDTH = 0.05, 64
 REACHED = 0.95
 """Share of the final score of ``default`` for which tokens are counted."""
-GEPA = "gepa"
+GEPA, GIVEN = "gepa", "given"
 COLUMNS = ("gepa at its tokens", "controls passed", "passed without gain", "share of tokens")
 """What the table says of rows of ours only; the last is the share of default's tokens that brings its score."""
 _STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365)
@@ -178,8 +179,10 @@ class Comparison:
             },
         }
         if self.rivals:
-            best, other = (mean(run.score for run in each[self.best].values()) for each in (searches, self.rivals))
-            facts["advantage_at_equal_tokens"] = round(best - other, 4)
+            pairs = zip(searches[self.best].values(), self.rivals[self.best].values(), strict=True)
+            gains = [run.score - other.score for run, other in pairs]
+            facts["advantage_at_equal_tokens"] = round(mean(gains), 4)
+            facts["advantage_ci"] = interval(gains)
         return facts
 
     def _shares(self) -> dict[str, float | None]:
@@ -200,13 +203,27 @@ class Comparison:
         return (at_tokens, *(f"{count} of 40" for count in accepts), "-" if share is None else f"{share:.2f}")
 
 
-def main() -> None:
+def wanted() -> tuple[list[str], int]:
+    """Return the rows and the number of worlds that the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default=",".join((*ROWS, GEPA)), help="rows to measure, with commas between them")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of worlds")
+    parser.add_argument("-o", action="append", metavar="KEY=VALUE", help=f"a setting of a further row, '{GIVEN}'")
     words = parser.parse_args()
-    names, seeds = words.rows.split(","), range(1, words.seeds + 1)
-    searches = all_searches([name for name in names if name != GEPA], seeds)
+    names = [name for name in words.rows.split(",") if name]
+    if words.o:
+        ROWS[GIVEN] = tuple(words.o)
+        names.append(GIVEN)
+    if unknown := set(names) - {*ROWS, GEPA}:
+        parser.error(f"there is no row '{min(unknown)}'; there are {', '.join((*ROWS, GEPA))}")
+    if not set(names) & set(ROWS):
+        parser.error("a row of skillgit is needed: the rival gets as many tokens as that")
+    return names, words.seeds
+
+
+def main() -> None:
+    names, count = wanted()
+    searches = all_searches([name for name in names if name != GEPA], range(1, count + 1))
     has_rival = GEPA in names and rival.is_installed()
     comparison = Comparison(searches, has_rival=has_rival)
     facts, rows = comparison.facts(), comparison.rows()
@@ -215,7 +232,7 @@ def main() -> None:
     if GEPA in names and not has_rival:
         print("There is no row of GEPA without its package: pip install gepa.", end="\n\n")  # noqa: T201 - the same
     cells = {name: comparison.cells(name, facts) for name in searches}
-    measure.report(f"search in {len(seeds)} worlds", table(rows, cells), rows | facts)
+    measure.report(f"search in {count} worlds", table(rows, cells), rows | facts)
 
 
 if __name__ == "__main__":

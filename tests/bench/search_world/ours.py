@@ -64,10 +64,6 @@ class SearchRun:
         """Return the true test score of the best version after ``tokens``."""
         return next((point.score for point in reversed(self.curve) if point.tokens <= tokens), self.curve[0].score)
 
-    def tokens_to(self, score: float) -> int | None:
-        """Return the tokens after which the best version has ``score``; None if it never does."""
-        return next((point.tokens for point in self.curve if point.score >= score), None)
-
 
 def search(overrides: tuple[str, ...], seed: int, *, controls: int = CONTROLS) -> SearchRun:
     """Train in the world of ``seed``, with settings in the form ``KEY=VALUE``."""
