@@ -47,9 +47,9 @@ _STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365)
 """Two-sided quantiles at 95 % by degrees of freedom, from 1."""
 
 
-def reference() -> tuple[str, ...]:
-    """Return the values of the reference, as the configuration says them that takes them."""
-    document = yaml.safe_load((ROOT / "configs/_base_/reference.yaml").read_text(encoding="utf-8"))
+def values_of(base: str) -> tuple[str, ...]:
+    """Return what the shipped configuration ``base`` says otherwise than the defaults."""
+    document = yaml.safe_load((ROOT / f"configs/_base_/{base}.yaml").read_text(encoding="utf-8"))
     sections = {name: section for name, section in document.items() if isinstance(section, dict)}
     return tuple(
         f"{name}.{key}={str(value).lower()}" for name, section in sections.items() for key, value in section.items()
@@ -57,8 +57,10 @@ def reference() -> tuple[str, ...]:
 
 
 ROWS: dict[str, tuple[str, ...]] = {
-    "skillopt": reference(),
+    "skillopt": values_of("reference"),
     "default": (),
+    "racing": values_of("racing"),
+    "pareto": (*values_of("racing"), "train.strategy=pareto"),
 }
 """Rows of skillgit, each with what differs from the defaults."""
 
