@@ -61,6 +61,7 @@ run = SmallRun(settings=json.loads(settings)).train(strategy, RunLog(Promises(na
 print(asyncio.run(run).digest)
 """
 _RESUMED = "a run that is killed and resumed comes to other events: an answer has to follow from the search alone"
+_FRESH = 5  # new instances by which chance is told from memory
 _LIVES = 4  # times as many lives as calls, after which a run that is killed at each call has no end
 
 
@@ -183,8 +184,8 @@ class _Examination:
                 if await question.put(instance) == question.answer:
                     continue
                 # instances that were asked nothing before know nothing but the search
-                alone = [await question.put(self._fresh()) for _ in range(2)]
-            sentence = _STATE if alone[0] == alone[1] else _CHANCE
+                alone = [await question.put(self._fresh()) for _ in range(_FRESH)]
+            sentence = _STATE if all(answer == alone[0] for answer in alone) else _CHANCE
             self.promises.note(sentence.format(method=question.method))
             return False
         return True
