@@ -19,6 +19,7 @@ from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.screening import ScreeningResult, screen
 from skillgit.engine.session import Session, Transition, unanswered
+from skillgit.engine.strategy import NO_REFLECTION
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
         if outcomes and all(isinstance(outcome, Scored) and outcome.passed for outcome in outcomes):
             advice = "They have nothing left to teach: where selection items still fail, add train items like those."
             return "all train items of the step are solved", f"The target solved all {len(outcomes)} of them. {advice}"
-        return "no edit proposed", "Nothing was found worth changing."
+        who = "The strategy" if proposal.reflection is NO_REFLECTION else "The analysts"
+        return "no edit proposed", f"{who} found nothing worth changing."
     if proposal.budget.limit == 0:
         reasoning = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
         return "the optimizer chose to change nothing", reasoning or "It set the edit budget of the step to 0."
@@ -225,7 +227,7 @@ def _unusable(session: Session, count: int) -> tuple[str, str]:
     stages = ("analyst", "strategy")
     reason = unanswered(session, *stages)
     unread = count - sum(call.stage in stages for call in session.calls.unanswered)
-    problem = f"{unread} replies were not the JSON asked for, or were cut twice." if unread else ""
+    problem = f"{unread} analyst replies were not the JSON asked for, or were cut twice." if unread else ""
     title = "no usable reply" if unread else "no analyst is answered"
     return title, "\n\n".join(filter(None, (reason, problem)))
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session, SkillHistory
 
 _NOTHING = Draft()
-_NO_REFLECTION = Reflection(failure=(), success=(), findings=(), unusable=0)
+NO_REFLECTION = Reflection(failure=(), success=(), findings=(), unusable=0)
 _UNLIMITED = EditBudget(limit=None, by=BudgetSource.NONE)
 
 
@@ -75,7 +75,7 @@ class Proposal:
     """
 
     rollouts: tuple[Rollout, ...] = ()
-    reflection: Reflection = _NO_REFLECTION
+    reflection: Reflection = NO_REFLECTION
     pool: Draft = _NOTHING
     choice: Draft = _NOTHING
     candidate: RewriteResult
