@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from skillgit_backends.agent_cli.process import Event
 
 _TOOLS = ("view", "skill", "grep", "glob")
+_WRITING = ("edit", "create", "bash")
 _KEY = "COPILOT_PROVIDER_API_KEY"
 
 
@@ -62,7 +63,10 @@ class CopilotExecBackend(MeteredAgent):
         environment |= {"COPILOT_PROVIDER_BASE_URL": f"{self._url}/v1", "COPILOT_MODEL": request.model}
         words = [self._path, "--output-format", "json", "--stream", "off", "--no-color", "--log-level", "none"]
         words += ["--disable-builtin-mcps", "--no-custom-instructions", "--no-ask-user"]
-        return [*words, f"--secret-env-vars={_KEY},{TOKEN}", "--available-tools", *_TOOLS]
+        words += [f"--secret-env-vars={_KEY},{TOKEN}"]
+        if self._seal is not None:
+            return [*words, "--allow-all-tools", "--available-tools", *_TOOLS, *_WRITING]
+        return [*words, "--available-tools", *_TOOLS]
 
     def _hear(self, event: Event, end: AgentEnd) -> None:
         match text_at(event, "type"):

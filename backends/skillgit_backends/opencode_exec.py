@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _CONTEXT = 200_000  # tokens after which it would shorten a conversation by itself
 _DENIED = ("edit", "bash", "webfetch", "websearch", "task")
+_WRITING = frozenset({"edit", "bash"})
 
 
 class OpenCodeExecBackend(MeteredAgent):
@@ -70,7 +71,7 @@ class OpenCodeExecBackend(MeteredAgent):
             "small_model": model,
             "share": "disabled",
             "autoupdate": False,
-            "permission": dict.fromkeys(_DENIED, "deny"),
+            "permission": {name: "allow" if self._seal and name in _WRITING else "deny" for name in _DENIED},
         }
         workspace.place_private(workspace.outside / "opencode.json", json.dumps(document))
         # A title of its own saves the request that would ask for one.

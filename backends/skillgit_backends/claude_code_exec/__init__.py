@@ -80,6 +80,7 @@ if TYPE_CHECKING:
 
 NAME = "claude_code_exec"
 DEFAULT_TIMEOUT_S = 600.0
+_WRITING = ("Read", "Glob", "Grep", "Edit", "Write", "Bash")
 MODES = ("dontAsk", "default", "acceptEdits", "auto", "plan", "bypassPermissions")
 _KEYS = {
     "path": FreeKey(default="claude"),
@@ -149,6 +150,14 @@ class ClaudeCodeExecBackend(AgentBackend):
         settings = replace(self._settings, base_url=url, api_key_env=TOKEN, key_named=True, request_retries=0)
         agent = copy(self)
         agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
+        return agent
+
+    def _writing(self) -> Self:
+        tools = tuple(dict.fromkeys((*self._settings.tools, *_WRITING)))
+        agent = copy(self)
+        agent._settings = agent._agent = replace(  # noqa: SLF001 - a copy of this one
+            self._settings, tools=tools, allowed_tools=tools, permission_mode="acceptEdits", sandbox=False
+        )
         return agent
 
     def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:

@@ -158,6 +158,12 @@ class CodexExecBackend(AgentBackend):
         agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
         return agent
 
+    def _writing(self) -> Self:
+        agent = copy(self)  # a sandbox of its own would not start in the seal, and is not needed there
+        settings = replace(self._settings, sandbox="danger-full-access", web_search=False)
+        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
+        return agent
+
     def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
         refuse(request, "temperature", "top_p", "seed", "stop", answerer="codex")
         if is_missing(self._settings, environ):
