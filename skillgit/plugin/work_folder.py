@@ -124,7 +124,7 @@ class WorksInFolder(Protocol):
 
 
 def changes_in(root: Path, given: WorkFolder, said: str = "") -> FolderChanges:
-    """Return what became of ``given`` in ``root`` once no program works there any more; ``said`` serves as notes."""
+    """Return what differs from ``given`` in ``root``, where no program works any more; ``said`` serves as notes."""
     before, texts, executable, refused = given.returned, dict[str, str](), set[str](), dict[str, str]()
     notes = _notes(root) or said
     try:

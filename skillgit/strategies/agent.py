@@ -42,7 +42,7 @@ _QUESTION = (
 _LONGEST_REASON = 4000  # characters of an agent's reasons
 
 
-class Agent(Strategy):
+class CodingAgent(Strategy):
     """One candidate a step: a coding agent's version of the folder."""
 
     name: ClassVar[str] = "agent"

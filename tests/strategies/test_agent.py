@@ -1,73 +1,31 @@
-"""The strategy agent: what a program changes in its folder becomes a candidate, and it sees and reaches nothing else."""
+"""The strategy agent: what a program changes in its folder is a candidate, and it sees and reaches nothing else."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import stat
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from agent_program import WORK, program
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.client import Route
 from skillgit.domain.cost import Caps
 from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.skill import Skill
 from skillgit.errors import BudgetError, StrategyError
 from skillgit.plugin.backend import Price, Reply, Usage
 from skillgit.plugin.work_folder import FolderChanges, WorkFolder, changes_in
-from skillgit.strategies.agent import Agent
+from skillgit.strategies.agent import CodingAgent
 from skillgit_backends.agent_cli.seal import seal_problem
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Request
 
 sealed = pytest.mark.skipif(bool(seal_problem()), reason=f"no seal here: {seal_problem()}")
-HEAD = '''#!{python} -I
-import http.client, json, os, sys
-from pathlib import Path
-from urllib.parse import urlsplit
-
-
-def ask(text):
-    place = urlsplit(os.environ["ANTHROPIC_BASE_URL"])
-    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=20)
-    body = {{"model": "m", "max_tokens": 99, "messages": [{{"role": "user", "content": text}}]}}
-    headers = {{"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"}}
-    connection.request("POST", "/v1/messages", json.dumps(body), headers)
-    answer = connection.getresponse()
-    document = json.loads(answer.read())
-    if answer.status != 200:
-        print(json.dumps({{"type": "result", "subtype": "error", "is_error": True, "result": json.dumps(document)}}))
-        sys.exit(1)
-    return document["content"][0]["text"]
-
-
-skill = Path("skill/SKILL.md")
-words = []
-if Path("TASK.md").exists():
-    rows = json.loads(Path("evidence/index.json").read_text())
-    failed = [Path("evidence", row["file"]) for row in rows if row["passed"] is False]
-    words = sorted({{json.loads(path.read_text())["feedback"].split()[1] for path in failed}})
-    ask(f"What do {{words}} have in common?")
-'''
-WORK = """
-skill.write_text(skill.read_text() + f"- {words[0]}\\n")
-Path("skill/scripts").mkdir(exist_ok=True)
-script = Path("skill/scripts/x.py")
-script.write_text(f"print({len(words)})\\n")
-script.chmod(0o755)
-Path("notes.md").write_text(f"# Name {words[0]}\\n\\nThe target lacked it.\\n\\nSo it is named.\\n")
-"""
-TAIL = """
-print(json.dumps({"type": "result", "subtype": "success", "result": "Done.", "stop_reason": "end_turn"}))
-"""
 FILES = ("SKILL.md", "scripts/*.py")
 
 
@@ -77,14 +35,6 @@ class Model(ToyBackend):
     def _optimizer(self, messages: object) -> Reply:  # type: ignore[override]
         del messages
         return Reply(text="They are words.", usage=Usage(tokens_in=100, tokens_out=10))
-
-
-def program(folder: Path, work: str) -> Path:
-    path = folder / "agent"
-    python = Path(sys.executable).resolve()
-    path.write_text(HEAD.format(python=python) + work + TAIL, encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
 
 
 def route(path: Path, model: Model) -> Route:
@@ -107,7 +57,7 @@ def trained(
     options: dict[str, Mapping[str, object]] = {"train": {"num_epochs": 1, "batch_size": 4, "seed": 1}, **sections}
     options["optimizer"] = {"files": list(files), **options.get("optimizer", {})}
     made = trainer(
-        model, history, strategy=Agent(), agent=route(program(folder, work), model), caps=caps, **options
+        model, history, strategy=CodingAgent(), agent=route(program(folder, work), model), caps=caps, **options
     )
 
     async def whole() -> None:
@@ -187,7 +137,11 @@ LEFT = {
         "lets no step make it",
     ),
     "no document": ("skill.unlink()", "can be taken", "a skill has a SKILL.md"),
-    "no text": ('skill.write_text("---\\nname: toy\\ndescription: Toy.\\n---\\n")', "can be taken", "nothing of its text"),
+    "no text": (
+        'skill.write_text("---\\nname: toy\\ndescription: Toy.\\n---\\n")',
+        "can be taken",
+        "nothing of its text",
+    ),
     "a region": (
         'skill.write_text(skill.read_text() + "<!-- skillgit:keep -->\\nx\\n<!-- /skillgit:keep -->\\n")',
         "can be taken",
@@ -248,8 +202,8 @@ def seen(*places):
     found = []
     for place in places:
         try:
-            found.append([place, os.listdir(place) if os.path.isdir(place) else open(place, "rb").read().decode("latin-1")])
-        except OSError as error:
+            found.append([place, os.listdir(place) if os.path.isdir(place) else Path(place).read_bytes().hex()])
+        except OSError:
             pass
     return found
 
@@ -341,16 +295,16 @@ def test_what_is_no_agent_is_refused_before_the_run(tmp_path):
     model = Model()
     plain = Route(backend=model, backend_name="toy", model="m")  # type: ignore[arg-type]
     with pytest.raises(StrategyError, match="needs a coding agent as optimizer, and toy is none"):
-        Agent().check(plain)
+        CodingAgent().check(plain)
     agent = ClaudeCodeExecBackend({"path": str(tmp_path)})
     with pytest.raises(StrategyError, match="metered"):
-        Agent().check(Route(backend=agent, backend_name="claude_code_exec", model="m"))
+        CodingAgent().check(Route(backend=agent, backend_name="claude_code_exec", model="m"))
 
 
 def test_without_a_seal_it_is_refused_before_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("skillgit_backends.agent_cli.backend.seal_problem", lambda: "bubblewrap is not installed")
     with pytest.raises(StrategyError, match="cannot be sealed off from the items here: bubblewrap is not installed"):
-        Agent().check(route(program(tmp_path, ""), Model()))
+        CodingAgent().check(route(program(tmp_path, ""), Model()))
 
 
 def test_changes_come_through_the_reply_as_they_are(tmp_path):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillgit.errors import FatalBackendError, SandboxError
+from skillgit.plugin.seed_folder import write_files
 from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.mechanisms import python_words, shown_words, system_words
 from skillgit_backends.agent_cli import doorway
@@ -77,12 +78,9 @@ class Seal:
         """Return the words that show the few files on users and hosts without which some programs do not start."""
         home, user = self.workspace.home, f"{os.geteuid()}:{os.getegid()}"
         texts = {"passwd": f"agent:x:{user}::{home}:/bin/sh\n", "hosts": "127.0.0.1 localhost\n"}
-        words: list[str] = []
-        for name, text in texts.items():
-            path = self.workspace.outside / name
-            path.write_text(text, encoding="utf-8")
-            words += ["--ro-bind", str(path), f"/etc/{name}"]
-        return words
+        folder = self.workspace.outside / "etc"
+        write_files(folder, {name: text.encode() for name, text in texts.items()})
+        return [word for name in texts for word in ("--ro-bind", str(folder / name), f"/etc/{name}")]
 
 
 def _program_paths(program: Path, environment: Mapping[str, str]) -> list[Path]:
