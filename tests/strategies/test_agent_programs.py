@@ -1,4 +1,4 @@
-"""The agents' own programs in a seal: they read, write and run in their folder, and ask their model through the doorway."""
+"""The agents' own programs in a seal: they read, write and run in their folder, and ask by the doorway alone."""
 
 from __future__ import annotations
 

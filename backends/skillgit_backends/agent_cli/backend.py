@@ -223,7 +223,8 @@ class AgentBackend(ABC):
         with fresh_workspace() as workspace:
             workspace.work.rmdir()
             write_files(workspace.work, request.folder.files, request.folder.executable)
-            environment = self._prepare(environ, workspace)
+            reachable = {name: value for name, value in environ.items() if name.upper() not in _PROXIES}
+            environment = self._prepare(reachable, workspace)
             async with sealed(workspace, url) as self._seal:
                 reply = await self._work(request, workspace, environment)
             changes = changes_in(workspace.work, request.folder, reply.text)

@@ -38,7 +38,9 @@ _NAMESPACES = (
     "--cap-drop",
     "ALL",
 )
-_DOORWAY = "/doorway.py"  # inside
+_DOORWAY, _ROOT = "/doorway.py", "/agent"  # inside, where each call has its folders at one place
+"""A place that stays the same keeps an agent's questions the same, so that a run that was killed has their answers."""
+_CERTIFICATES = (Path("/etc/ssl/certs"), Path("/etc/pki/tls/certs"))  # without which some programs do not start
 _MODULES = "node_modules"
 _CHUNK = 1 << 16
 
@@ -66,17 +68,21 @@ class Seal:
             raise FatalBackendError(f"{command[0]} cannot be started: there is no such program", hint=hint)
         words = ["bwrap", *_NAMESPACES, "--die-with-parent", "--hostname", "agent"]
         words += [*system_words(), "--perms", "1777", "--tmpfs", "/tmp", *python_words()]  # noqa: S108 - inside
-        for path in _program_paths(Path(program).resolve(), environment):
+        for path in (*_program_paths(Path(program).resolve(), environment), *filter(Path.exists, _CERTIFICATES)):
             words += shown_words(path)
-        words += [*self._accounts(), "--ro-bind", doorway.__file__, _DOORWAY]
-        words += [*shown_words(self.workspace.root, "--bind"), "--remount-ro", "/", "--chdir", str(self.workspace.work)]
+        root = str(self.workspace.root)
+        words += [*self._accounts(), "--ro-bind", doorway.__file__, _DOORWAY, "--bind", root, _ROOT]
+        for name, value in environment.items():
+            words += ["--setenv", name, value.replace(root, _ROOT)] if root in value else []
         python = str(Path(sys.executable).resolve())
         inner = [python, "-I", "-S", "-B", _DOORWAY, str(self.port), str(self.socket)]
-        return [*words, "--", *inner, str(Path(program).resolve()), *command[1:]]
+        inner += [str(Path(program).resolve()), *command[1:]]
+        words += ["--remount-ro", "/", "--chdir", f"{_ROOT}/{self.workspace.work.name}"]
+        return [*words, "--", *(word.replace(root, _ROOT) for word in inner)]
 
     def _accounts(self) -> list[str]:
         """Return the words that show the few files on users and hosts without which some programs do not start."""
-        home, user = self.workspace.home, f"{os.geteuid()}:{os.getegid()}"
+        home, user = f"{_ROOT}/{self.workspace.home.name}", f"{os.geteuid()}:{os.getegid()}"
         texts = {"passwd": f"agent:x:{user}::{home}:/bin/sh\n", "hosts": "127.0.0.1 localhost\n"}
         folder = self.workspace.outside / "etc"
         write_files(folder, {name: text.encode() for name, text in texts.items()})
