@@ -12,7 +12,8 @@ the model. It needs no account, and works offline but for that.
 | `model.copilot_exec_timeout_s` | 600.0 | seconds that one call may take; `env.exec_timeout` ends the target's before |
 | `model.copilot_exec_pass_env` | "" | further variables to pass on, with commas between |
 
-**What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands.
+**What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands,
+but where it works in a folder, sealed off, for the strategy `agent`.
 
 It takes no temperature: `calls.temperature` must be null.
 """

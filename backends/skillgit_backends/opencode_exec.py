@@ -11,7 +11,8 @@ on the loopback, so that each of its questions is a call: in the ledger, under t
 | `model.opencode_exec_timeout_s` | 600.0 | seconds that one call may take; see `env.exec_timeout` too |
 | `model.opencode_exec_pass_env` | "" | further variables to pass on, with commas between |
 
-**What it may do.** It reads files of its workspace. Commands, edits and the web are denied: OpenCode has no sandbox.
+**What it may do.** It reads files of its workspace. Commands, edits and the web are denied, since OpenCode has
+no sandbox; where it works in a folder, sealed off, for the strategy `agent`, it may edit and run.
 
 It takes no temperature: `calls.temperature` must be null.
 """

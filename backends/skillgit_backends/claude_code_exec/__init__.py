@@ -35,7 +35,8 @@ the program asks by itself with its login, and what it reports in the end is its
 
 **What it may do.** With the defaults it reads files of its workspace and skills; it cannot run commands or write.
 `tools: Read,Skill,Bash` with `allowed_tools: Bash` lets it run commands, in the sandbox. Root is refused unless it is
-allowed, because nothing then keeps a command from anything.
+allowed, because nothing then keeps a command from anything. Where it works in a folder for the strategy `agent`, it
+writes and runs in a seal of skillgit's and not in its own sandbox.
 
 **Time.** `timeout_s` is the deadline of a call, unless `env.exec_timeout` for the target or `calls.timeout_s` for the
 optimizer is set and ends it before. Raise it for long tasks.

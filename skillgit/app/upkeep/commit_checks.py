@@ -230,6 +230,13 @@ def _folder_problems(base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterat
         yield "the edits in the evidence are not what changed in the base"
     if protected(base.document) != protected(skill.document):
         yield f"what is protected in {DOCUMENT} is not that of the base"
+    if _no_texts(base) != _no_texts(skill):
+        yield "files that are no text are not those of the base"
+
+
+def _no_texts(skill: Skill) -> dict[str, bytes]:
+    texts = dict(skill.text_files())
+    return {path: content for path, content in skill.files.items() if path not in texts}
 
 
 def _with_notes(skill: Skill, notes: Sequence[SkillText] | None) -> Skill:
