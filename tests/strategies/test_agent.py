@@ -25,8 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-sealed = pytest.mark.skipif(bool(seal_problem()), reason=f"no seal here: {seal_problem()}")
+sealed = pytest.mark.usefixtures("seal")
 FILES = ("SKILL.md", "scripts/*.py")
+
+
+@pytest.fixture(scope="module")
+def seal() -> None:
+    if problem := seal_problem():
+        pytest.skip(f"no seal here: {problem}")
 
 
 class Model(ToyBackend):

@@ -38,10 +38,16 @@ PROGRAMS = {
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.soak,
-    pytest.mark.skipif(bool(seal_problem()), reason=f"no seal here: {seal_problem()}"),
+    pytest.mark.usefixtures("seal"),
 ]
 GIVEN = WorkFolder(files={"skill/SKILL.md": b"# Trivia\n\nAnswer.\n", "TASK.md": b"Improve it.\n"}, part="skill")
 COMMAND = "mkdir -p skill/scripts && echo 'print(1)' > skill/scripts/x.py && echo '- Briefly.' >> skill/SKILL.md"
+
+
+@pytest.fixture(scope="module")
+def seal() -> None:
+    if problem := seal_problem():
+        pytest.skip(f"no seal here: {problem}")
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ from soaking import soak
 from skillgit.errors import ExitCode
 from skillgit_backends.agent_cli.seal import seal_problem
 
-pytestmark = pytest.mark.skipif(bool(seal_problem()), reason=f"no seal here: {seal_problem()}")
 MORTAL = Path(__file__).parents[1] / "mortal.py"
 NEVER = 10**9
 CONFIG = """\
@@ -48,6 +47,12 @@ Path("notes.md").write_text(f"# Rule {steps}\\n\\nThe target says too much.\\n")
 
 
 @pytest.fixture(scope="module")
+def seal() -> None:
+    if problem := seal_problem():
+        pytest.skip(f"no seal here: {problem}")
+
+
+@pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "agent-program", lambda folder: program(folder, WORK)) / "agent"
 
@@ -70,7 +75,9 @@ def calls(log: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory, agent: Path) -> tuple[Path, list[str]]:
+def unbroken(tmp_path_factory: pytest.TempPathFactory, agent: Path, seal: None) -> tuple[Path, list[str]]:
+    del seal
+
     def fill(folder: Path) -> None:
         assert train(prepared(folder / "repository", agent), "call", NEVER, folder / "log") == 0
 
