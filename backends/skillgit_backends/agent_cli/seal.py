@@ -102,7 +102,7 @@ def _program_paths(program: Path, environment: Mapping[str, str]) -> list[Path]:
 @asynccontextmanager
 async def sealed(workspace: CallWorkspace, url: str) -> AsyncIterator[Seal]:
     """Give a seal in which ``url``, of this machine's loopback, can be asked during the block."""
-    port, path = urlsplit(url).port or 80, workspace.outside / "model.sock"
+    port, path = urlsplit(url).port or 80, workspace.outside / "doorway.sock"
     links: set[asyncio.Task[None]] = set()
 
     async def linked(reader: StreamReader, writer: StreamWriter) -> None:
