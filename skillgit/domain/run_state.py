@@ -43,6 +43,7 @@ class VersionState:
     epoch: int
     step: int
     evaluation: Measurement | None
+    bases: tuple[int, ...] = ()  # the versions that it was made of; none for the seed
     by_hand: bool = False  # whether a person made it
     was_best: bool = False  # whether it was the best one when it was made or measured
 
@@ -65,6 +66,7 @@ class StepMemory:
     origin: Origin = Origin.STEP
     base: int | None = None  # the version that its candidate was made of; absent for a skipped step
     author: str = ""  # who edited the skill by hand; empty for everything else
+    joined: int | None = None  # the version of another line that its candidate took up; absent where it took none
 
     @property
     def by_hand(self) -> bool:
@@ -126,6 +128,15 @@ class RunState:
         memory = tuple(entry for entry in self.memory if entry.step < step)
         last = max((entry.step for entry in memory), default=0)
         return replace(self, versions=versions, best=best, memory=memory, step=last)
+
+    def line(self, version: int) -> frozenset[int]:
+        """Return ``version`` and all versions that it was made of, directly or not."""
+        line, rest = {version}, [version]
+        while rest:
+            fresh = set(self.versions[rest.pop()].bases) - line
+            line |= fresh
+            rest += fresh
+        return frozenset(line)
 
     def last_measured(self, before: int) -> int:
         """Return the newest version under ``before`` that has a score; the seed always has."""
@@ -195,10 +206,18 @@ def _with_version(
         epoch=event.epoch,
         step=event_step(event),
         evaluation=evaluation,
+        bases=_bases(event),
         was_best=new_best,
     )
     best = version if new_best else state.best
     return _moved(state, event, versions=(*state.versions, new), best=best, **changes)
+
+
+def _bases(event: MakesVersion) -> tuple[int, ...]:
+    if isinstance(event, RunStarted):
+        return ()
+    joined = event.joined if isinstance(event, Accepted) else None
+    return (event.base,) if joined is None else (event.base, joined)
 
 
 def _with_version_of_a_person(
@@ -236,6 +255,7 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         breaks=event.broken,
         base=event.base,
         origin=event.origin,
+        joined=event.joined,
     )
     by_hand = event.origin.intervenes
     changes = {

@@ -86,6 +86,14 @@ class TrainSettings(_Section):
     round_steps: Positive = Field(
         4, description="Steps that strategies with rounds propose from one version at once; skillopt has none."
     )
+    strategies: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        ("racing", "pareto", "skillopt"),
+        strict=False,
+        description="What the strategy compose goes through, one after the other.",
+    )
+    plateau: Positive = Field(
+        8, description="Steps without a new best after which compose goes on to the next of its strategies."
+    )
     seed: int = Field(42, gt=-(10**18), lt=10**18, description="Seed of every random choice.")
     patience: Natural = Field(0, description="Steps in a row without a new best after which a run ends; 0 is never.")
     stop_at_ceiling: bool = Field(default=True, description="End a run whose version has the full selection score.")

@@ -39,6 +39,10 @@ def _patterns(value: object) -> bool:
     return isinstance(value, list) and all(map(_text(_PATTERN), value))
 
 
+def _names(value: object) -> bool:
+    return isinstance(value, list) and all(map(_word, value))
+
+
 def _stop_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) and len(entry) <= _LONGEST_STOP for entry in value)
 
@@ -57,7 +61,7 @@ _KEYS = (
     (_model, "model", "optimizer target judge"),
     (_backend, "model", "optimizer_backend target_backend judge_backend"),
     (_word, "model", "reasoning_effort optimizer_reasoning_effort target_reasoning_effort judge_reasoning_effort"),
-    (_number, "train", "num_epochs train_size batch_size accumulation seed patience placebo round_steps"),
+    (_number, "train", "num_epochs train_size batch_size accumulation seed patience placebo round_steps plateau"),
     (
         _number,
         "gradient",
@@ -109,6 +113,7 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
     "env.prompt_field": _text(_FIELD),
     "env.problem_version": _text(_WORDS),
     "optimizer.files": _patterns,
+    "train.strategies": _names,
     "model.target_stop": _stop_texts,
 }
 """Key to what values a stranger's configuration may give it; every other key needs the user's own word."""
