@@ -235,7 +235,7 @@ class Strategy(ABC):
     summary: ClassVar[str]  # one line for ``skillgit strategies``, which reads it without importing the module
     keys: ClassVar[tuple[str, ...]] = ()  # keys of the configuration on which it depends, such as ``train.round_steps``
 
-    def check(self, optimizer: Route) -> None:  # noqa: B027 - most can work with any
+    def check(self, settings: MethodSettings, optimizer: Route) -> None:  # noqa: B027 - most can work with any
         """Refuse an optimizer that it cannot work with, by a StrategyError before the run begins; it asks nothing."""
 
     def width(self, settings: MethodSettings) -> int:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from skillgit.calls.client import Route
     from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.engine.method_settings import MethodSettings
     from skillgit.engine.session import Session
 
 STAGE = "agent"
@@ -48,7 +49,8 @@ class CodingAgent(Strategy):
     name: ClassVar[str] = "agent"
     summary: ClassVar[str] = "a coding agent works on the folder, with the history and the step's evidence as files"
 
-    def check(self, optimizer: Route) -> None:
+    def check(self, settings: MethodSettings, optimizer: Route) -> None:
+        del settings
         backend, name = optimizer.backend, optimizer.backend_name
         if not isinstance(backend, WorksInFolder):
             raise StrategyError(

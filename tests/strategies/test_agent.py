@@ -14,6 +14,7 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 from skillgit.calls.client import Route
 from skillgit.domain.cost import Caps
 from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.errors import BudgetError, StrategyError
 from skillgit.plugin.backend import Price, Reply, Usage
 from skillgit.plugin.work_folder import FolderChanges, WorkFolder, changes_in
@@ -301,16 +302,16 @@ def test_what_is_no_agent_is_refused_before_the_run(tmp_path):
     model = Model()
     plain = Route(backend=model, backend_name="toy", model="m")  # type: ignore[arg-type]
     with pytest.raises(StrategyError, match="needs a coding agent as optimizer, and toy is none"):
-        CodingAgent().check(plain)
+        CodingAgent().check(MethodSettings(), plain)
     agent = ClaudeCodeExecBackend({"path": str(tmp_path)})
     with pytest.raises(StrategyError, match="metered"):
-        CodingAgent().check(Route(backend=agent, backend_name="claude_code_exec", model="m"))
+        CodingAgent().check(MethodSettings(), Route(backend=agent, backend_name="claude_code_exec", model="m"))
 
 
 def test_without_a_seal_it_is_refused_before_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("skillgit_backends.agent_cli.backend.seal_problem", lambda: "bubblewrap is not installed")
     with pytest.raises(StrategyError, match="cannot be sealed off from the items here: bubblewrap is not installed"):
-        CodingAgent().check(route(program(tmp_path, ""), Model()))
+        CodingAgent().check(MethodSettings(), route(program(tmp_path, ""), Model()))
 
 
 def test_changes_come_through_the_reply_as_they_are(tmp_path):

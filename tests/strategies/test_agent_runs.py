@@ -131,7 +131,8 @@ def test_killed_anywhere_it_ends_in_the_same_commits_and_repeats_no_call(moment,
 def test_another_optimizer_is_refused_before_anything_is_asked(agent, tmp_path):
     repository = prepared(tmp_path / "repository", agent)
     words = ("train", "agent.yaml", "-o", "model.optimizer_backend=offline", "-o", "model.optimizer=analyst")
-    for more in ((), ("--dry-run",)):
+    composed = ("-o", "train.strategy=compose", "-o", "train.strategies=[skillopt,agent]")
+    for more in ((), ("--dry-run",), composed):
         done = skillgit(*words, *more, cwd=repository, code=ExitCode.USAGE)
         assert "the strategy agent needs a coding agent as optimizer, and offline is none" in done.err
     assert not [name for name in refs(repository) if "run/" in name]

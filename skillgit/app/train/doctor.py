@@ -121,7 +121,7 @@ def doctor(
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
     if setup is not None:
-        setup.strategy.check(setup.routes["optimizer"])
+        setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
     roles: tuple[RoleHealth, ...] = ()
     plan = _plan(setup, caps or Caps(), call=call)
     if dry_run:

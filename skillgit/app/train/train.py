@@ -107,7 +107,7 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
 
 def _set_up(context: Context, request: TrainRequest) -> Setup:
     setup = set_up(_config(context, request))
-    setup.strategy.check(setup.routes["optimizer"])
+    setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
     return setup
 
 
