@@ -35,7 +35,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class SearchService:
     """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results."""
 
     url: str  # its address, ``https``; ``http`` on this machine only
@@ -150,8 +150,10 @@ SEARCH_OPTIONS = (
 )
 
 
-def search_of(options: Mapping[str, str | float | bool]) -> Search | None:
+def search_of(options: Mapping[str, str | float | bool]) -> SearchService | None:
     """Return the service that the values of :data:`SEARCH_OPTIONS` name, if any."""
     url, variable, provider = (str(options[f"search_{name}"]) for name in ("url", "auth_env", "provider"))
     most, seconds = int(options["search_max_num_results"]), float(options["search_timeout_seconds"])
-    return Search(url=url, token_variable=variable, provider=provider, most=most, seconds=seconds) if url else None
+    return (
+        SearchService(url=url, token_variable=variable, provider=provider, most=most, seconds=seconds) if url else None
+    )

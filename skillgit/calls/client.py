@@ -94,8 +94,7 @@ class Calls:
             metered=self._metered,
         )
         self._unanswered, self._scope, self._before = dict[str, set[Unanswered]](), "", Cost()
-        self._ahead: dict[str, Meter] = {}  # what events that have yet to be entered have cost
-        self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
+        self._replies, self._rollouts, self._ahead = Flights[PaidReply](), Flights[KnownRollout](), dict[str, Meter]()
         self.caps, self.ledger, self.meter = caps, ledger, Meter()
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor, self._clock, self._batches = Redactor.now(), clock, BatchLane(self._asking, ledger)

@@ -180,10 +180,7 @@ def decide_items(
     repeats: int = 0,
     outrun: int = 0,
 ) -> tuple[Verdict, Flips]:
-    """Decide as :func:`decide` does, and say which items were fixed and which were broken.
-
-    A candidate that was ``outrun`` by that of another step is refused whatever it scores.
-    """
+    """Decide as :func:`decide` does, and say which items flipped; what the step ``outrun`` outran is refused anyhow."""
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)

@@ -291,6 +291,10 @@ class Guarded(Strategy):
         self._strategy, self.name = strategy, name  # type: ignore[misc]
         self.summary, self.keys = getattr(strategy, "summary", ""), strategy.keys  # type: ignore[misc]
 
+    def check(self, settings: MethodSettings, optimizer: Route) -> None:
+        with _blamed(self.name, "check"):
+            self._strategy.check(settings, optimizer)
+
     def width(self, settings: MethodSettings) -> int:
         with _blamed(self.name, "width"):
             width = self._strategy.width(settings)

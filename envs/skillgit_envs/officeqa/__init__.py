@@ -25,7 +25,7 @@ from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
 from skillgit_envs.public_sources import OFFICEQA
-from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, Search, search_of
+from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, SearchService, search_of
 from skillgit_envs.shipped_environment import (
     PROMPTS,
     PromptWording,
@@ -105,7 +105,7 @@ LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficeTools:
     documents: SandboxTools | None = None
-    search: Search | None = None
+    search: SearchService | None = None
 
     @property
     def tools(self) -> Sequence[Tool]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.sandbox.tools import declared, read_arguments
-from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, Search, SearchResult, listing, results_in
+from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, SearchResult, SearchService, listing, results_in
 from skillgit_envs.shipped_environment import read_again
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class SearchTools:
 class WebSearch:
     """A search service, and the public web for the pages that it names."""
 
-    service: Search
+    service: SearchService
 
     @property
     def identity(self) -> Sequence[object]:
