@@ -184,7 +184,6 @@ def decide_items(
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)
-    has_count = metric is not Metric.HARD or not pairs.complete
     verdict = Verdict(
         decision=Decision.INDECISIVE,
         policy=rule.policy.name,
@@ -203,7 +202,7 @@ def decide_items(
         blocked=sum(map(rule.protects, item_flips.broken)),
         repeats=repeats,
         gated=rule.enabled,
-        compared=len(pairs.gains) if has_count else None,
+        compared=len(pairs.gains) if metric is not Metric.HARD or not pairs.complete else None,
         lost=len(pairs.lost),
         regained=len(pairs.regained),
         outrun=outrun,
@@ -211,8 +210,7 @@ def decide_items(
     if not _decidable(rule, candidate, current, pairs):
         return verdict, item_flips
     highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
-    comparison = _compared(pairs, verdict)
-    decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
+    decision = _decision(verdict, rule.policy.accepts(_compared(pairs, verdict)), pairs.score > highest)
     return replace(verdict, decision=decision), item_flips
 
 

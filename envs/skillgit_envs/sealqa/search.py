@@ -208,7 +208,7 @@ def _key(query: str) -> str:
     return " ".join(_words(query))
 
 
-def provider_of(kind: str, path: Path | None, service: Search | None, most: int) -> Provider:
+def provider_of(kind: str, path: Path | None, service: SearchService | None, most: int) -> Provider:
     """Return who answers searches, by ``env.search``."""
     if kind == "service":
         if service is None:

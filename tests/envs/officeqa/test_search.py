@@ -12,7 +12,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit_envs.officeqa import OfficeQA
-from skillgit_envs.search_service import Search
+from skillgit_envs.search_service import SearchService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ def service() -> Iterator[Service]:
 
 
 def ask(service: Service, **options: object) -> str:
-    return asyncio.run(Search(url=service.url, **options).ask("customs"))
+    return asyncio.run(SearchService(url=service.url, **options).ask("customs"))
 
 
 def test_a_question_goes_out_and_results_come_back(service: Service, monkeypatch: pytest.MonkeyPatch):
@@ -123,7 +123,7 @@ def test_a_service_that_is_silent_or_away_is_a_fault(service: Service):
     with pytest.raises(EnvironmentFaultError, match=r"did not answer within 0\.2 seconds"):
         ask(service, seconds=0.2)
     with pytest.raises(EnvironmentFaultError, match="cannot be reached"):
-        asyncio.run(Search(url="http://127.0.0.1:1/").ask("x"))
+        asyncio.run(SearchService(url="http://127.0.0.1:1/").ask("x"))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_only_https_is_accepted_but_on_this_machine(tmp_path: Path, url: str):
         OfficeQA({"search_url": url}, tmp_path)
     assert "secret" not in str(caught.value)
     for here in ("https://search.example.org/v1", "http://localhost:8080", "http://127.0.0.2/x", "http://[::1]:9/"):
-        assert Search(url=here).url == here
+        assert SearchService(url=here).url == here
 
 
 def test_limits_have_to_be_above_nothing(tmp_path: Path):
