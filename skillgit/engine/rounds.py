@@ -116,7 +116,8 @@ class Rounds:
             trials = trials[:-1]
         alive = [trial for trial in trials if trial.is_alive]
         if alive:
-            share = len(alive) * (1 if union is None else 2)
+            is_half_spent = union is not None and finishes[steps[-1]].measured is not None
+            share = len(alive) * (2 if is_half_spent else 1)
             race = Race(session, before, _spent(session.rule, share))
             finishes |= await race.run(state, alive)
         return {step: _with_files(finish, files) for step, finish in finishes.items()}
