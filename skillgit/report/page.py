@@ -203,6 +203,7 @@ FILTERS = {
     "mark": outcome_mark,
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
+    "made_of": cells.made_of,
     "decision": lambda row: cells.decision(Entry.of_row(row)),
     "source": lambda word: _SOURCES.get(word, word),
 }

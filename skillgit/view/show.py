@@ -32,6 +32,7 @@ from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import check_cells, name
 from skillgit.view.json_values import Json, named_values
+from skillgit.view.search import search_facts
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, under, wrap
 
@@ -122,7 +123,8 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
         yield ""
         yield from wrap(paragraph, columns)
     yield ""
-    for label, text in (*_facts(report, screen), *_checks(report, screen), *known_facts(report, screen, now)):
+    facts = (*search_facts(report), *_facts(report, screen))
+    for label, text in (*facts, *_checks(report, screen), *known_facts(report, screen, now)):
         yield from _fact(label, text, screen)
     if report.diff:
         yield ""
@@ -136,7 +138,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
         row.run,
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
-        f"base {version_label(row.base)}" if row.base is not None else "",
+        cells.made_of(row) or (f"base {version_label(row.base)}" if row.base is not None else ""),
         numbers.ago(row.time, now),
     ]
     yield screen.dotted(parts)
