@@ -163,6 +163,8 @@ def refusal(verdict: Verdict, *, bound: bool) -> str:
         return f"lower than {score(verdict.current)} by {score(-gain)}"
     if gain == 0:
         return f"a tie with {score(verdict.current)}, and a tie is no gain"
+    if verdict.outrun:
+        return f"higher by {delta(gain)}, but the candidate of step {verdict.outrun} was better"
     return f"higher by {delta(gain)}, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"
 
 
