@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
+from skillgit.app.upkeep.round_checks import screening_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
@@ -138,6 +139,7 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
     if isinstance(event, RunFinished):
         yield from _placebo_problems(event, files.get("placebo.json"))
         yield from final_item_problems(event, files, is_import=is_import)
+    yield from screening_problems(event, files)
     summary = getattr(event, "evaluation", None) if TRAITS[event.kind].has_outcomes else None
     if isinstance(summary, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, summary, getattr(event, "verdict", None))
