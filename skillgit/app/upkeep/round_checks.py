@@ -9,12 +9,14 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
 from skillgit.domain.proposal import TAKEN_UP, Origin, Screening
 from skillgit.domain.untrusted.json_limits import loads
+from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
     from skillgit.store.commit_message import Recorded
 
 SCREENING, ROLLOUT = "screening.json", "rollout.json"
@@ -74,6 +76,13 @@ def joining_problems(state: RunState, event: Event) -> Iterator[str]:
         yield f"it joins {other}, of which {base} was made already"
     elif event.base in state.line(event.joined):
         yield f"it joins {other}, which was made of {base}"
+
+
+def joined_text_problems(event: Accepted | Rejected, other: Skill) -> Iterator[str]:
+    """Yield that a candidate has nothing of ``other``, the version whose edits it is said to have taken up."""
+    lines = {clean_line(line) for _, text in other.text_files() for line in text.splitlines()}
+    if event.changes and not any((change.text in lines) is (change.sign == "+") for change in event.changes):
+        yield f"it says that it took up {version_label(event.joined)}, and nothing that it changes is from there"
 
 
 def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
