@@ -20,8 +20,13 @@ from skillgit.plugin.environment import asks_judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
 
+_PLANNED = frozenset({"skillopt", "racing", "pareto", "compose"})
+"""The strategies whose calls are known here."""
+_TRYING = frozenset({"racing", "pareto"})
+"""Those that go in rounds and try single edits."""
 _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""
 
@@ -49,9 +54,10 @@ def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[
 
 
 def least_calls(settings: MethodSettings, task: Task) -> int:
-    """Return the calls that the baseline and the cheapest first step need."""
-    batch = min(settings.train.step_size, len(task.items[Split.TRAIN]))
-    return len(task.items[Split.SELECTION]) + batch + 1
+    """Return the calls that the baseline and the cheapest first step need, or a first round, which is computed whole."""
+    steps = min(_width(settings), steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size))
+    batch = min(steps * settings.train.step_size, len(task.items[Split.TRAIN]))
+    return len(task.items[Split.SELECTION]) + batch + steps
 
 
 def steps_of(settings: MethodSettings, task: Task) -> int:
@@ -63,8 +69,10 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     settings, items = planner.session.settings, planner.session.task.items
     steps, epochs, slow = steps_of(settings, planner.session.task), settings.train.num_epochs, _slow_updates(settings)
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
-    planner.may_roll_out("rollout", skill, train, epochs, rounds=steps)
-    planner.may_roll_out("selection", skill, selection, steps, rounds=steps)
+    waits = epochs * ceil(steps / max(epochs, 1) / _width(settings))  # rounds end with their epoch
+    planner.may_roll_out("rollout", skill, train, epochs, rounds=waits)
+    _search_stages(planner, skill, train, waits)
+    planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
         MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
     )
@@ -87,6 +95,37 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     planner.may_roll_out("repeats", skill, selection, 2 * repeats * evaluations, rounds=evaluations if repeats else 0)
     tests = _TESTED if settings.evaluation.eval_test else 0
     planner.may_roll_out("test", skill, items[Split.TEST], tests)
+
+
+def strategies_of(settings: MethodSettings) -> tuple[str, ...]:
+    """Return the strategies that a run may go through, by name."""
+    train = settings.train
+    return train.strategies if train.strategy == "compose" else (train.strategy,)
+
+
+def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
+    """Return what a plan cannot say of the strategies: what those ask that are not skillgit's own."""
+    others = [name for name in strategies_of(settings) if name not in _PLANNED]
+    return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in others)
+
+
+def _search_stages(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:
+    """Add what candidates are tried on before they are measured: single edits, and the screening."""
+    settings = planner.session.settings
+    optimizer, epochs = settings.optimizer, settings.train.num_epochs
+    # the candidate of a whole round is screened on the items of all of its steps
+    times = (1 + (_width(settings) > 1)) * epochs if settings.gate.screening else 0
+    planner.may_roll_out("screening", skill, train, times, rounds=2 * waits)
+    tries = (
+        _TRYING.intersection(strategies_of(settings)) and optimizer.skill_update_mode.proposals is ProposalKind.EDITS
+    )
+    # an edit is tried on no more than the items of its step; how many there are only a fixed budget limits
+    times = optimizer.learning_rate * epochs if tries else 0
+    planner.may_roll_out("trial", skill, train, times, rounds=waits, certain=optimizer.control is ControlMode.FIXED)
+
+
+def _width(settings: MethodSettings) -> int:
+    return settings.train.round_steps if _TRYING.intersection(strategies_of(settings)) else 1
 
 
 def _slow_updates(settings: MethodSettings) -> int:
