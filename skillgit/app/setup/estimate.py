@@ -54,7 +54,7 @@ def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[
 
 
 def least_calls(settings: MethodSettings, task: Task) -> int:
-    """Return the calls that the baseline and the cheapest first step need, or a first round, which is computed whole."""
+    """Return the calls that the baseline and the cheapest first step need; a first round is computed as a whole."""
     steps = min(_width(settings), steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size))
     batch = min(steps * settings.train.step_size, len(task.items[Split.TRAIN]))
     return len(task.items[Split.SELECTION]) + batch + steps

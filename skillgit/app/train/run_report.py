@@ -315,6 +315,7 @@ class Publisher:
             epochs=now.epochs,
             step=now.step,
             steps=now.steps,
+            last=now.last,
             budget=self.budget(now.step) if now.step else None,
             stage=current.stage if current is not None else "",
             done=now.done,
