@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.domain.run_state import RunState
+    from skillgit.domain.trajectory import Item
+    from skillgit.engine.session import Session
     from skillgit.engine.strategy import Proposal, Search
 
 Solved = dict[int, frozenset[str]]
@@ -32,6 +34,11 @@ class Pareto(Racing):
 
     name: ClassVar[str] = "pareto"
     summary: ClassVar[str] = "parents are drawn by the items that few others solve; lines are joined where they differ"
+
+    def certain(self, session: Session, step: int) -> list[Item]:
+        """Return nothing: which version a step works on is only known when it begins."""
+        del session, step
+        return []
 
     def base(self, search: Search) -> int:
         solved = _solved(search)
@@ -102,4 +109,4 @@ def _joined(search: Search, other: int) -> Proposal:
     names = f"{version_label(other)} onto {version_label(base)}"
     reason = f"{version_label(other)} solves items that {version_label(base)} fails; both come from "
     draft = Draft(proposals=tuple(edits), title=f"join {names}", reasoning=f"{reason}{version_label(parting)}.")
-    return replace(united(search, draft, ()), joined=other)
+    return replace(united(search, draft), joined=other)
