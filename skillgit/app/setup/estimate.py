@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _PLANNED = frozenset({"skillopt", "racing", "pareto", "compose"})
 """The strategies whose calls are known here."""
-_TRYING = frozenset({"racing", "pareto"})
-"""Those that go in rounds and try single edits."""
+_IN_ROUNDS = frozenset({"racing", "pareto"})
 _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""
 
@@ -71,7 +70,7 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
     waits = epochs * ceil(steps / max(epochs, 1) / _width(settings))  # rounds end with their epoch
     planner.may_roll_out("rollout", skill, train, epochs, rounds=waits)
-    _search_stages(planner, skill, train, waits)
+    _add_screening(planner, skill, train, waits)
     planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
         MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
@@ -109,23 +108,15 @@ def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
     return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in others)
 
 
-def _search_stages(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:
-    """Add what candidates are tried on before they are measured: single edits, and the screening."""
+def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:
+    """Add what candidates are tried on first; that of a whole round is tried on the items of all of its steps."""
     settings = planner.session.settings
-    optimizer, epochs = settings.optimizer, settings.train.num_epochs
-    # the candidate of a whole round is screened on the items of all of its steps
-    times = (1 + (_width(settings) > 1)) * epochs if settings.gate.screening else 0
+    times = (1 + (_width(settings) > 1)) * settings.train.num_epochs if settings.gate.screening else 0
     planner.may_roll_out("screening", skill, train, times, rounds=2 * waits)
-    tries = (
-        _TRYING.intersection(strategies_of(settings)) and optimizer.skill_update_mode.proposals is ProposalKind.EDITS
-    )
-    # an edit is tried on no more than the items of its step; how many there are only a fixed budget limits
-    times = optimizer.learning_rate * epochs if tries else 0
-    planner.may_roll_out("trial", skill, train, times, rounds=waits, certain=optimizer.control is ControlMode.FIXED)
 
 
 def _width(settings: MethodSettings) -> int:
-    return settings.train.round_steps if _TRYING.intersection(strategies_of(settings)) else 1
+    return settings.train.round_steps if _IN_ROUNDS.intersection(strategies_of(settings)) else 1
 
 
 def _slow_updates(settings: MethodSettings) -> int:
