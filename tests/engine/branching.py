@@ -54,6 +54,8 @@ class BranchingEnvironment(ToyEnvironment):
 
 def exchange(prompt: str) -> str:
     """Propose the words that the trajectories lack, and for them give up the one that the skill has longest."""
+    if "<trajectories" not in prompt:
+        return json.dumps({"edits": []})  # it is sent back, as an edit does not fit
     trajectories = prompt[prompt.rindex("<trajectories") :]
     missing = sorted(set(re.findall(r"lacks (\w+)", trajectories)))[:2]
     skill = prompt[prompt.index("<skill") : prompt.index("</skill")]

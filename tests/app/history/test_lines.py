@@ -28,12 +28,12 @@ RUN, PATH = "toy-1", "skills/toy"
 
 @pytest.fixture
 def lines(repo):
-    """The run of a search that forks and joins: v2 is of v0, v3 of v1 with the edits of v2, v4 of v0, v5 of v3."""
+    """The run of a search that forks and joins: v2 is made of v0, v3 of v1 with the edits of v2, and v4 of v1."""
     return written(repo, "pareto")
 
 
 def written(repo, strategy):
-    _, history = asyncio.run(carried_out(strategy, train={"seed": 4}))
+    _, history = asyncio.run(carried_out(strategy, train={"seed": {"pareto": 1, "racing": 7}[strategy]}))
     writer = RunWriter(repo, RUN, clock_from(count()))
     records = [writer.append(t.event, t.skill, t.evidence) for t in history]
     return {record.event.version: record for record in records if isinstance(record.event, Accepted)}
@@ -41,7 +41,7 @@ def written(repo, strategy):
 
 def test_the_sample_has_the_lines_that_it_says(lines):
     sources = {number: (record.event.base, record.event.joined) for number, record in lines.items()}
-    assert sources == {1: (0, None), 2: (0, None), 3: (1, 2), 4: (0, None), 5: (3, None)}
+    assert sources == {1: (0, None), 2: (0, None), 3: (1, 2), 4: (1, None)}
 
 
 @pytest.mark.usefixtures("lines")
@@ -57,7 +57,7 @@ def test_an_event_is_shown_against_its_base(context):
 def test_a_log_has_the_changes_against_the_base_and_edges_to_all_lines(context, lines):
     found = log(context, LogRequest(graph=True))
     assert found.parents[lines[2].commit] == (lines[2].parents[1],)
-    assert found.parents[lines[5].commit] == (lines[3].commit,)
+    assert found.parents[lines[4].commit] == (lines[1].commit,)
     assert lines[1].commit not in found.parents
     texts = {row.version: text.decode() for row, text in changes(context, found.rows, patch=True, stat=False)}
     for number in lines:
@@ -78,11 +78,11 @@ def test_lines_are_blamed_along_the_text(context, lines):
 @pytest.mark.usefixtures("lines")
 def test_a_lineage_leads_from_base_to_base(context):
     with open_workspace(context) as workspace:
-        found = {(a, b): version_queries.lineage(workspace.index, RUN, a, b) for b in range(6) for a in range(b + 1)}
-    assert found[0, 5] == (0, 1, 3, 5)
-    assert found[2, 5] == (2, 3, 5)
-    assert found[1, 2] == found[4, 5] == found[3, 4] == ()
-    assert found[0, 4] == (0, 4)
+        found = {(a, b): version_queries.lineage(workspace.index, RUN, a, b) for b in range(5) for a in range(b + 1)}
+    assert found[0, 3] == (0, 1, 3)
+    assert found[2, 3] == (2, 3)
+    assert found[1, 2] == found[2, 4] == found[3, 4] == ()
+    assert found[0, 4] == (0, 1, 4)
 
 
 def test_a_rule_of_a_line_that_was_left_is_gone_with_the_version_of_an_older_one(context, lines):
@@ -114,11 +114,11 @@ def test_bisect_looks_along_one_line(context):
     found = [bisect(context, BisectRequest(item=f"selection{number}")) for number in range(16)]
     suspects = {name for one in found if isinstance(one, Bisected) for name in one.suspects}
     assert suspects
-    assert suspects <= {"v1", "v3", "v5"}
+    assert suspects <= {"v1", "v4"}
 
 
 def test_an_index_that_grew_event_by_event_equals_one_that_is_built_anew(repo):
-    _, history = asyncio.run(carried_out("pareto", train={"seed": 4}))
+    _, history = asyncio.run(carried_out("pareto", train={"seed": 1}))
     writer = RunWriter(repo, RUN, clock_from(count()))
     for transition in history:
         writer.append(transition.event, transition.skill, transition.evidence)
