@@ -184,10 +184,9 @@ def decide_items(
 
     A candidate that was ``outrun`` by that of another step is refused whatever it scores.
     """
-    metric, weight = rule.metric, rule.soft_weight
-    pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
+    metric, terms = rule.metric, rule.policy.terms
+    pairs = Pairs(candidate, current, metric, rule.soft_weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)
-    has_count = metric is not Metric.HARD or not pairs.complete
     verdict = Verdict(
         decision=Decision.INDECISIVE,
         policy=rule.policy.name,
@@ -199,14 +198,14 @@ def decide_items(
         broken=len(item_flips.broken),
         # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
         p=sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p,
-        soft_weight=weight,
-        alpha=rule.alpha if "alpha" in rule.policy.terms else None,
-        margin=rule.margin if "margin" in rule.policy.terms else None,
+        soft_weight=rule.soft_weight,
+        alpha=rule.alpha if "alpha" in terms else None,
+        margin=rule.margin if "margin" in terms else None,
         no_regression=rule.no_regression,
         blocked=sum(map(rule.protects, item_flips.broken)),
         repeats=repeats,
         gated=rule.enabled,
-        compared=len(pairs.gains) if has_count else None,
+        compared=len(pairs.gains) if metric is not Metric.HARD or not pairs.complete else None,
         lost=len(pairs.lost),
         regained=len(pairs.regained),
         outrun=outrun,
@@ -214,8 +213,7 @@ def decide_items(
     if not _decidable(rule, candidate, current, pairs):
         return verdict, item_flips
     highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
-    comparison = _compared(pairs, verdict)
-    decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
+    decision = _decision(verdict, rule.policy.accepts(_compared(pairs, verdict)), pairs.score > highest)
     return replace(verdict, decision=decision), item_flips
 
 

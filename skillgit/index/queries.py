@@ -106,7 +106,7 @@ def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
 
 
 def row_of_step(index: Index, run: str, step: int) -> LogRow | None:
-    """Return what became of a step: its version, its rejected candidate, or why there was none."""
+    """Return the event of a step: its version, its rejected candidate, or why there was none."""
     kinds = (EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SKIPPED)
     where = " WHERE l.run = ? AND l.step = ? AND l.origin = 'step' AND l.kind IN (?, ?, ?)"
     return _first(_log(index, where, [run, step, *kinds]))

@@ -247,7 +247,7 @@ class Blamer:
     """Asks git where lines come from, along ``sources``; what the parents of a commit hold is read once."""
 
     def __init__(self, repo: Repo, sources: Sources = _NO_SOURCES) -> None:
-        self._repo, self._sources = repo, sources
+        self._repo, self.sources = repo, sources
         # git reads them like a file of grafts
         self._grafts = "".join(f"{' '.join((commit, *parents))}\n" for commit, parents in sources.items()).encode()
         self._before: dict[str, set[bytes] | None] = {}
@@ -285,7 +285,7 @@ class Blamer:
     def _lines_before(self, commit: str) -> set[bytes] | None:
         """Return the lines that the parents of ``commit`` have in files that it changed; None if a file is missing."""
         child, lines = self._repo.commit(commit), set[bytes]()
-        for parent in self._sources.get(commit) or child.parent_ids:
+        for parent in self.sources.get(commit) or child.parent_ids:
             older = self._repo.raw.get(parent)
             if older is None:
                 # a shallow clone ends here, for git too

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.address import Address
     from skillgit.index.rule_queries import OriginRow
-    from skillgit.store.diff import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +51,8 @@ class Tracer:
         self._targets: dict[str, str | None] = {}
 
     @cached_property
-    def _sources(self) -> Sources:
-        return version_queries.sources(self._workspace.index)
-
-    @cached_property
     def _blamer(self) -> Blamer:
-        return Blamer(self._workspace.repo, self._sources)
+        return Blamer(self._workspace.repo, version_queries.sources(self._workspace.index))
 
     def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
         """Return where lines come from; git blames a restorer, so they are followed to the version that it restored."""
@@ -65,7 +60,7 @@ class Tracer:
 
     def before(self, commit: str) -> str | None:
         """Return the commit that the text of ``commit`` was made of; None for a first one."""
-        parents = self._sources.get(commit) or self._workspace.repo.commit(commit).parent_ids
+        parents = self._blamer.sources.get(commit) or self._workspace.repo.commit(commit).parent_ids
         return str(parents[0]) if parents else None
 
     def _followed(self, line: BlamedLine) -> TracedLine:

@@ -202,12 +202,11 @@ def _found(
     possible = line[names.index(flip.older) + 1 : names.index(flip.newer) + 1] if flip else []
     absent = dict(_absent(workspace, possible or line))
     lacking = attempts(workspace, [(row, None) for row in absent], request.item)
-    culprit = possible[0][0] if len(possible) == 1 else None
-    event, diff = None, b""
+    culprit, event, diff = possible[0][0] if len(possible) == 1 else None, None, b""
     if culprit is not None:
         event = read_commit(workspace.repo, culprit.commit).event
-        skill, sources = workspace.index.skill_path(run), version_queries.sources(workspace.index, [culprit.commit])
-        diff = store_diff.change(workspace.repo, culprit.commit, skill, sources)
+        sources = version_queries.sources(workspace.index, [culprit.commit])
+        diff = store_diff.change(workspace.repo, culprit.commit, event.skill, sources)
     return Bisected(
         run=run,
         item=request.item,
