@@ -67,9 +67,8 @@ def refused(state: RunState) -> tuple[StepMemory, ...]:
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
     """Return what to tell after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
-    if event.title.startswith(TAKEN_UP):
-        return ""
-    if not isinstance(event, Rejected | Skipped) or not after or len(refused(state)) % after:
+    is_taken_up = isinstance(event, Skipped) and event.title.startswith(TAKEN_UP)
+    if not isinstance(event, Rejected | Skipped) or is_taken_up or not after or len(refused(state)) % after:
         return ""
     diagnosis = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
     return diagnosis.sentence if diagnosis is not None else ""
