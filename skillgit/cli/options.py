@@ -195,6 +195,7 @@ def _completing_plugins(group: str) -> _Completion:
 
 complete_environments = _completing_plugins("skillgit.envs")
 complete_backends = _completing_plugins("skillgit.backends")
+complete_strategies = _completing_plugins("skillgit.strategies")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

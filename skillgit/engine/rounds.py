@@ -21,7 +21,7 @@ from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Session, SkillHistory, Stage, Transition
 from skillgit.engine.step import Trial, gated, settled, skipped, tried
-from skillgit.engine.strategy import Search
+from skillgit.engine.strategy import Search, train_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,15 +58,11 @@ class Rounds:
 
     def search(self, state: RunState, step: int) -> Search:
         """Return what the strategy works with in ``step``, on the current version; of the items, the train split."""
-        session = self.session
-        session.leaks.cover(session.task)
-        items = {Split.TRAIN: session.task.items[Split.TRAIN]}
-        train_only = replace(session, task=replace(session.task, items=items), outcomes=lambda _: None)
         return Search(
-            session=train_only,
+            session=train_only(self.session),
             state=state,
             history=self.history,
-            outcomes=session.outcomes,
+            outcomes=self.session.outcomes,
             step=step,
             base=state.version,
         )

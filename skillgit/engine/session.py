@@ -154,7 +154,8 @@ def unanswered(session: Session, *stages: str) -> str:
     calls = [call for call in _calls(session) if call.stage in stages]
     if not calls:
         return ""
-    subject = f"A call ({calls[0].stage})" if len(calls) == 1 else f"{len(calls)} calls ({', '.join(stages)})"
+    names = ", ".join(dict.fromkeys(call.stage for call in calls))
+    subject = f"A call ({names})" if len(calls) == 1 else f"{len(calls)} calls ({names})"
     return redact(f"{subject} will never be answered: {calls[0].reason}.")
 
 

@@ -19,6 +19,7 @@ from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.screening import ScreeningResult, screen
 from skillgit.engine.session import Session, Transition, unanswered
+from skillgit.engine.strategy import NO_REFLECTION
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -197,16 +198,18 @@ def _why_skipped(session: Session, trial: Trial, left_to: int) -> tuple[str, str
 
 
 def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
-    if not any(rollout.trajectory for rollout in proposal.rollouts):
+    if proposal.rollouts and not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
-    if not proposal.pool.proposals and proposal.reflection.unusable:
-        return _unusable(session, proposal.reflection.unusable)
+    unusable = proposal.reflection.unusable + proposal.pool.unusable.count("strategy")
+    if not proposal.pool.proposals and unusable:
+        return _unusable(session, unusable)
     if not proposal.pool.proposals and not proposal.losses:
         outcomes = [rollout.outcome for rollout in proposal.rollouts]
-        if all(isinstance(outcome, Scored) and outcome.passed for outcome in outcomes):
+        if outcomes and all(isinstance(outcome, Scored) and outcome.passed for outcome in outcomes):
             advice = "They have nothing left to teach: where selection items still fail, add train items like those."
             return "all train items of the step are solved", f"The target solved all {len(outcomes)} of them. {advice}"
-        return "no edit proposed", "The analysts found nothing worth changing."
+        who = "The strategy" if proposal.reflection is NO_REFLECTION else "The analysts"
+        return "no edit proposed", f"{who} found nothing worth changing."
     if proposal.budget.limit == 0:
         reasoning = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
         return "the optimizer chose to change nothing", reasoning or "It set the edit budget of the step to 0."
@@ -217,12 +220,13 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     reasons = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
     has_edits = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
     title = "edits leave the skill as it was" if has_edits else "no edit applies"
-    return title, "\n\n".join(reasons)
+    return title, "\n\n".join(reasons) or f"None of the {len(proposal.pool.proposals)} proposed edits was chosen."
 
 
 def _unusable(session: Session, count: int) -> tuple[str, str]:
-    reason = unanswered(session, "analyst")
-    unread = count - sum(call.stage == "analyst" for call in session.calls.unanswered)
+    stages = ("analyst", "strategy")
+    reason = unanswered(session, *stages)
+    unread = count - sum(call.stage in stages for call in session.calls.unanswered)
     problem = f"{unread} analyst replies were not the JSON asked for, or were cut twice." if unread else ""
     title = "no usable reply" if unread else "no analyst is answered"
     return title, "\n\n".join(filter(None, (reason, problem)))

@@ -9,42 +9,53 @@ expects the same answer. Chance comes from ``search.random``, answers of models 
 
 from __future__ import annotations
 
+import reprlib
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditReport, EditSource
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.proposal import BudgetSource, PatchCounts
+from skillgit.domain.trajectory import Rollout
+from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.candidate_text import Appendix, RewriteResult, fits, sifted, update
 from skillgit.engine.edit_budget import EditBudget, analyst_budget
 from skillgit.engine.minibatches import step_items, stream
-from skillgit.engine.prompt_sections import marked, prompt, tagged
+from skillgit.engine.prompt_sections import (
+    environment_section,
+    marked,
+    prompt,
+    skill_section,
+    tagged,
+    trajectories_section,
+)
 from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import ask
 from skillgit.engine.reflect import Reflection
 from skillgit.engine.reply_schemas import PatchReply
 from skillgit.engine.rollout import roll_out
-from skillgit.errors import StrategyError
+from skillgit.errors import SkillgitError, StrategyError
 from skillgit.executors.attempt import described
 from skillgit.plugin.backend import system, user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from random import Random
 
     from skillgit.domain.edit import Edit
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.method_settings import MethodSettings
     from skillgit.engine.session import Session, SkillHistory
 
 _NOTHING = Draft()
-_NO_REFLECTION = Reflection(failure=(), success=(), findings=(), unusable=0)
+NO_REFLECTION = Reflection(failure=(), success=(), findings=(), unusable=0)
 _UNLIMITED = EditBudget(limit=None, by=BudgetSource.NONE)
 
 
@@ -64,7 +75,7 @@ class Proposal:
     """
 
     rollouts: tuple[Rollout, ...] = ()
-    reflection: Reflection = _NO_REFLECTION
+    reflection: Reflection = NO_REFLECTION
     pool: Draft = _NOTHING
     choice: Draft = _NOTHING
     candidate: RewriteResult
@@ -132,6 +143,11 @@ class Search:
         """The train items of the step: a stretch of the epoch's shuffle, so that an epoch uses each once."""
         return items_of_step(self.session, self.step)
 
+    @property
+    def train_items(self) -> Sequence[Item]:
+        """All train items, where :attr:`items` are those of the step."""
+        return self.session.task.items[Split.TRAIN]
+
     def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same whenever this step is computed."""
         return stream(self.session.seed, purpose, self.step)
@@ -142,7 +158,7 @@ class Search:
         Raises:
             StrategyError: An item is none of the train split's.
         """
-        train = {item.id: item.digest for item in self.session.task.items[Split.TRAIN]}
+        train = {item.id: item.digest for item in self.train_items}
         if strangers := [item.id for item in items if train.get(item.id) != item.digest]:
             raise StrategyError(
                 f"the strategy rolls out {', '.join(strangers[:3])}, which no train item is",
@@ -150,46 +166,70 @@ class Search:
             )
         return await roll_out(self.session, skill or self.skill, items, "rollout" if skill is None else "trial")
 
-    async def ask(self, instructions: str, *, number: int = 0, **sections: str) -> Draft:
-        """Ask the optimizer for edits of the base; ``sections`` are shown to it, each between tags of its name.
+    async def ask(
+        self, instructions: str, rollouts: Sequence[Rollout] = (), *, number: int = 0, **sections: str
+    ) -> Draft:
+        """Ask the optimizer for edits of the base, which it is shown with what happened in ``rollouts``.
 
-        Two questions of one step differ in ``number`` or in their words. The draft has no proposals if the reply could
-        not be used.
+        ``sections`` are shown as well, each between tags of its name. Two questions of one step differ in ``number`` or
+        in their words. The draft has no proposals if the reply could not be used.
         """
-        shown = [tagged(name, text) for name, text in sections.items()]
+        settings = self.session.settings
+        parts = [environment_section(self.session.task.environment), skill_section(self.skill, settings.optimizer)]
+        parts += [tagged(name, text) for name, text in sections.items()]
+        if any(rollout.trajectory for rollout in rollouts):
+            parts.append(trajectories_section(rollouts, "mixed", settings.gradient.max_trajectory_tokens))
         messages = [
-            system(f"{instructions.strip()}\n\n{prompt('edits_reply')}"),
-            user(marked("\n\n".join(shown))),
+            system(prompt("edits_reply").replace("{instructions}", instructions.strip())),
+            user(marked("\n\n".join(filter(None, parts)))),
         ]
         draw = (self.step, number)
         reply = await ask(self.session, "strategy", messages, PatchReply, draw=draw, check=fits(self.skill))
-        return Draft(unusable=("strategy",)) if reply is None else reply.draft(EditSource.FAILURE, self._train_ids)
+        if reply is None:
+            return Draft(unusable=("strategy",))
+        items = [rollout.item for rollout in rollouts] or self.train_items
+        return reply.draft(EditSource.FAILURE, [item.id for item in items])
 
-    @property
-    def _train_ids(self) -> list[str]:
-        return [item.id for item in self.session.task.items[Split.TRAIN]]
+    def propose(
+        self,
+        draft: Draft,
+        rollouts: Sequence[Rollout] = (),
+        edits: Sequence[Edit] | None = None,
+        *,
+        joined: int | None = None,
+    ) -> Proposal:
+        """Return the base with ``edits`` of ``draft``, all by default, as a candidate that rests on ``rollouts``.
 
-    def propose(self, draft: Draft, rollouts: Sequence[Rollout] = (), *, joined: int | None = None) -> Proposal:
-        """Return the base with the edits of ``draft`` as a candidate, as far as they fit and the step's budget goes."""
+        Edits that do not fit are left out, and so are the last ones where the step's budget does not go so far.
+        """
         quota = analyst_budget(self.session, self.step)
-        (choice,), losses = sifted(self.session, self.skill, [draft])
-        application = update(self.skill, choice.limited(quota), None, edit_lint(self.session, self.skill))
+        pool = replace(draft, proposals=tuple(map(_cleaned, draft.edits)))
+        selection = pool.proposals if edits is None else tuple(map(_cleaned, edits))
+        choice = replace(pool, proposals=selection, cut=draft.cut or selection != pool.proposals)
+        (choice,), losses = sifted(self.session, self.skill, [choice])
+        choice = choice.limited(quota)
         return Proposal(
             rollouts=tuple(rollouts),
-            pool=draft,
-            choice=choice.limited(quota),
-            candidate=RewriteResult(application=application),
+            pool=pool,
+            choice=choice,
+            candidate=RewriteResult(application=update(self.skill, choice, None, edit_lint(self.session, self.skill))),
             budget=EditBudget(limit=quota, by=BudgetSource.NONE if quota is None else BudgetSource.SCHEDULE),
             losses=losses,
             joined=joined,
         )
 
 
+def _cleaned(edit: Edit) -> Edit:
+    """Return an edit that a strategy may have made of any text."""
+    return replace(edit, anchor=clean(edit.anchor), content=clean(edit.content))
+
+
 class Strategy(ABC):
     """Finds candidates; see ``docs/strategies.md`` for one of thirty lines."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]  # one line for ``skillgit strategies``
+    summary: ClassVar[str]  # one line for ``skillgit strategies``, which reads it without importing the module
+    keys: ClassVar[tuple[str, ...]] = ()  # keys of the configuration on which it depends, such as ``train.round_steps``
 
     def width(self, settings: MethodSettings) -> int:
         """Return how many steps are proposed from one version at once: a round."""
@@ -219,16 +259,109 @@ class Strategy(ABC):
 
 
 def strategy_of(cls: type, name: str) -> Strategy:
-    """Return a strategy of ``cls``, which was loaded as ``name``; a StrategyError if it is none or cannot be made."""
+    """Return a strategy of ``cls``, which was loaded as ``name``; a StrategyError if it is none or cannot be made.
+
+    One that does not come with skillgit is :class:`Guarded`.
+    """
     if not (isinstance(cls, type) and issubclass(cls, Strategy)):
         raise StrategyError(
             f"strategy {name} has to be a class that inherits from skillgit.strategies.Strategy",
             hint="docs/strategies.md shows one",
         )
-    try:
+    if cls.__module__.startswith("skillgit.strategies."):
         return cls()
-    except Exception as error:  # the code is someone else's and may fail in any way
-        raise StrategyError(f"strategy {name} cannot be made: {described(error)}", hint="mend the strategy") from error
+    with _blamed(name, "__init__"):
+        return Guarded(cls(), name)
+
+
+class Guarded(Strategy):
+    """Someone else's strategy: where it raises, or breaks the port, a StrategyError says so in one sentence.
+
+    Errors of skillgit pass, so that a cap or a provider that does not answer ends a run as with any strategy.
+    """
+
+    def __init__(self, strategy: Strategy, name: str) -> None:
+        self._strategy, self.name = strategy, name  # type: ignore[misc]
+        self.summary, self.keys = getattr(strategy, "summary", ""), strategy.keys  # type: ignore[misc]
+
+    def width(self, settings: MethodSettings) -> int:
+        with _blamed(self.name, "width"):
+            width = self._strategy.width(settings)
+        if not isinstance(width, int) or width < 1:
+            self._refuse("width", width, "a number from 1")
+        return width
+
+    def base(self, search: Search) -> int:
+        with _blamed(self.name, "base"):
+            base = self._strategy.base(search)
+        if not isinstance(base, int) or not 0 <= base < len(search.state.versions):
+            self._refuse("base", base, f"the number of a version, 0 to {search.state.version},")
+        return base
+
+    def certain(self, session: Session, step: int) -> Sequence[Item]:
+        session = train_only(session)
+        with _blamed(self.name, "certain"):
+            items = tuple(self._strategy.certain(session, step))
+        if any(item not in session.task.items[Split.TRAIN] for item in items):
+            self._refuse("certain", items, "a sequence of train items")
+        return items
+
+    async def propose(self, search: Search) -> Proposal:
+        with _blamed(self.name, "propose"):
+            return self._proposal("propose", await self._strategy.propose(search))
+
+    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+        with _blamed(self.name, "unite"):
+            proposal = await self._strategy.unite(search, proposals)
+            return None if proposal is None else self._proposal("unite", proposal)
+
+    def _proposal(self, method: str, proposal: object) -> Proposal:
+        if not isinstance(proposal, Proposal):
+            self._refuse(method, proposal, "a Proposal")
+        _ = proposal.counts  # what cannot be counted fails here, where it is known whose it is
+        if not all(isinstance(content, bytes) for content in proposal.evidence.values()):
+            self._refuse(method, proposal.evidence, "evidence of bytes")
+        if not all(isinstance(rollout, Rollout) for rollout in proposal.rollouts):
+            self._refuse(method, proposal.rollouts, "rollouts")
+        return proposal
+
+    def _refuse(self, method: str, value: object, expectation: str) -> NoReturn:
+        message = f"strategy {self.name}: {method} returned {reprlib.repr(value)} where {expectation} is asked for"
+        raise StrategyError(message, hint=_MEND)
+
+
+_MEND = "mend the strategy and give the same command again: what was paid for is kept"
+
+
+@contextmanager
+def _blamed(name: str, method: str) -> Iterator[None]:
+    """Turn what a plug-in raises in ``method`` into one sentence."""
+    try:
+        yield
+    except SkillgitError:
+        raise
+    except (Exception, SystemExit) as error:  # the code is someone else's and may fail in any way
+        ours = error.split(SkillgitError)[0] if isinstance(error, ExceptionGroup) else None
+        if ours is not None:  # of a task group; the first one ends the run as it would alone
+            raise next(_leaves(ours)) from error
+        raise StrategyError(
+            f"strategy {name} broke down in {method}: {described(error, __file__)}", hint=_MEND
+        ) from error
+
+
+def _leaves(group: BaseExceptionGroup[SkillgitError]) -> Iterator[SkillgitError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def train_only(session: Session) -> Session:
+    """Return ``session`` as a strategy sees it: of the items the train split, and outcomes of no other."""
+    session.leaks.cover(session.task)
+    items = {Split.TRAIN: session.task.items[Split.TRAIN]}
+    return replace(session, task=replace(session.task, items=items), outcomes=lambda _: None)
 
 
 def items_of_step(session: Session, step: int) -> list[Item]:

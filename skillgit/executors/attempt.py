@@ -161,13 +161,13 @@ def fault_of(error: BaseException) -> EnvironmentFaultError:
     return EnvironmentFaultError(f"the environment raised {described(error)}", hint="mend the environment")
 
 
-def described(error: BaseException) -> str:
-    """Return what a plug-in raised, and the line of its own file."""
+def described(error: BaseException, caller: str = __file__) -> str:
+    """Return what a plug-in raised, and the line of its own file, which the file ``caller`` has called."""
     try:
         words = " ".join(str(error).split())[:300]
     except Exception:  # noqa: BLE001 - the class may be the plug-in's as well
         words = ""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != caller]
     inside = [frame for frame in own if frame.filename == own[0].filename]
     line = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
     return f"{type(error).__name__}{f': {words}' if words else ''}{line}"

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 
 class Compose(Strategy):
-    """Goes through ``train.strategies``, on to the next after ``train.plateau`` steps without a new best."""
+    """Goes through ``train.strategies``, on to the next after ``train.plateau`` steps without a new best.
+
+    The first one follows the last. Rounds are as wide as the widest strategy of the list would have them.
+    """
 
     name: ClassVar[str] = "compose"
     summary: ClassVar[str] = "goes through train.strategies; the next one takes over on a plateau"
+    keys: ClassVar[tuple[str, ...]] = ("train.strategies", "train.plateau")
 
     def width(self, settings: MethodSettings) -> int:
         """Return the largest width of all, so that rounds stay the same when another one takes over."""

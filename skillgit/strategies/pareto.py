@@ -30,7 +30,12 @@ Solved = dict[int, frozenset[str]]
 
 
 class Pareto(Racing):
-    """Racing from parents that solve what others do not; every round may join two lines."""
+    """Racing from parents that solve what others do not; every round may join two lines.
+
+    A version is drawn as parent by its shares of the selection items that it solves, so that one that alone solves some
+    is not forgotten; only outcomes that the run has recorded anyway count. The first step of a round may put the edits
+    of another line on the best version instead, where that line solves what the best one does not.
+    """
 
     name: ClassVar[str] = "pareto"
     summary: ClassVar[str] = "parents are drawn by the items that few others solve; lines are joined where they differ"

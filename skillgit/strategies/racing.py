@@ -1,8 +1,9 @@
 """Racing: several batches are studied from one version at once, and what they bring is measured together.
 
-A round has ``train.round_steps`` steps, each with train items and analysts of its own. All their edits are one
-candidate, which is measured first, so that a round usually costs one measurement. Where the gate refuses it, the
-patches of the single steps race each other on the same selection items.
+A round has ``train.round_steps`` steps, each with train items and analysts of its own. An edit is first tried alone on
+train items that it rests on, and dropped if it helps none. What is left of the round is one candidate, which is
+measured first, so that a round usually costs one measurement. Where the gate refuses it, the patches of the single
+steps race each other on the same selection items.
 """
 
 from __future__ import annotations
@@ -10,28 +11,49 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from skillgit.domain.edit import EditReport, EditStatus
 from skillgit.domain.proposal import BudgetSource
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.candidate_text import RewriteResult, sifted, update
+from skillgit.engine.concurrency import ordered
 from skillgit.engine.edit_budget import EditBudget
 from skillgit.engine.proposals import Draft, concatenated, without_duplicates
-from skillgit.engine.strategy import Proposal, Search
+from skillgit.engine.strategy import Proposal, Search, solved
 from skillgit.strategies.skillopt import SkillOpt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.domain.edit import Edit
     from skillgit.engine.method_settings import MethodSettings
 
 
+TRIED = 2  # train items on which a single edit is tried at most
+
+
 class Racing(SkillOpt):
-    """Rounds of several steps, whose edits are measured together first."""
+    """Rounds of several steps, whose edits are measured together first.
+
+    Each step of a round studies train items of its own, as skillopt does, and each edit is tried on up to two of those
+    that it rests on. The edits of all steps are one candidate. Where the gate refuses that, the patches of the single
+    steps race each other on the same selection items.
+    """
 
     name: ClassVar[str] = "racing"
     summary: ClassVar[str] = "several steps from one version at once; measured together, and raced if that is refused"
+    keys: ClassVar[tuple[str, ...]] = ("train.round_steps", *SkillOpt.keys)
 
     def width(self, settings: MethodSettings) -> int:
         return settings.train.round_steps
+
+    async def propose(self, search: Search) -> Proposal:
+        proposal = await super().propose(search)
+        if _is_whole(proposal):
+            return proposal
+        edits = proposal.edits
+        verdicts = await ordered(lambda edit: _helps(search, proposal, edit), edits, limit=max(len(edits), 1))
+        idle = {id(edit) for edit, helps in zip(edits, verdicts, strict=True) if not helps}
+        return _without(search, proposal, idle) if idle else proposal
 
     async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
         drafts = [replace(proposal.choice, proposals=proposal.edits) for proposal in proposals]
@@ -45,6 +67,30 @@ class Racing(SkillOpt):
 def _is_whole(proposal: Proposal) -> bool:
     """Whether a proposal is more than edits, so that it cannot be put on top of another one."""
     return proposal.candidate.rewrite is not None or proposal.appendix is not None
+
+
+async def _helps(search: Search, proposal: Proposal, edit: Edit) -> bool:
+    """Say whether ``edit`` alone solves a train item that it rests on; one that names none is not tried."""
+    failing = [rollout.item for rollout in proposal.rollouts if rollout.item.id in edit.items and not solved(rollout)]
+    if not failing:
+        return True
+    alone = update(search.skill, Draft(proposals=(edit,)), None, edit_lint(search.session, search.skill)).skill
+    return any(map(solved, await search.roll_out(failing[:TRIED], alone)))
+
+
+def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:
+    """Return ``proposal`` without the applied edits whose identities are in ``idle``."""
+    rest = tuple(edit for edit in proposal.edits if id(edit) not in idle)
+    application = update(search.skill, Draft(proposals=rest), None, edit_lint(search.session, search.skill))
+    known = iter(application.reports)
+
+    def outcome(report: EditReport) -> EditReport:
+        if id(report.edit) in idle:
+            return replace(report, status=EditStatus.SET_ASIDE, detail="alone, it solves none of its train items")
+        return next(known) if report.status is EditStatus.APPLIED else report
+
+    reports = tuple(map(outcome, proposal.candidate.application.reports))
+    return replace(proposal, candidate=replace(proposal.candidate, application=replace(application, reports=reports)))
 
 
 def united(search: Search, draft: Draft) -> Proposal:

@@ -22,10 +22,20 @@ if TYPE_CHECKING:
 
 
 class SkillOpt(Strategy):
-    """One candidate a step: rollouts, analysts, one merge within the step's edit budget."""
+    """One candidate a step: rollouts, analysts, one merge within the step's edit budget.
+
+    The target works on the train items of the step. Analysts read what it did, a few trajectories each, failures and
+    successes apart, and propose edits. These are merged and ranked, and the best ones, as many as the edit budget of
+    the step allows, are the candidate.
+    """
 
     name: ClassVar[str] = "skillopt"
     summary: ClassVar[str] = "analysts read a batch of rollouts; their edits are merged into one candidate a step"
+    keys: ClassVar[tuple[str, ...]] = (
+        *("train.batch_size", "train.accumulation", "gradient.minibatch_size", "gradient.failure_only"),
+        *("gradient.contrast", "gradient.use_deep_reflect", "optimizer.aggregate", "optimizer.learning_rate"),
+        *("optimizer.lr_scheduler", "optimizer.lr_control_mode", "optimizer.skill_update_mode"),
+    )
 
     def certain(self, session: Session, step: int) -> list[Item]:
         return [item for batch in step_batches(session, step) for item in batch]

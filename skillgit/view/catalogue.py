@@ -80,6 +80,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("data", "start", "Check the items of CONFIG, or fetch public ones"),
         CommandEntry("envs", "setup", "List the environments, or describe one"),
         CommandEntry("backends", "setup", "List the model backends, or describe one"),
+        CommandEntry("strategies", "setup", "List the strategies, by which candidates are found, or describe one"),
         CommandEntry("completion", "setup", "Print a script that completes commands in your shell"),
         CommandEntry("help", "setup", "Show the help of a command"),
     ),

@@ -138,5 +138,6 @@ LISTS = {
         "first_score metric started updated calls tokens_in tokens_out usd first_test best_test best_items "
         "test_items target optimizer",
     ),
+    "strategies": RowFormat("strategies/1", "strategies", _PLUGIN),
 }
 """Command to its list."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Requirement,
         ScorerChoice,
     )
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
+    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, StrategyEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
@@ -202,10 +202,12 @@ _COLUMNS = 100  # of a description at most
 _HEAD_LINES, _TAIL_LINES = 10, 4  # of a longer text, that are shown
 
 
-def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -> Iterator[str]:
+def listed(entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry], screen: Screen) -> Iterator[str]:
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
-        summary = entry.info.summary if entry.info else entry.error or entry.reference
+        summary = (entry.info.summary if entry.info else entry.error) or entry.reference
+        if entry.info and not entry.reference.startswith("skillgit"):
+            summary = f"{entry.reference}: {summary}"  # whose it is
         excerpt = cut(summary, max(20, screen.width - names - 2), screen)
         text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
         yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
@@ -327,7 +329,19 @@ def _backend_price(price: Price) -> str:
     return ", ".join(f"${usd:g} {label}" for label, usd in prices if usd is not None)
 
 
-def _head(entry: EnvironmentEntry | BackendEntry, screen: Screen) -> Iterator[str]:
+def strategy_lines(entry: StrategyEntry, screen: Screen) -> Iterator[str]:
+    yield from _head(entry, screen)
+    info = entry.info
+    if info is None:
+        return
+    if info.description:
+        paragraphs = [" ".join(paragraph.split()) for paragraph in info.description.split("\n\n")]
+        yield from _block("what it does", paragraphs, screen)
+    keys = [(setting.key, f"default {setting.default}: {setting.meaning}") for setting in info.keys]
+    yield from _pairs("keys of the configuration that matter to it", keys, screen)
+
+
+def _head(entry: EnvironmentEntry | BackendEntry | StrategyEntry, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
     if entry.info is not None:
         yield from wrap(entry.info.summary, screen.width)

@@ -63,7 +63,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ..
     def replace(verb: str, result: object) -> list[tuple[object, ...]]:
         calls: list[tuple[object, ...]] = []
 
-        def stand_in(context: object, *args: object, **kwargs: object) -> object:
+        def stand_in(context: object = None, *args: object, **kwargs: object) -> object:
             del context
             calls.append((*args, kwargs) if kwargs else args)
             if isinstance(result, BaseException):

@@ -19,7 +19,13 @@ from skillgit.app.setup.environment_profile import (
     ScorerChoice,
 )
 from skillgit.app.setup.models import PromptRoom
-from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
+from skillgit.app.setup.plugins import (
+    BackendEntry,
+    EnvironmentEntry,
+    StrategyEntry,
+    StrategyInfo,
+    StrategySetting,
+)
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.domain.cost import Caps
@@ -96,6 +102,19 @@ PROFILED = ProfiledEnvironment(
     ),
 )
 BROKEN = EnvironmentEntry(name="third", reference="third:Env", info=None, error="environment 'third' cannot be loaded")
+STRATEGY = StrategyEntry(
+    name="racing",
+    reference="skillgit.strategies.racing:Racing",
+    info=StrategyInfo(
+        summary="several steps at once",
+        description="Rounds of several\nsteps.\n\nEach step studies its own items.",
+        keys=(StrategySetting(key="train.round_steps", default="4", meaning="Steps of a round."),),
+    ),
+    error="",
+)
+FOREIGN_STRATEGY = StrategyEntry(
+    name="luck", reference="theirs.luck:Luck", info=StrategyInfo(summary="tries its luck"), error=""
+)
 BACKEND = BackendEntry(
     name="offline",
     reference="skillgit_backends.offline:OfflineBackend",
@@ -224,6 +243,10 @@ CASES = {
     "backends": (("setup.plugins.backends", (BACKEND,)), ("backends",)),
     "backends-json": (("setup.plugins.backends", (BACKEND,)), ("backends", "--json")),
     "backends-plain": (("setup.plugins.backends", (BACKEND,)), ("backends", "--plain")),
+    "strategies": (("setup.plugins.strategies", (STRATEGY, FOREIGN_STRATEGY)), ("strategies",)),
+    "strategies-json": (("setup.plugins.strategies", (STRATEGY, FOREIGN_STRATEGY)), ("strategies", "--json")),
+    "strategies-plain": (("setup.plugins.strategies", (STRATEGY, FOREIGN_STRATEGY)), ("strategies", "--plain")),
+    "strategies-one": (("setup.plugins.strategy", STRATEGY), ("strategies", "racing")),
     "backends-one": (("setup.plugins.backend", BACKEND), ("backends", "offline")),
 }
 

@@ -18,7 +18,19 @@ DOC = Path(__file__).parents[2] / "docs" / "sharing.md"
 AUDITED = Path(__file__).with_name("audited.py")
 RUN = "demo"
 COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "commit")
-APART = {"init", "tasks", "data", "doctor", "config", "envs", "backends", "completion", "help", "uninstall"}
+APART = {
+    "init",
+    "tasks",
+    "data",
+    "doctor",
+    "config",
+    "envs",
+    "backends",
+    "strategies",
+    "completion",
+    "help",
+    "uninstall",
+}
 """Commands that look at no run."""
 WORDS = {
     "status": "status",

@@ -207,6 +207,7 @@ def analyse_successes(briefing: Briefing) -> Answer:
 _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "analyse failures": analyse_failures,
     "analyse successes": analyse_successes,
+    "propose edits": analyse_failures,
     "suggest changes from failures": proposed(analyse_failures, SUGGESTIONS),
     "suggest changes from successes": proposed(analyse_successes, SUGGESTIONS),
     "rewrite from failures": proposed(analyse_failures, TEXTS),

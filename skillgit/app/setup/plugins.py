@@ -1,12 +1,17 @@
-"""``skillgit envs`` and ``skillgit backends``: what is installed."""
+"""``skillgit envs``, ``skillgit backends`` and ``skillgit strategies``: what is installed."""
 
 from __future__ import annotations
 
+import ast
+import json
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import cleandoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from skillgit.errors import SkillgitError
+from skillgit.errors import SkillgitError, UsageError
 from skillgit.plugin import registry
 from skillgit.plugin.backend import BackendInfo
 from skillgit.plugin.environment import EnvironmentInfo
@@ -27,8 +32,23 @@ class PluginEntry(Generic[Info]):
     error: str  # why it cannot be loaded; empty if it can, or was not tried
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategySetting:
+    key: str
+    default: str  # as it is written in a configuration
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyInfo:
+    summary: str
+    description: str = ""
+    keys: tuple[StrategySetting, ...] = ()  # the settings on which it depends
+
+
 EnvironmentEntry = PluginEntry[EnvironmentInfo]
 BackendEntry = PluginEntry[BackendInfo]
+StrategyEntry = PluginEntry[StrategyInfo]
 
 
 def environments(context: Context, *, details: bool = True) -> tuple[EnvironmentEntry, ...]:
@@ -51,6 +71,73 @@ def backend(context: Context, name: str) -> BackendEntry:
     """Return one backend, installed or at ``path/to/file.py:Class``, and load nothing else."""
     info = registry.load_backend(name, context.directory).info
     return BackendEntry(name=name, reference=_reference(registry.BACKENDS, name), info=info, error="")
+
+
+def strategies() -> tuple[StrategyEntry, ...]:
+    """Return the installed strategies by name; their summaries are read from their source, which is not executed."""
+    return tuple(
+        StrategyEntry(
+            name=plugin.name,
+            reference=plugin.reference,
+            info=StrategyInfo(summary=_written_summary(*plugin.reference.split(":")[:2])),
+            error="",
+        )
+        for plugin in registry.installed(registry.STRATEGIES)
+    )
+
+
+def strategy(context: Context, name: str) -> StrategyEntry:
+    """Return one strategy, installed or at ``path/to/file.py:Class``, and load nothing else."""
+    from skillgit.engine.strategy import strategy_of  # noqa: PLC0415 - the list does without the engine
+
+    cls = registry.find_strategy(name, context.directory).cls
+    made = strategy_of(cls, name)
+    info = StrategyInfo(
+        summary=made.summary,
+        description=cleandoc(cls.__doc__ or "").replace("``", ""),
+        keys=tuple(map(_setting, made.keys)),
+    )
+    return StrategyEntry(name=name, reference=_reference(registry.STRATEGIES, name), info=info, error="")
+
+
+def _setting(key: str) -> StrategySetting:
+    from skillgit.app.setup.config.schema import SECTIONS  # noqa: PLC0415 - as above
+
+    section, _, name = key.partition(".")
+    field = SECTIONS[section].model_fields.get(name) if section in SECTIONS else None
+    if field is None:
+        raise UsageError(f"there is no key {key}, which the strategy names", hint="mend the keys of the strategy")
+    default = json.dumps(field.get_default(call_default_factory=True), ensure_ascii=False)
+    return StrategySetting(key=key, default=default, meaning=field.description or "")
+
+
+def _written_summary(module: str, name: str) -> str:
+    """Return the ``summary`` of a class as its source states it; empty where it is not a plain text."""
+    try:
+        tree = ast.parse(Path(_source_file(module)).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    for statement in (statement for cls in classes for statement in cls.body):
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id="summary")], value=ast.Constant(value=str(text)))
+                | ast.AnnAssign(target=ast.Name(id="summary"), value=ast.Constant(value=str(text)))
+            ):
+                return text
+    return ""
+
+
+def _source_file(module: str) -> str:
+    """Return the file of ``module``; unlike ``importlib.util.find_spec``, this imports no package around it."""
+    spec, names = None, module.split(".")
+    for length in range(1, len(names) + 1):
+        name, folders = ".".join(names[:length]), spec.submodule_search_locations if spec is not None else None
+        specs = (finder.find_spec(name, folders) for finder in sys.meta_path)
+        spec = next(filter(None, specs), None)
+        if spec is None:
+            break
+    return (spec.origin if spec is not None else None) or ""
 
 
 def _listed(group: str, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> tuple[PluginEntry[Info], ...]:

@@ -58,18 +58,26 @@ class Setup:
         """How the run finds candidates."""
         return strategy_of(self._strategy.cls, self.config.values.train.strategy)
 
+    @property
+    def strategy_code(self) -> str:
+        """The digest of the strategy's code where that comes from files of someone's own; else empty."""
+        return self._strategy.source.code
+
     @cached_property
     def _strategy(self) -> Loaded[type]:
         return find_strategy(self.config.values.train.strategy, self.config.root)
 
     @property
     def config_digest(self) -> str:
-        """Identify what the run does: configuration, optimizer's prompts, pinned items, and code of yours."""
+        """Identify what the run does: configuration, optimizer's prompts, pinned items, and a gate policy's code.
+
+        The code of a strategy is recorded besides: one that breaks down is mended, and the run goes on with it.
+        """
         pins = [sorted(self.pins)] if self.pins else []
         files = self.config.values.optimizer.trainable
         prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
         policy = policy_code(self.config.values.gate.policy)
-        return short_digest([self.config.digest, prompts, *pins, *filter(None, [policy, self._strategy.source.code])])
+        return short_digest([self.config.digest, prompts, *pins, *filter(None, [policy])])
 
     @property
     def splits_digest(self) -> str:
@@ -103,6 +111,7 @@ class Setup:
             "plugin": asdict(task.source) if task.source is not None else None,
             "scorer": info.scorer,
             "setup": self.digest,
+            **({"strategy": self.strategy_code} if self.strategy_code else {}),
         }
         return {
             "config.json": json_file(self.config.document),

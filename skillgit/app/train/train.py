@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
 from skillgit.app.recorded.recomputed_gates import version_outcomes
+from skillgit.app.recorded.run_record import ENVIRONMENT, start_document
 from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.config.load import load_config
@@ -249,7 +250,7 @@ class Training:
 
     async def to_the_end(self) -> Trained:
         is_begun = self._begun
-        if sentence := self._lacking():
+        for sentence in filter(None, (self._lacking(), self._edited())):
             self._watcher.remark(sentence)
         if not is_begun:
             self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
@@ -294,6 +295,15 @@ class Training:
             " is needed of them is bought again, so that costs, and with them commit ids, are not those of a run whose"
             " ledger was kept"
         )
+
+    def _edited(self) -> str:
+        """Say that what comes is proposed by other code than what was; empty if it is the same, or not known."""
+        if not self._recorded:
+            return ""
+        code = start_document(self._workspace.repo, self._recorded[0].evidence, ENVIRONMENT).get("strategy")
+        if not code or code == self._setup.strategy_code:
+            return ""
+        return "the strategy was edited since the run began; the steps from here on are proposed by what it is now"
 
     async def _prepare(self) -> None:
         await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)

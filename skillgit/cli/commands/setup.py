@@ -20,6 +20,7 @@ from skillgit.cli.options import (
     complete_backends,
     complete_configs,
     complete_environments,
+    complete_strategies,
     document_form,
     flag,
     list_forms,
@@ -171,6 +172,26 @@ def backends_command(session: CommandSession, name: str | None) -> None:
     else:
         entry = backend(session.context, name)
         session.listing("backends", [entry], render.backend_lines(entry, session.screen), head={})
+
+
+@click.command("strategies", cls=Listing)
+@click.argument("name", required=False, shell_complete=complete_strategies)
+@list_forms
+@click.pass_obj
+def strategies_command(session: CommandSession, name: str | None) -> None:
+    """List the strategies, by which candidates are found, or describe one.
+
+    NAME is a strategy of the list, or path/to/file.py:Class. It is described by what it does and by the keys of the
+    configuration on which it depends. The list imports none of them.
+    """
+    from skillgit.app.setup.plugins import strategies, strategy  # noqa: PLC0415 - see the package
+
+    if name is None:
+        entries = strategies()
+        session.listing("strategies", entries, render.listed(entries, session.screen), head={})
+    else:
+        entry = strategy(session.context, name)
+        session.listing("strategies", [entry], render.strategy_lines(entry, session.screen), head={})
 
 
 @verb("completion")

@@ -130,13 +130,13 @@ def _check_info(case: Case, promises: Promises) -> None:
 
 def _check_making(case: Case, promises: Promises) -> bool:
     """Say whether a backend can be made, so that there is something to ask."""
-    with _connections() as connections:
+    with connections() as attempts:
         try:
             backend = case.cls(dict(case.settings))
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
             promises.note(f"it cannot be made with its settings: {described(error)}")
             return False
-    promises.hold(not connections, "it uses the network while it is made; that is for the first call")
+    promises.hold(not attempts, "it uses the network while it is made; that is for the first call")
     promises.hold(isinstance(backend, Backend), "it lacks a method of the contract: complete, aclose")
     try:
         case.cls({**case.settings, "a_setting_that_no_backend_has": 1})
@@ -150,7 +150,7 @@ def _check_making(case: Case, promises: Promises) -> bool:
 
 
 @contextmanager
-def _connections() -> Iterator[list[object]]:
+def connections() -> Iterator[list[object]]:
     """Note every connection that is tried while the block lasts."""
     attempts: list[object] = []
     connect, look_up = socket.socket.connect, socket.getaddrinfo

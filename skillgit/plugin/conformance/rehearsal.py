@@ -193,7 +193,7 @@ def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object, object] | N
                 copy.write_bytes(code + more if path == file else code)
         target = f"{file.name}:{case.cls.__qualname__}"
         words = [target, json.dumps(case.options), str(case.root.resolve()), *map(str, folders)]
-        process = _python(_ELSEWHERE, *words, cwd=Path(root))
+        process = python_elsewhere(_ELSEWHERE, *words, cwd=Path(root))
     try:
         digest, changes, items = json.loads(process.stdout)
     except ValueError:
@@ -201,7 +201,7 @@ def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object, object] | N
     return digest, changes, items
 
 
-def _python(code: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
+def python_elsewhere(code: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
     """Run ``code`` in another process, which finds the same modules and has other hashes."""
     paths = [str(Path(path).resolve()) for path in sys.path if path]
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
@@ -226,7 +226,7 @@ def check_processor_bound(case: Rehearsal, environment: Environment, promises: P
         return
     file = Path(path).resolve()
     words = [f"{file.name}:{case.cls.__qualname__}", json.dumps(case.options), str(case.root.resolve())]
-    process = _python(_ELSEWHERE, *words, str(file.parent), str(file.parent), cwd=file.parent)
+    process = python_elsewhere(_ELSEWHERE, *words, str(file.parent), str(file.parent), cwd=file.parent)
     try:
         digest, *_ = json.loads(process.stdout)
     except ValueError:

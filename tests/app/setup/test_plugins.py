@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.setup.plugins import backend, backends, environment, environments
+from skillgit.app.setup.plugins import backend, backends, environment, environments, strategies, strategy
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin import registry
 from skillgit.plugin.registry import Plugin
@@ -49,3 +49,53 @@ def test_one_is_loaded_by_name_or_from_a_file(empty, installed):
 def test_the_plugins_of_this_package_load(empty):
     assert "searchqa" in {entry.name for entry in environments(empty) if entry.info is not None}
     assert "offline" in {entry.name for entry in backends(empty) if entry.info is not None}
+
+
+STRATEGY = """
+raise RuntimeError("imported")
+
+
+class Mine(Strategy):
+    summary: str = "mine " "alone"
+
+
+class Other:
+    summary = f"{1}"
+"""
+
+
+def test_strategies_are_listed_by_what_their_source_says_and_none_is_imported(tmp_path, monkeypatch, installed):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "__init__.py").write_text("raise RuntimeError")
+    (tmp_path / "theirs" / "mine.py").write_text(STRATEGY)
+    (tmp_path / "broken.py").write_text("class")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    references = ("theirs.mine:Mine", "theirs.mine:Other", "broken:Mine", "nowhere.at:All")
+    installed(*(Plugin(name=str(number), reference=reference) for number, reference in enumerate(references)))
+    assert [entry.info.summary for entry in strategies()] == ["mine alone", "", "", ""]
+    assert [entry.reference for entry in strategies()] == list(references)
+
+
+def test_a_strategy_is_described_by_its_document_and_its_keys(empty):
+    racing = strategy(empty, "racing")
+    assert racing.info.description.startswith("Rounds of several steps")
+    assert racing.info.keys[0].key == "train.round_steps"
+    assert racing.info.keys[0].default == "4"
+    assert racing.info.keys[0].meaning
+    code = (
+        "from skillgit.strategies import Strategy\n"
+        "class Mine(Strategy):\n    KEYS\n    async def propose(self, search): ...\n"
+    )
+    (empty.directory / "mine.py").write_text(code.replace("KEYS", "keys = ('train.luck',)"))
+    with pytest.raises(UsageError, match=r"there is no key train\.luck"):
+        strategy(empty, "mine.py:Mine")
+    (empty.directory / "mine.py").write_text(code.replace("KEYS", "summary = 'mine'"))
+    assert strategy(empty, "mine.py:Mine").info.summary == "mine"
+
+
+def test_every_strategy_of_ours_says_what_it_does(empty):
+    for entry in strategies():
+        if entry.reference.startswith("skillgit."):
+            described = strategy(empty, entry.name).info
+            assert described.summary == entry.info.summary != ""
+            assert described.keys

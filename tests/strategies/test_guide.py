@@ -1,0 +1,64 @@
+"""The strategy of the document trains, keeps every promise, and its test finds out where it does not."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+from program import git, new_repository, skillgit
+
+from skillgit.strategies import Draft, Edit, Op
+from skillgit.strategies.conformance import ConformanceError, check_strategy
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "strategies.md").read_text(encoding="utf-8")
+STRATEGY, SHOWN_TEST = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+LINES = 30
+
+
+@pytest.fixture
+def guide(tmp_path, monkeypatch):
+    (tmp_path / "random_search.py").write_text(STRATEGY, encoding="utf-8")
+    (tmp_path / "shown_test.py").write_text(SHOWN_TEST, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("shown_test")
+    for name in ("random_search", "shown_test"):
+        sys.modules.pop(name, None)
+
+
+def test_it_is_short():
+    assert len(STRATEGY.splitlines()) <= LINES
+
+
+def test_its_test_passes(guide):
+    guide.test_random_search()
+
+
+def test_a_fault_is_shown_as_it_is_printed(guide):
+    numbers = count()
+
+    class RandomSearch(guide.RandomSearch):
+        async def propose(self, search):
+            return search.propose(Draft(proposals=(Edit(op=Op.APPEND, content=f"- number {next(numbers)}"),)))
+
+    with pytest.raises(ConformanceError) as caught:
+        check_strategy(RandomSearch)
+    assert f"```\n{caught.value}\n```" in GUIDE
+
+
+def test_its_commands_train_with_it(tmp_path):
+    repository = new_repository(tmp_path / "mine")
+    (repository / "random_search.py").write_text(STRATEGY, encoding="utf-8")
+    (commands,) = re.findall(r"```sh\n(.*?)```", GUIDE, flags=re.DOTALL)
+    described, trained, log = (
+        skillgit(*command.removeprefix("skillgit ").split(), cwd=repository) for command in commands.splitlines()
+    )
+    assert "tries a random few of many edits" in described.out
+    assert "optimizer.learning_rate" in described.out
+    assert "improved" in trained.out
+    assert "v1" in log.out
+    assert git("log", "--format=%s", "run/random", cwd=repository).out
+    skillgit("fsck", "--deep", cwd=repository)
