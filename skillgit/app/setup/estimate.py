@@ -16,6 +16,7 @@ from skillgit.engine.reply_schemas import DIALECTS
 from skillgit.engine.rollout import delivered
 from skillgit.engine.salvage import MOST_PARTS
 from skillgit.plugin.environment import asks_judge
+from skillgit.strategies.racing import TRIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,10 +110,16 @@ def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
 
 
 def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:
-    """Add what candidates are tried on first; that of a whole round is tried on the items of all of its steps."""
+    """Add what is tried before a candidate is measured: its edits, and itself; that of a round on all items of it."""
     settings = planner.session.settings
     times = (1 + (_width(settings) > 1)) * settings.train.num_epochs if settings.gate.screening else 0
     planner.may_roll_out("screening", skill, train, times, rounds=2 * waits)
+    optimizer, steps = settings.optimizer, steps_of(settings, planner.session.task)
+    tries = _IN_ROUNDS.intersection(strategies_of(settings))
+    # how many edits a step has only a fixed budget limits
+    is_limited = optimizer.control is ControlMode.FIXED
+    times = optimizer.learning_rate * steps if tries else 0
+    planner.may_roll_out("trial", skill, planner.dearest(train, TRIED), times, rounds=waits, certain=is_limited)
 
 
 def _width(settings: MethodSettings) -> int:

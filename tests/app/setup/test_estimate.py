@@ -57,6 +57,7 @@ STAGES = {
     ("target", "selection"): (*("baseline", "selection", "salvage", "guidance", "meta reflect", "placebo", "repeats"),),
     ("target", "probe"): ("probe",),
     ("target", "screening"): ("screening",),
+    ("target", "trial"): ("trial",),
     ("target", "test"): ("test",),
     ("optimizer", "merge"): ("merge",),
     ("optimizer", "rank"): ("rank",),
