@@ -12,7 +12,8 @@ the model. It needs no account, and works offline but for that.
 | `model.copilot_exec_timeout_s` | 600.0 | seconds that one call may take; `env.exec_timeout` ends the target's before |
 | `model.copilot_exec_pass_env` | "" | further variables to pass on, with commas between |
 
-**What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands.
+**What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands,
+but where it works in a folder, sealed off, for the strategy `agent`.
 
 It takes no temperature: `calls.temperature` must be null.
 """
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from skillgit_backends.agent_cli.process import Event
 
 _TOOLS = ("view", "skill", "grep", "glob")
+_WRITING = ("edit", "create", "bash")
 _KEY = "COPILOT_PROVIDER_API_KEY"
 
 
@@ -62,7 +64,10 @@ class CopilotExecBackend(MeteredAgent):
         environment |= {"COPILOT_PROVIDER_BASE_URL": f"{self._url}/v1", "COPILOT_MODEL": request.model}
         words = [self._path, "--output-format", "json", "--stream", "off", "--no-color", "--log-level", "none"]
         words += ["--disable-builtin-mcps", "--no-custom-instructions", "--no-ask-user"]
-        return [*words, f"--secret-env-vars={_KEY},{TOKEN}", "--available-tools", *_TOOLS]
+        words += [f"--secret-env-vars={_KEY},{TOKEN}"]
+        if self._seal is not None:
+            return [*words, "--allow-all-tools", "--available-tools", *_TOOLS, *_WRITING]
+        return [*words, "--available-tools", *_TOOLS]
 
     def _hear(self, event: Event, end: AgentEnd) -> None:
         match text_at(event, "type"):

@@ -11,7 +11,8 @@ on the loopback, so that each of its questions is a call: in the ledger, under t
 | `model.opencode_exec_timeout_s` | 600.0 | seconds that one call may take; see `env.exec_timeout` too |
 | `model.opencode_exec_pass_env` | "" | further variables to pass on, with commas between |
 
-**What it may do.** It reads files of its workspace. Commands, edits and the web are denied: OpenCode has no sandbox.
+**What it may do.** It reads files of its workspace. Commands, edits and the web are denied, since OpenCode has
+no sandbox; where it works in a folder, sealed off, for the strategy `agent`, it may edit and run.
 
 It takes no temperature: `calls.temperature` must be null.
 """
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _CONTEXT = 200_000  # tokens after which it would shorten a conversation by itself
 _DENIED = ("edit", "bash", "webfetch", "websearch", "task")
+_WRITING = frozenset({"edit", "bash"})
 
 
 class OpenCodeExecBackend(MeteredAgent):
@@ -70,7 +72,7 @@ class OpenCodeExecBackend(MeteredAgent):
             "small_model": model,
             "share": "disabled",
             "autoupdate": False,
-            "permission": dict.fromkeys(_DENIED, "deny"),
+            "permission": {name: "allow" if self._seal and name in _WRITING else "deny" for name in _DENIED},
         }
         workspace.place_private(workspace.outside / "opencode.json", json.dumps(document))
         # A title of its own saves the request that would ask for one.

@@ -72,6 +72,9 @@ class ReplayBackend:
         self._asked[digest] += 1
         return self._record.reply(digest, number % count)
 
+    def folder_problem(self) -> str:
+        return ""  # what an agent did is recorded, and no program runs
+
     async def aclose(self) -> None:
         if self._record is not None:
             self._record.close()

@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op
 from skillgit.domain.protected_regions import Owner, blocks, has_marker
 from skillgit.domain.sequence_diff import differences
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import SkillText, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
 
@@ -163,8 +167,22 @@ def rewritten(skill: Skill, body: SkillText) -> Skill:
 
 def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -> tuple[Edit, ...]:
     """Return what a rewrite changed, an edit for each stretch of lines; they may be ambiguous, and tell only."""
-    before, after = old.document.splitlines(), new.document.splitlines()
-    edits: list[Edit] = []
+    return tuple(_hunks(DOCUMENT, old.document, new.document, support=support, source=source))
+
+
+def folder_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -> tuple[Edit, ...]:
+    """Return the same of all text files, those that are new or gone included."""
+    before, after = dict(old.text_files()), dict(new.text_files())
+    return tuple(
+        edit
+        for path in sorted(before.keys() | after.keys())
+        if before.get(path) != after.get(path)
+        for edit in _hunks(path, before.get(path, ""), after.get(path, ""), support=support, source=source)
+    )
+
+
+def _hunks(path: str, old: str, new: str, *, support: int, source: EditSource) -> Iterator[Edit]:
+    before, after = old.splitlines(), new.splitlines()
     for a_from, a_to, b_from, b_to in differences(before, after):
         minus, plus = "\n".join(before[a_from:a_to]), "\n".join(after[b_from:b_to])
         op = Op.REPLACE if minus.strip() and plus.strip() else Op.INSERT_AFTER if plus.strip() else Op.DELETE
@@ -173,8 +191,7 @@ def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -
         anchor = minus if minus.strip() else next((line for line in reversed(before[:a_from]) if line.strip()), "")
         if not anchor:
             op = Op.APPEND
-        edits.append(Edit(op=op, anchor=verbatim(anchor), content=verbatim(plus), support=support, source=source))
-    return tuple(edits)
+        yield Edit(op=op, file=path, anchor=verbatim(anchor), content=verbatim(plus), support=support, source=source)
 
 
 def human_edits(base: Skill, skill: Skill) -> tuple[EditReport, ...]:

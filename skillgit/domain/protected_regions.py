@@ -88,6 +88,12 @@ def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
     return tuple(block for block in parts if block.end > block.start)
 
 
+def protected(text: str, *, is_document: bool = True) -> list[tuple[Owner, str]]:
+    """Return owner and text of all that steps may not write, in order."""
+    parts = blocks(text, is_document=is_document)
+    return [(part.owner, text[part.start : part.end]) for part in parts if part.owner is not Owner.BODY]
+
+
 def _owner(region: re.Match[str]) -> Owner:
     return next(owner for owner in _MARKERS if region.group(owner.value) is not None)
 

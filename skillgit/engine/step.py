@@ -58,7 +58,7 @@ async def settled(
         return gated(session, state, replace(trial, proposal=proposal), judgement, began=began)
 
     whole = await measured(proposal, on_refusal)
-    if not worth_salvaging(session, whole.event):
+    if proposal.is_folder or not worth_salvaging(session, whole.event):
         return whole
 
     async def measured_part(part: Application) -> Transition:
@@ -200,6 +200,8 @@ def _why_skipped(session: Session, trial: Trial, left_to: int) -> tuple[str, str
 def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     if proposal.rollouts and not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
+    if proposal.candidate.failure:
+        return proposal.candidate.title or "no usable rewrite", proposal.candidate.failure
     unusable = proposal.reflection.unusable + proposal.pool.unusable.count("strategy")
     if not proposal.pool.proposals and unusable:
         return _unusable(session, unusable)
@@ -213,8 +215,6 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     if proposal.budget.limit == 0:
         reasoning = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
         return "the optimizer chose to change nothing", reasoning or "It set the edit budget of the step to 0."
-    if proposal.candidate.failure:
-        return "no usable rewrite", proposal.candidate.failure
     if proposal.candidate.rewrite is not None:
         return "the rewrite leaves the skill as it was", "The new text equals the old one."
     reasons = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
@@ -251,7 +251,11 @@ def _evidence(trial: Trial) -> evidence_files.Evidence:
             evidence_files.rollouts_files("rollout", proposal.rollouts),
             evidence_files.findings_file(reflection.findings, reflection.unusable, proposal.choice.unusable),
             evidence_files.patch_file(
-                proposal.choice, proposal.application.reports, proposal.candidate.rewrite, reminders
+                proposal.choice,
+                proposal.application.reports,
+                proposal.candidate.rewrite,
+                reminders,
+                lines=proposal.is_folder,
             ),
             reflection.probe.evidence() if reflection.probe is not None else {},
             proposal.budget.evidence(),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from random import Random
 
+    from skillgit.calls.client import Route
     from skillgit.domain.edit import Edit
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.run_state import RunState
@@ -85,6 +86,9 @@ class Proposal:
     appendix: Appendix | None = None  # new reminders; absent if there are none
     losses: tuple[EditReport, ...] = ()
     joined: int | None = None
+    is_folder: bool = (
+        False  # whether its edits only say which lines of the folder changed, and applying them does not do
+    )
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
@@ -230,6 +234,9 @@ class Strategy(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]  # one line for ``skillgit strategies``, which reads it without importing the module
     keys: ClassVar[tuple[str, ...]] = ()  # keys of the configuration on which it depends, such as ``train.round_steps``
+
+    def check(self, settings: MethodSettings, optimizer: Route) -> None:  # noqa: B027 - most can work with any
+        """Refuse an optimizer that it cannot work with, by a StrategyError before the run begins; it asks nothing."""
 
     def width(self, settings: MethodSettings) -> int:
         """Return how many steps are proposed from one version at once: a round."""

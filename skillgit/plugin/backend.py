@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.errors import BackendError
+    from skillgit.plugin.work_folder import WorkFolder
 
 
 MOST_TOKENS = 10**9  # a number of tokens above it is none: no call takes so many
@@ -125,7 +126,8 @@ class Request:
 
     ``schema`` is the JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
     ``title``. The prompt asks for the same, so a backend need not hand it on. ``native`` asks for the reply in the
-    provider's own form too where it thinks, for whoever goes on with the conversation.
+    provider's own form too where it thinks, for whoever goes on with the conversation. ``folder`` is what an agent is
+    to work in; a backend that can do that is a ``WorksInFolder``.
     """
 
     model: str
@@ -140,6 +142,7 @@ class Request:
     schema: Mapping[str, object] | None = None
     tool_choice: str = ""  # `none`, `required` or the name of the tool to use; empty leaves it to the model
     native: bool = False
+    folder: WorkFolder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,7 @@ class ReplyForm:
     stop: tuple[str, ...] = ()
     schema: Mapping[str, object] | None = None
     tool_choice: str = ""
+    folder: WorkFolder | None = None
 
     def applied(self, request: Request) -> Request:
         return replace(
@@ -158,6 +162,7 @@ class ReplyForm:
             stop=tuple(dict.fromkeys((*request.stop, *self.stop))),
             schema=request.schema if self.schema is None else self.schema,
             tool_choice=self.tool_choice,
+            folder=self.folder,
         )
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def request_digest(request: Request) -> str:
-    """Return what identifies a question: model, parameters, conversation, tools and the schema of the reply.
+    """Return what identifies a question: model, parameters, conversation, tools, schema of the reply, and folder.
 
     Neither the backend nor the place in the run that asks is part of it, so that one backend can answer with what was
     recorded of another.
@@ -25,6 +25,7 @@ def request_digest(request: Request) -> str:
             "tools": [tool_json(tool) for tool in request.tools],
             **({} if request.schema is None else {"schema": dict(request.schema)}),
             **({"tool_choice": request.tool_choice} if request.tool_choice else {}),
+            **({} if request.folder is None else {"folder": request.folder.rows}),
         }
     )
 

@@ -215,27 +215,39 @@ class Bubblewrap:
 
     def _files(self, job: Job) -> list[str]:
         size = str(job.limits.disk_mb * (1 << 20) + _SLACK)
-        words: list[str] = []
-        for path in system_paths():
-            words += ["--symlink", str(path.readlink()), str(path)] if path.is_symlink() else _shown(path)
-        words += ["--proc", "/proc", "--dev", "/dev"]
+        words = system_words()
         for folder, mode in ((_SHARED, "1777"), (SCRATCH, "1777"), (FOLDER, "0700")):
             words += ["--perms", mode, "--size", size, "--tmpfs", folder]
-        for path in python_paths():
-            words += _shown(path)
-        for path in hidden_paths():
-            words += ["--tmpfs", str(path), "--remount-ro", str(path)]
+        words += python_words()
         words += ["--ro-bind", str(LAUNCHER), f"{_LAUNCHER}/{LAUNCHER.name}"]
         for path in job.shown:
-            words += _shown(_present(path))
+            words += shown_words(_present(path))
         return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
 
-def _shown(path: Path) -> list[str]:
+def system_words() -> list[str]:
+    """Return the words that show a file system of its own to a program: what this machine has for all, and no more."""
+    words: list[str] = []
+    for path in system_paths():
+        words += ["--symlink", str(path.readlink()), str(path)] if path.is_symlink() else shown_words(path)
+    return [*words, "--proc", "/proc", "--dev", "/dev"]
+
+
+def python_words() -> list[str]:
+    """Return the words that show this Python with its packages, but for those that bring items with answers."""
+    words: list[str] = []
+    for path in python_paths():
+        words += shown_words(path)
+    for path in hidden_paths():
+        words += ["--tmpfs", str(path), "--remount-ro", str(path)]
+    return words
+
+
+def shown_words(path: Path, how: str = "--ro-bind") -> list[str]:
     """Return the words that show a path at its own place, in folders that everybody may pass through."""
     above = [str(parent) for parent in reversed(path.parents) if parent != Path("/")]
     folders = [word for parent in above for word in ("--perms", "0755", "--dir", parent)]
-    return [*folders, "--ro-bind", str(path), str(path)]
+    return [*folders, how, str(path), str(path)]
 
 
 def _present(path: Path) -> Path:

@@ -13,6 +13,7 @@ from skillgit.plugin.registry import find_strategy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.calls.client import Route
     from skillgit.domain.run_state import RunState
     from skillgit.engine.method_settings import MethodSettings
 
@@ -26,6 +27,10 @@ class Compose(Strategy):
     name: ClassVar[str] = "compose"
     summary: ClassVar[str] = "goes through train.strategies; the next one takes over on a plateau"
     keys: ClassVar[tuple[str, ...]] = ("train.strategies", "train.plateau")
+
+    def check(self, settings: MethodSettings, optimizer: Route) -> None:
+        for name in settings.train.strategies:
+            _strategy(name).check(settings, optimizer)
 
     def width(self, settings: MethodSettings) -> int:
         """Return the largest width of all, so that rounds stay the same when another one takes over."""

@@ -170,6 +170,7 @@ def trainer(
     ledger: Ledger | None = None,
     caps: Caps | None = None,
     strategy: Strategy | None = None,
+    agent: Route | None = None,
     **sections: Mapping[str, object],
 ) -> Trainer:
     environment = environment or ToyEnvironment()
@@ -189,7 +190,8 @@ def trainer(
         routes={
             role: Route(backend=backend, backend_name="toy", model=role, price=None)
             for role in ("target", "optimizer", "judge")
-        },
+        }
+        | ({} if agent is None else {"optimizer": agent}),
         ledger=ledger or Ledger.in_memory(),
         caps=caps or Caps(),
         sleep=instantly,

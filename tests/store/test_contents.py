@@ -109,12 +109,35 @@ def test_lines_that_did_not_change_are_found(repo):
     assert told == ["the edits in the evidence are not what changed in the base"]
 
 
-def test_only_a_person_may_tell_lines_in_place_of_edits(repo):
+def of_a_folder(**changes: object) -> Sample:
+    """Return a step whose edits only say which lines of the folder changed: a strategy may have had an agent do it."""
+    return with_patch(rewrite(UpdateMode.PATCH), **({"rewrite": None, "lines": True} | changes))
+
+
+def test_lines_of_a_folder_are_held_against_all_of_its_texts(repo):
+    sample = of_a_folder()
+    assert problems(repo, sample) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"scripts/x.py": b"print(1)\n"}, "the edits in the evidence are not what changed in the base"),
+        ({"logo.png": b"\0"}, "files that are no text are not those of the base"),
+    ],
+)
+def test_files_that_no_line_of_a_folder_speaks_of_are_found(files, told, repo):
+    sample = of_a_folder()
+    assert sample.skill is not None
+    assert problems(repo, replace(sample, skill=replace(sample.skill, files={**sample.skill.files, **files}))) == [told]
+
+
+def test_lines_of_a_folder_that_are_not_told_are_found(repo):
     sample = with_patch(rewrite(UpdateMode.PATCH), rewrite=None, lines=True, edits=[])
     assert isinstance(sample.event, Accepted)
     patch = replace(sample.event.patch, applied=0)
     told = problems(repo, replace(sample, event=replace(sample.event, edits=(), patch=patch)))
-    assert told == ["the patch in the evidence, applied to v0, does not give the committed skill"]
+    assert told == ["the edits in the evidence are not what changed in the base"]
 
 
 def test_files_besides_the_document_do_not_change_with_its_lines(repo):

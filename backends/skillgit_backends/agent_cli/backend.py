@@ -11,17 +11,20 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.domain.untrusted.file_names import file_name
-from skillgit.errors import BackendError, ConfigError, RetryableBackendError, UnusableAnswerError
+from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import BackendInfo, ModelAccess, ModelBehind, Probe, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.seed_folder import write_files
+from skillgit.plugin.work_folder import changes_in
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
 from skillgit_backends.agent_cli.process import Ended, Event, EventLines, ProcessLimits, run, version
+from skillgit_backends.agent_cli.seal import Seal, seal_problem, sealed
 from skillgit_backends.backend_settings import FreeKey, read_keys
 
 if TYPE_CHECKING:
@@ -178,6 +181,7 @@ class AgentBackend(ABC):
     info: BackendInfo
     login: str
     usual_model: ClassVar[str]  # the backend that asks the same models by itself
+    _seal: Seal | None = None  # around the program of the call in progress; None where it is trusted with less
 
     def __init__(self, settings: AgentSettings) -> None:
         self._agent = settings
@@ -186,6 +190,9 @@ class AgentBackend(ABC):
         self.info = replace(type(self).info, timeout_s=settings.timeout_s)
 
     async def complete(self, request: Request) -> Reply:
+        if request.folder is not None:
+            hint = f"name who answers its questions as model.{self.info.name}_model_backend"
+            raise FatalBackendError(f"{self.info.name} works in a folder only where it is metered", hint=hint)
         return await self._complete(request, os.environ)
 
     def model_behind(self) -> ModelBehind | None:
@@ -201,8 +208,27 @@ class AgentBackend(ABC):
 
     async def complete_through(self, request: Request, access: ModelAccess) -> Reply:
         """Let the program ask at ``access`` alone: it gets the token in place of every credential of the user."""
-        metered = self._at(access.url)
-        return await metered._complete(request, {**os.environ, TOKEN: access.token})  # noqa: SLF001 - one of its own
+        metered, environ = self._at(access.url), {**os.environ, TOKEN: access.token}
+        if request.folder is not None:
+            return await metered._writing()._work_in_folder(request, environ, access.url)  # noqa: SLF001 - one of its own
+        return await metered._complete(request, environ)  # noqa: SLF001 - one of its own
+
+    def folder_problem(self) -> str:
+        return seal_problem()
+
+    async def _work_in_folder(self, request: Request, environ: Mapping[str, str], url: str) -> Reply:
+        """Let the program work on the files of ``request`` in a seal; this agent is a copy for the one call."""
+        assert request.folder is not None  # noqa: S101 - by who calls it
+        self._refuse(request, environ)
+        with fresh_workspace() as workspace:
+            workspace.work.rmdir()
+            write_files(workspace.work, request.folder.files, request.folder.executable)
+            reachable = {name: value for name, value in environ.items() if name.upper() not in _PROXIES}
+            environment = self._prepare(reachable, workspace)
+            async with sealed(workspace, url) as self._seal:
+                reply = await self._work(request, workspace, environment)
+            changes = changes_in(workspace.work, request.folder, reply.text)
+        return replace(reply, text=changes.reply, finish_reason="stop", tool_calls=())
 
     async def _complete(self, request: Request, environ: Mapping[str, str]) -> Reply:
         self._refuse(request, environ)
@@ -235,6 +261,8 @@ class AgentBackend(ABC):
     ) -> tuple[Ended, str]:
         """Run the program; return how it ended, and what it wrote besides events."""
         lines = EventLines(give=hear)
+        if self._seal is not None:
+            command = self._seal.around(command, environment)
         result = await run(command, workspace, environment, stdin=stdin, limits=self._limits, take=lines.take)
         return result, lines.noise
 
@@ -261,6 +289,10 @@ class AgentBackend(ABC):
     @abstractmethod
     def _at(self, url: str) -> Self:
         """Return this agent as it asks at ``url``, each question once, with the key in the variable :data:`TOKEN`."""
+
+    def _writing(self) -> Self:
+        """Return this agent with tools that write and run, for a seal keeps them from everything else."""
+        return copy(self)
 
     @abstractmethod
     def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:

@@ -35,7 +35,8 @@ the program asks by itself with its login, and what it reports in the end is its
 
 **What it may do.** With the defaults it reads files of its workspace and skills; it cannot run commands or write.
 `tools: Read,Skill,Bash` with `allowed_tools: Bash` lets it run commands, in the sandbox. Root is refused unless it is
-allowed, because nothing then keeps a command from anything.
+allowed, because nothing then keeps a command from anything. Where it works in a folder for the strategy `agent`, it
+writes and runs in a seal of skillgit's and not in its own sandbox.
 
 **Time.** `timeout_s` is the deadline of a call, unless `env.exec_timeout` for the target or `calls.timeout_s` for the
 optimizer is set and ends it before. Raise it for long tasks.
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
 NAME = "claude_code_exec"
 DEFAULT_TIMEOUT_S = 600.0
+_WRITING = ("Read", "Glob", "Grep", "Edit", "Write", "Bash")
 MODES = ("dontAsk", "default", "acceptEdits", "auto", "plan", "bypassPermissions")
 _KEYS = {
     "path": FreeKey(default="claude"),
@@ -149,6 +151,14 @@ class ClaudeCodeExecBackend(AgentBackend):
         settings = replace(self._settings, base_url=url, api_key_env=TOKEN, key_named=True, request_retries=0)
         agent = copy(self)
         agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
+        return agent
+
+    def _writing(self) -> Self:
+        tools = tuple(dict.fromkeys((*self._settings.tools, *_WRITING)))
+        agent = copy(self)
+        agent._settings = agent._agent = replace(  # noqa: SLF001 - a copy of this one
+            self._settings, tools=tools, allowed_tools=tools, permission_mode="acceptEdits", sandbox=False
+        )
         return agent
 
     def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:

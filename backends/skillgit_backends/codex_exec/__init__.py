@@ -38,7 +38,7 @@ optimizer is set and ends it before. Raise it for long tasks.
 
 Codex takes no temperature and no limit of a reply's length: `calls.temperature` must be null, and
 `calls.max_output_tokens` has no effect. A sandbox keeps commands from writing, not from reading: they can read what you
-can read.
+can read. In a folder, for the strategy `agent`, it works in a seal of skillgit's, where they cannot.
 """
 
 from __future__ import annotations
@@ -155,6 +155,12 @@ class CodexExecBackend(AgentBackend):
             model_provider=_OWN_PROVIDER,
         )
         agent = copy(self)
+        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
+        return agent
+
+    def _writing(self) -> Self:
+        agent = copy(self)  # a sandbox of its own would not start in the seal, and is not needed there
+        settings = replace(self._settings, sandbox="danger-full-access", web_search=False)
         agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
         return agent
 

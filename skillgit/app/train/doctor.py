@@ -120,6 +120,8 @@ def doctor(
     says so; ``caps`` are what these may cost.
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
+    if setup is not None:
+        setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
     roles: tuple[RoleHealth, ...] = ()
     plan = _plan(setup, caps or Caps(), call=call)
     if dry_run:

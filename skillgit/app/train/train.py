@@ -72,7 +72,7 @@ class TrainRequest:
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     """Train to the end, or go on with the run of that name and configuration; Ctrl-C, even twice, loses no event."""
-    setup = set_up(_config(context, request))
+    setup = _set_up(context, request)
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
@@ -105,6 +105,12 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
     raise UsageError("no configuration is named, and no run to go on with", hint=f"{_HINT}, or --run NAME")
 
 
+def _set_up(context: Context, request: TrainRequest) -> Setup:
+    setup = set_up(_config(context, request))
+    setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
+    return setup
+
+
 def _new_name(context: Context, setup: Setup) -> str:
     return new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
 
@@ -128,7 +134,7 @@ def _check_budget(setup: Setup, caps: Caps) -> None:
 
 def plan_train(context: Context, request: TrainRequest) -> Plan:
     """Return what ``train`` would do with the same request; nothing is written and no model is asked."""
-    setup = set_up(_config(context, request))
+    setup = _set_up(context, request)
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:
         beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
 from skillgit.app.upkeep.round_checks import joined_text_problems, screening_problems
 from skillgit.domain.address import version_label
-from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
+from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -25,7 +25,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
-from skillgit.domain.protected_regions import slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.protected_regions import protected, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill, hidden_characters
 from skillgit.domain.untrusted.file_names import (
     PATH_BYTES,
@@ -198,6 +198,8 @@ def _patch_problems(
         yield from _rewrite_problems(base, skill, body, edits, notes)
     elif event.origin.intervenes and document.get("lines") is True:
         yield from _line_problems(event, base, skill, edits)
+    elif event.origin is Origin.STEP and document.get("lines") is True:
+        yield from _folder_problems(base, skill, edits)
     elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
         yield f"the patch in the evidence, applied to {version_label(event.base)}, does not give the committed skill"
 
@@ -224,6 +226,22 @@ def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits:
     support, source = (edits[0].support, edits[0].source) if edits else (1, EditSource.HUMAN)
     if changed_hunks(base, skill, support=support, source=source) != tuple(edits):
         yield "the edits in the evidence are not what changed in the base"
+
+
+def _folder_problems(base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:
+    """Yield where edits that only say which lines of a whole folder changed are not the commit's."""
+    support, source = (edits[0].support, edits[0].source) if edits else (1, EditSource.MIXED)
+    if folder_hunks(base, skill, support=support, source=source) != tuple(edits):
+        yield "the edits in the evidence are not what changed in the base"
+    if protected(base.document) != protected(skill.document):
+        yield f"what is protected in {DOCUMENT} is not that of the base"
+    if _no_texts(base) != _no_texts(skill):
+        yield "files that are no text are not those of the base"
+
+
+def _no_texts(skill: Skill) -> dict[str, bytes]:
+    texts = dict(skill.text_files())
+    return {path: content for path, content in skill.files.items() if path not in texts}
 
 
 def _with_notes(skill: Skill, notes: Sequence[SkillText] | None) -> Skill:

@@ -1,0 +1,202 @@
+"""Agent: a coding agent studies a step's rollouts and all history as files, and changes the folder of the skill.
+
+It works where it sees nothing else: the folder is made for one call and holds no selection or test item, and the
+backend seals the program off. What it leaves is data: of files that steps may change, plain text is taken; the rest is
+dropped and reported. The call is one like any other, so the ledger answers it again with the same folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from skillgit.domain.document_rewrite import folder_hunks
+from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply
+from skillgit.domain.protected_regions import frontmatter, protected
+from skillgit.domain.skill import DOCUMENT, Skill, new_file_problem
+from skillgit.domain.untrusted.model_text import clean, clean_paragraphs, clean_title
+from skillgit.engine.candidate_guards import edit_lint
+from skillgit.engine.candidate_text import RewriteResult, loss_paragraphs
+from skillgit.engine.evidence_files import json_file
+from skillgit.engine.proposals import Draft
+from skillgit.engine.session import Stage, unanswered
+from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step, solved
+from skillgit.errors import StrategyError, UnanswerableError
+from skillgit.plugin.backend import AsksModels, ReplyForm, user
+from skillgit.plugin.redaction import MASK, redact
+from skillgit.plugin.work_folder import FolderChanges, WorksInFolder
+from skillgit.strategies.agent_folder import work_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.calls.client import Route
+    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.engine.method_settings import MethodSettings
+    from skillgit.engine.session import Session
+
+STAGE = "agent"
+_QUESTION = (
+    "Read TASK.md in your working folder and do what it says. Change the files in skill/ themselves, write notes.md,"
+    " and then say in one sentence what you did."
+)
+_LONGEST_REASON = 4000  # characters of an agent's reasons
+
+
+class CodingAgent(Strategy):
+    """One candidate a step: a coding agent's version of the folder."""
+
+    name: ClassVar[str] = "agent"
+    summary: ClassVar[str] = "a coding agent works on the folder, with the history and the step's evidence as files"
+
+    def check(self, settings: MethodSettings, optimizer: Route) -> None:
+        del settings
+        backend, name = optimizer.backend, optimizer.backend_name
+        if not isinstance(backend, WorksInFolder):
+            raise StrategyError(
+                f"the strategy agent needs a coding agent as optimizer, and {name} is none",
+                hint="set model.optimizer_backend to claude_code_exec, codex_exec or another agent: docs/agents.md",
+            )
+        if isinstance(backend, AsksModels) and optimizer.behind is None:
+            raise StrategyError(
+                f"the strategy agent needs an agent whose questions are metered, and {name} would ask by itself",
+                hint=f"name who answers it: model.{name}_model_backend, and set that backend's key",
+            )
+        if problem := backend.folder_problem():
+            raise StrategyError(
+                f"{name} cannot be sealed off from the items here: {problem}",
+                hint="the strategy agent needs bubblewrap: apt install bubblewrap; see docs/sandbox.md",
+            )
+
+    def certain(self, session: Session, step: int) -> Sequence[Item]:
+        return items_of_step(session, step)
+
+    async def propose(self, search: Search) -> Proposal:
+        monitor = search.session.monitor
+        monitor.stage(Stage.ROLLOUT, len(search.items))
+        rollouts = tuple(await search.roll_out(search.items))
+        failures = [rollout for rollout in rollouts if rollout.trajectory is not None and not solved(rollout)]
+        if not failures:
+            return Proposal(rollouts=rollouts, candidate=_unchanged(search.skill))
+        monitor.stage(Stage.REFLECT, 1)
+        proposal = await _asked(search, rollouts, support=len(failures))
+        monitor.tick()
+        return proposal
+
+
+async def _asked(search: Search, rollouts: tuple[Rollout, ...], *, support: int) -> Proposal:
+    session = search.session
+    form = ReplyForm(folder=work_folder(search, rollouts))
+    draw = (STAGE, session.seed, search.step)
+    try:
+        reply = await session.calls.call("optimizer", STAGE, [user(_QUESTION)], draw=draw, form=form)
+        changes = FolderChanges.read(reply.text)
+    except UnanswerableError:
+        failure = _unchanged(search.skill, "the agent came to no end", unanswered(session, STAGE))
+        return Proposal(rollouts=rollouts, candidate=failure)
+    except ValueError as error:
+        failure = _unchanged(search.skill, "the agent came to no end", f"Its work cannot be read: {error}.")
+        return Proposal(rollouts=rollouts, candidate=failure)
+    candidate, losses = taken(session, search.skill, changes)
+    record = {"notes": changes.notes, "refused": changes.refused, "turns": [turn.row for turn in reply.turns]}
+    proposal = proposed(search.skill, candidate, losses, changes.notes, support=support)
+    return replace(proposal, rollouts=rollouts, evidence={"agent.json": json_file(record)})
+
+
+def _unchanged(skill: Skill, title: str = "", failure: str = "") -> RewriteResult:
+    return RewriteResult(application=Application(skill=skill, reports=()), title=title, failure=failure)
+
+
+def proposed(skill: Skill, candidate: Skill, losses: tuple[EditReport, ...], notes: str, *, support: int) -> Proposal:
+    """Return ``candidate`` as a proposal: by edits where applying them gives just that, else by its changed lines."""
+    edits = folder_hunks(skill, candidate, support=support, source=EditSource.FAILURE)
+    title, reasons = _noted(notes)
+    if not edits:
+        why = loss_paragraphs(losses) or reasons or title or "It left the folder as it was."
+        nothing = "nothing of the agent's work can be taken" if losses else "the agent changed nothing"
+        return Proposal(candidate=_unchanged(skill, nothing, why), losses=losses)
+    draft = Draft(proposals=edits, title=title, reasoning=reasons, cut=bool(losses))
+    application = apply(skill, edits)
+    is_exact = application.complete and application.skill.digest == candidate.digest
+    if not is_exact:
+        reports = tuple(EditReport(edit=edit, status=EditStatus.APPLIED) for edit in edits)
+        application = Application(skill=candidate, reports=reports)
+    return Proposal(
+        pool=draft,
+        choice=draft,
+        candidate=RewriteResult(application=application),
+        losses=losses,
+        is_folder=not is_exact,
+    )
+
+
+def _noted(notes: str) -> tuple[str, str]:
+    """Return the title and the reasons in an agent's notes."""
+    title, _, reasons = notes.strip().partition("\n")
+    return clean_title(title.lstrip("#* ").rstrip("* ")), clean_paragraphs(reasons)[:_LONGEST_REASON]
+
+
+def taken(session: Session, skill: Skill, changes: FolderChanges) -> tuple[Skill, tuple[EditReport, ...]]:
+    """Return ``skill`` with what of ``changes`` a step may change, and a report on each file that it may not."""
+    candidate, losses = skill, [_loss(path, why) for path, why in sorted(changes.refused.items())]
+    for path, text in sorted(changes.texts.items()):
+        head, own = (frontmatter(each) if path == DOCUMENT else "" for each in (skill.document, text))
+        if own and own != head:
+            losses.append(_loss(path, "the frontmatter belongs to people and stays", EditStatus.PROTECTED))
+            text = head + text.removeprefix(own)  # noqa: PLW2901 - the rest of the file may be good
+        result = _with_file(session, candidate, path, text, is_executable=path in changes.executable)
+        if isinstance(result, EditReport):
+            losses.append(result)
+        else:
+            candidate = result
+    for path in changes.removed:
+        if problem := _removal_problem(session, skill, path):
+            losses.append(_loss(path, problem))
+        else:
+            candidate = replace(
+                candidate,
+                files={name: content for name, content in candidate.files.items() if name != path},
+                executable=candidate.executable - {path},
+            )
+    return candidate, tuple(losses)
+
+
+def _with_file(session: Session, skill: Skill, path: str, text: str, *, is_executable: bool) -> Skill | EditReport:
+    """Return ``skill`` with ``text`` at ``path``, or why that cannot be."""
+    is_document = path == DOCUMENT
+    old, new = dict(skill.text_files()).get(path, ""), clean(text)
+    is_new = path not in skill.files and session.settings.optimizer.trainable.covers(path)
+    if problem := new_file_problem(skill, path) if is_new else "":
+        return _loss(path, problem)
+    if protected(old, is_document=is_document) != protected(new, is_document=is_document):
+        return _loss(path, "what is protected in it is not as it was", EditStatus.PROTECTED)
+    if not new.removeprefix(frontmatter(new)).strip():
+        return _loss(path, "nothing of its text is left")
+    if problem := next(_faults(session, skill, skill.with_text(path, new)), ""):
+        return _loss(path, problem)
+    if folder_hunks(skill, skill.with_text(path, new), support=1, source=EditSource.FAILURE):
+        executable = (skill.executable - {path}) | ({path} if is_executable else frozenset())
+        return replace(skill.with_text(path, new), executable=executable)
+    return skill  # blank lines and rights alone are no change
+
+
+def _faults(session: Session, skill: Skill, candidate: Skill) -> Iterator[str]:
+    """Yield why a step may not add the lines of ``candidate``: a secret is in them, or the file is off limits."""
+    lint = edit_lint(session, skill)
+    for hunk in folder_hunks(skill, candidate, support=1, source=EditSource.FAILURE):
+        if MASK in hunk.content or redact(hunk.content) != hunk.content:
+            yield "it carries something like a secret"
+        if problem := lint(skill, hunk):
+            yield problem
+
+
+def _removal_problem(session: Session, skill: Skill, path: str) -> str:
+    if path == DOCUMENT:
+        return f"a skill has a {DOCUMENT}"
+    if not session.settings.optimizer.trainable.covers(path):
+        return f"optimizer.files does not name '{path}'"
+    return "a part of it is protected" if protected(dict(skill.text_files()).get(path, ""), is_document=False) else ""
+
+
+def _loss(path: str, detail: str, status: EditStatus = EditStatus.INVALID) -> EditReport:
+    return EditReport(edit=Edit(op=Op.REPLACE, file=path, anchor=clean(path)), status=status, detail=detail)
