@@ -28,7 +28,7 @@ from skillgit.domain.event import (
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.placebo import Placebo
-from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
+from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
 
 HOSTILE = (
@@ -151,6 +151,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         blocked=0 if guard is NoRegression.NONE else draw(counts),
         repeats=draw(st.integers(0, 9)),
         gated=draw(st.booleans()),
+        outrun=draw(st.sampled_from([0, 0, 7])),
     )
 
 
@@ -172,6 +173,7 @@ common = {
     "title": texts,
     "why": texts,
 }
+screenings = st.none() | st.builds(Screening, failing=counts, fixed=counts, solved=counts, broken=counts)
 steps = st.sampled_from([Origin.STEP, Origin.META])
 proposed = {
     **common,
@@ -183,6 +185,8 @@ proposed = {
     "origin": steps,
     "number": st.just(0),
     "of": st.just(""),
+    "joined": st.none() | counts,
+    "screening": screenings,
     "appendix": st.none() | st.builds(AppendixCounts, added=counts, total=counts, consolidated=counts),
     "evaluation": summaries,
     "verdict": verdicts(),
@@ -212,10 +216,19 @@ events: st.SearchStrategy[Event] = st.one_of(
         cost=costs,
     ),
     st.builds(Accepted, **proposed, version=counts),
-    st.builds(Rejected, **proposed),
+    st.builds(Rejected, **proposed, at=st.none() | counts),
     st.builds(Accepted, **(proposed | intervention), version=counts),
     st.builds(Rejected, **(proposed | intervention)),
-    st.builds(Skipped, **common, step=counts, patch=patches, origin=steps, models=models, cost=costs),
+    st.builds(
+        Skipped,
+        **common,
+        step=counts,
+        patch=patches,
+        screening=screenings,
+        origin=steps,
+        models=models,
+        cost=costs,
+    ),
     st.builds(
         SlowProposed,
         **common,

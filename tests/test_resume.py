@@ -33,8 +33,8 @@ MOMENTS = [
 ]
 
 
-def train(repository: Path, moment: str, count: int, log: Path) -> int:
-    done = python(MORTAL, moment, str(count), log, "-C", repository, *SMALL)
+def train(repository: Path, moment: str, count: int, log: Path, *options: str) -> int:
+    done = python(MORTAL, moment, str(count), log, "-C", repository, *SMALL, *options)
     assert done.code in {0, -signal.SIGKILL}, done
     return done.code
 
@@ -81,6 +81,41 @@ def test_a_run_killed_again_and_again_still_gets_to_the_same_end(every, unbroken
     assert deaths >= 5
     assert refs(repository) == unbroken[0]
     assert calls(log) == unbroken[1]
+
+
+ROUNDS = (
+    *("-o", "train.batch_size=10", "-o", "train.round_steps=3", "-o", "gate.screening=2"),
+    *("-o", "optimizer.use_slow_update=false", "-o", "train.plateau=3"),
+)
+KILLS = [
+    ("racing", "call", 150),
+    ("pareto", "refs", 9),
+    ("compose", "objects", 4),
+    *(soak(*kill) for kill in (("racing", "recorded", 200), ("pareto", "call", 250), ("compose", "recorded", 90))),
+]
+
+
+def in_rounds(folder: Path, strategy: str, moment: str = "call", count: int = NEVER) -> tuple[Path, int]:
+    """Train with a strategy that goes in rounds, and return the repository and how the process ended."""
+    repository = folder / "repository"
+    options = ("-o", f"train.strategy={strategy}", *ROUNDS)
+    ended = train(
+        repository if repository.exists() else new_repository(repository), moment, count, folder / "log", *options
+    )
+    return repository, ended
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("strategy", "moment", "count"), KILLS)
+def test_a_run_killed_in_a_round_ends_in_the_same_commits(strategy, moment, count, tmp_path_factory, tmp_path):
+    whole, ended = in_rounds(tmp_path_factory.mktemp(strategy), strategy)
+    assert ended == 0
+    repository, ended = in_rounds(tmp_path, strategy, moment, count)
+    assert ended == -signal.SIGKILL
+    assert in_rounds(tmp_path, strategy) == (repository, 0)
+    assert refs(repository) == refs(whole)
+    skillgit("fsck", "--deep", cwd=repository)
+    assert "all came out as recorded" in skillgit("replay", "small", cwd=repository).out
 
 
 @pytest.fixture(scope="module")

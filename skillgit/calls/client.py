@@ -58,7 +58,8 @@ class Unanswered:
 class Calls:
     """The door; ``sleep`` and ``clock`` are in seconds, and without a clock calls take 0.
 
-    ``meter`` says what the event in progress has cost; ``ask_again`` repeats what was recorded as unanswerable.
+    ``meter`` says what the event in progress has cost, and ``_ahead`` the same of events that are yet to be entered;
+    ``ask_again`` repeats what was recorded as unanswerable.
     """
 
     _endpoint: MeteredEndpoint | None = None  # where agents ask, once there is one
@@ -93,9 +94,9 @@ class Calls:
             clock=clock,
             metered=self._metered,
         )
-        self._unanswered, self._scope, self._before = dict[str, set[Unanswered]](), "", Cost()
-        self._replies, self._rollouts, self._ahead = Flights[PaidReply](), Flights[KnownRollout](), dict[str, Meter]()
-        self.caps, self.ledger, self.meter = caps, ledger, Meter()
+        self._unanswered, self._before, self._ahead = dict[str, set[Unanswered]](), Cost(), dict[str, Meter]()
+        self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
+        self.caps, self.ledger, self.meter, self._scope = caps, ledger, Meter(), ""
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor, self._clock, self._batches = Redactor.now(), clock, BatchLane(self._asking, ledger)
         if caps.max_usd is not None and self.unpriced:

@@ -47,6 +47,16 @@ def other_lines(event: Accepted) -> tuple[int, ...]:
     return tuple(version for version in dict.fromkeys(sources) if version != event.version - 1)
 
 
+def lines_of(event: Event) -> tuple[int, ...]:
+    """Return the versions that a candidate was made of, where these are not just the one that its run was at."""
+    if not isinstance(event, Accepted | Rejected):
+        return ()
+    current = event.version - 1 if isinstance(event, Accepted) else event_at(event)
+    if event.joined is not None:
+        return event.base, event.joined
+    return () if event.base == current else (event.base,)
+
+
 def event_rank(event: Event) -> Rank:
     """Return the place of ``event`` among those of its version and step."""
     origin = event_origin(event)

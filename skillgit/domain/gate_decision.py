@@ -180,9 +180,12 @@ def decide_items(
     repeats: int = 0,
     outrun: int = 0,
 ) -> tuple[Verdict, Flips]:
-    """Decide as :func:`decide` does, and say which items flipped; what the step ``outrun`` outran is refused anyhow."""
-    metric, weight = rule.metric, rule.soft_weight
-    pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
+    """Decide as :func:`decide` does, and say which items were fixed and which were broken.
+
+    A candidate that was ``outrun`` by that of another step is refused whatever it scores.
+    """
+    metric, terms = rule.metric, rule.policy.terms
+    pairs = Pairs(candidate, current, metric, rule.soft_weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)
     verdict = Verdict(
         decision=Decision.INDECISIVE,
@@ -195,9 +198,9 @@ def decide_items(
         broken=len(item_flips.broken),
         # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
         p=sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p,
-        soft_weight=weight,
-        alpha=rule.alpha if "alpha" in rule.policy.terms else None,
-        margin=rule.margin if "margin" in rule.policy.terms else None,
+        soft_weight=rule.soft_weight,
+        alpha=rule.alpha if "alpha" in terms else None,
+        margin=rule.margin if "margin" in terms else None,
         no_regression=rule.no_regression,
         blocked=sum(map(rule.protects, item_flips.broken)),
         repeats=repeats,

@@ -212,7 +212,9 @@ class Trainer:
     def _tell_place(self, state: RunState) -> None:
         session = self.session
         step = min(state.step + 1, session.steps)
+        together = self.rounds.steps(state, step)
         session.monitor.place(
+            last=together[-1] if len(together) > 1 else 0,
             epoch=epoch_of(step, session.per_epoch),
             epochs=session.settings.train.num_epochs,
             step=step,

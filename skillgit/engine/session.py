@@ -191,6 +191,7 @@ class Progress:
     epochs: int = 0
     step: int = 0
     steps: int = 0
+    last: int = 0  # the last step of the round that is in progress; 0 for a step by itself
     stage: Stage = Stage.BASELINE
     done: int = 0  # items or calls of the stage that are done
     total: int = 0  # items or calls of the stage in all; 0 if that is not known
@@ -220,8 +221,11 @@ class Monitor:
     cost: Callable[[], Cost] = Cost
     now: Progress = field(default_factory=Progress)
 
-    def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
-        self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
+    def place(
+        self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None, last: int = 0
+    ) -> None:
+        position = {"epoch": epoch, "epochs": epochs, "step": step, "steps": steps, "last": last}
+        self._tell(**position, score=score, best=best, done=0, total=0)
 
     def stage(self, stage: Stage, total: int = 0) -> None:
         self._tell(stage=stage, done=0, total=total)

@@ -9,7 +9,7 @@ from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
-from skillgit.domain.proposal import EditRecord, changed_lines
+from skillgit.domain.proposal import SCREENED_OUT, TAKEN_UP, EditRecord, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import loss_paragraphs
@@ -188,12 +188,12 @@ def _why_skipped(session: Session, trial: Trial, left_to: int) -> tuple[str, str
         return trial.objection.title, trial.objection.why
     if screening is not None and not screening.counts.passed:
         counts = screening.counts
-        title = f"screened out: {counts.fixed} fixed, {counts.broken} broken"
+        title = f"{SCREENED_OUT}{counts.fixed} fixed, {counts.broken} broken"
         changes = "; ".join(map(in_words, edits[:SHOWN_ITEMS]))
         return title, "\n\n".join(filter(None, (f"{screening.sentence} It was not measured.", changes)))
     if left_to and edits:
         count = "Its edit is" if len(edits) == 1 else f"Its {len(edits)} edits are"
-        return f"taken up by step {left_to}", f"{count} part of the candidate of step {left_to}, which was measured."
+        return f"{TAKEN_UP}{left_to}", f"{count} part of the candidate of step {left_to}, which was measured."
     return _skip_reason(session, trial.proposal)
 
 

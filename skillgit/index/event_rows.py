@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.proposal import EditRecord, PatchCounts
+    from skillgit.domain.proposal import EditRecord, PatchCounts, Screening
     from skillgit.store.commit_message import Recorded
 
 
@@ -161,6 +161,7 @@ class _Parts:
 
     version: int | None = None
     base: int | None = None
+    joined: int | None = None
     measures: int | None = None
     merge: bool = False
     verdict: Verdict | None = None
@@ -170,6 +171,7 @@ class _Parts:
     removals: tuple[str, ...] = ()
     additions: tuple[str, ...] = ()
     outcome: str = ""
+    screening: Screening | None = None
 
 
 def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
@@ -219,6 +221,7 @@ def _parts(event: Event) -> _Parts:
     return _Parts(
         version=version_of(event),
         base=getattr(event, "base", None),
+        joined=getattr(event, "joined", None),
         measures=event.version if isinstance(event, Measured) else None,
         merge=isinstance(event, SlowMerged),
         verdict=event.verdict if isinstance(event, Gated) else None,
@@ -228,6 +231,7 @@ def _parts(event: Event) -> _Parts:
         removals=old_lines,
         additions=new_lines + guidance,
         outcome=str(event.outcome) if isinstance(event, RunFinished) else "",
+        screening=getattr(event, "screening", None),
     )
 
 
@@ -235,7 +239,7 @@ def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool)
     event, (at, step, rank, intervention) = record.event, record.order
     of = event.of if isinstance(event, Accepted | Rejected) else ""
     author = event.author if isinstance(event, Edited) else ""
-    position = (event.kind, at, rank, step, intervention, event.epoch, parts.version, parts.base)
+    position = (event.kind, at, rank, step, intervention, event.epoch, parts.version, parts.base, parts.joined)
     texts = (event.title, event_origin(event).value, of, author, event.skill)
     facts = (int(record.time.timestamp()), parts.outcome, record.evidence, int(is_loaded))
     models, cost = (NOBODY, Cost()) if isinstance(event, SlowMerged | Edited) else (event.models, event.cost)
@@ -286,7 +290,12 @@ def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
     counts: tuple[Any, ...] = (None,) * 5
     if (patch := parts.patch) is not None:
         counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
-    return (number, *gate, *counts)
+    outrun = None if parts.verdict is None else parts.verdict.outrun
+    screening = parts.screening
+    screened: tuple[Any, ...] = (None,) * 4
+    if screening is not None:
+        screened = (screening.failing, screening.fixed, screening.solved, screening.broken)
+    return (number, *gate, *counts, outrun, *screened)
 
 
 def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:

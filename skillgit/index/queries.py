@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.domain.proposal import TAKEN_UP
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
@@ -36,11 +37,12 @@ _RUN_FIELDS = (
 """The fields of a row that the columns of that query are, in order."""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
-           l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
+           l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author,
+           l.joined
     FROM log l"""
 _LOG_FIELDS = (
     *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
-    *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author"),
+    *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author", "joined"),
 )
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
@@ -101,6 +103,19 @@ def rows_of_commits(index: Index, commits: list[str]) -> tuple[LogRow, ...]:
 
 def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
     return _first(_log(index, _OF_RUN + " ?", [run, version]))
+
+
+def row_of_step(index: Index, run: str, step: int) -> LogRow | None:
+    """Return the event of a step: its version, its rejected candidate, or why there was none."""
+    kinds = (EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SKIPPED)
+    where = " WHERE l.run = ? AND l.step = ? AND l.origin = 'step' AND l.kind IN (?, ?, ?)"
+    return _first(_log(index, where, [run, step, *kinds]))
+
+
+def taken_up_rows(index: Index, row: LogRow) -> tuple[LogRow, ...]:
+    """Return the steps whose edits the candidate in ``row`` includes, which is why they were not measured alone."""
+    values = [row.run, row.step, EventKind.SKIPPED, f"{TAKEN_UP}{row.step}"]
+    return _log(index, " WHERE l.run = ? AND l.step < ? AND l.kind = ? AND l.title = ? ORDER BY l.step", values)
 
 
 _ADDRESSED = {

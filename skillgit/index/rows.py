@@ -67,6 +67,14 @@ class EventRow:
     origin: str = "step"
     number: int = 0  # which intervention of the run it is; 0 for everything else
     at: int = 0  # the version that the run is at with it; 0 where the row does not tell
+    joined: int | None = None  # the version of another line whose edits it puts on its base; absent if it takes none
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The versions that it was made of, where these are not just the one that its run was at."""
+        before = self.at if self.version is None else self.version - 1
+        sources = tuple(version for version in (self.base, self.joined) if version is not None)
+        return sources if sources and (len(sources) > 1 or sources[0] < before) else ()
 
     @property
     def address(self) -> Address:

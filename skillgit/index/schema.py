@@ -34,7 +34,7 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
         return None
 
 
-SCHEMA = 10
+SCHEMA = 11
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -68,8 +68,8 @@ _TABLES = {
     "gauge": ("run", "run metric soft_weight:float"),
     "event": (
         "id",
-        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int title origin of
-        author skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
+        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int joined:int title
+        origin of author skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
     "tally": (
@@ -83,7 +83,8 @@ _TABLES = {
     "candidate": (
         "event",
         """event:int decision policy metric soft_weight:float score:float current:float best:float fixed:int broken:int
-        p:float items:int saved:int stopped:int merged:int ranked:int applied:int skipped:int budget:int""",
+        p:float items:int saved:int stopped:int merged:int ranked:int applied:int skipped:int budget:int outrun:int
+        screen_failing:int screen_fixed:int screen_solved:int screen_broken:int""",
     ),
     "edit": ("event position", "event:int position:int op file support:int source anchor"),
     "evaluation": (
@@ -141,8 +142,8 @@ _VIEWS = {
                {SCORE.format("v")} AS score
         FROM version v JOIN event e ON e.id = v.event JOIN run r ON r.name = v.run""",  # noqa: S608 - names are ours
     "log": """
-        SELECT e.id, e.run, e.oid, e.kind, e.at, e.rank, e.step, e.number, e.epoch, e.version, e.base, e.title,
-               e.origin, e.of, e.author, e.time,
+        SELECT e.id, e.run, e.oid, e.kind, e.at, e.rank, e.step, e.number, e.epoch, e.version, e.base, e.joined,
+               e.title, e.origin, e.of, e.author, e.time,
                CASE WHEN c.stopped THEN NULL ELSE COALESCE(c.score, {of_s}) END AS score,
                CASE WHEN c.stopped THEN NULL
                     WHEN c.score IS NOT NULL THEN c.score - c.current

@@ -30,13 +30,47 @@ def start_evidence(index: Index, run: str) -> str:
     return str(index.value(query, (run,)) or "")
 
 
-def commits_of_versions(index: Index, run: str, first: int, last: int) -> tuple[str, ...]:
-    """Return the commits of the versions ``first`` to ``last`` of ``run``, in order."""
+def commits_of_versions(index: Index, run: str, versions: Collection[int]) -> tuple[str, ...]:
+    """Return the commits of ``versions`` of ``run``, the oldest first."""
     return index.column(
         "SELECT e.oid FROM version v JOIN event e ON e.id = v.event"
-        " WHERE v.run = ? AND v.version BETWEEN ? AND ? ORDER BY v.version",
-        (run, first, last),
+        " WHERE v.run = ? AND v.version IN (SELECT value FROM json_each(?)) ORDER BY v.version",
+        (run, json.dumps([*versions])),
     )
+
+
+def sources(index: Index, commits: Collection[str] | None = None) -> dict[str, tuple[str, ...]]:
+    """Return, for versions made of others than just the one before, their commit to those of these, the base first.
+
+    ``commits`` are the ones asked for; None for all.
+    """
+    only = "" if commits is None else " AND e.oid IN (SELECT value FROM json_each(?))"
+    rows = index.select(
+        "SELECT e.oid, b.oid, j.oid FROM event e JOIN event b ON b.run = e.run AND b.version = e.base"  # noqa: S608 - ours
+        " LEFT JOIN event j ON j.run = e.run AND j.version = e.joined"
+        f" WHERE e.kind = 'accepted' AND (e.base < e.version - 1 OR e.joined IS NOT NULL){only}",
+        () if commits is None else (json.dumps([*commits]),),
+    )
+    return {oid: (base,) if joined is None else (base, joined) for oid, base, joined in rows}
+
+
+def lineage(index: Index, run: str, first: int, last: int) -> tuple[int, ...]:
+    """Return the versions through which ``last`` was made of ``first``, both included; none where it was not."""
+    rows = index.select(
+        "SELECT version, base, joined FROM event WHERE run = ? AND version > ? AND version <= ?", (run, first, last)
+    )
+    made_of = {version: tuple(old for old in (base, joined) if old is not None) for version, base, joined in rows}
+    ways: list[tuple[int, ...]] = [(last,)]
+    seen = {last}
+    while ways:
+        way = ways.pop()
+        if way[-1] == first:
+            return way[::-1]
+        # the base goes before what was put on it
+        older = [version for version in made_of.get(way[-1], ())[::-1] if version not in seen]
+        seen.update(older)
+        ways += [(*way, version) for version in older]
+    return ()
 
 
 Scores = tuple[int | None, float | None, float | None, int | None, int | None]

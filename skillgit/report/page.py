@@ -163,6 +163,8 @@ def refusal(verdict: Verdict, *, bound: bool) -> str:
         return f"lower than {score(verdict.current)} by {score(-gain)}"
     if gain == 0:
         return f"a tie with {score(verdict.current)}, and a tie is no gain"
+    if verdict.outrun:
+        return f"higher by {delta(gain)}, but the candidate of step {verdict.outrun} was better"
     return f"higher by {delta(gain)}, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"
 
 
@@ -203,6 +205,7 @@ FILTERS = {
     "mark": outcome_mark,
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
+    "made_of": cells.made_of,
     "decision": lambda row: cells.decision(Entry.of_row(row)),
     "source": lambda word: _SOURCES.get(word, word),
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -19,7 +21,12 @@ from skillgit.store.git_binary import NO_PROGRAMS, git
 from skillgit.store.repo import Repo, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
+
+
+Sources = Mapping[str, Sequence[str]]
+"""Commit to the commits that its text was made of, where these are not its parents in their order; the base first."""
+_NO_SOURCES: Sources = MappingProxyType({})
 
 
 def common_ancestor(repo: Repo, first: str, second: str) -> str | None:
@@ -58,9 +65,9 @@ def whole(repo: Repo, old: str, new: str, *paths: str) -> str:
     return text.decode(errors="replace")
 
 
-def change(repo: Repo, commit: str, path: str = "") -> bytes:
-    """Return what ``commit`` changed against its first parent; for a first commit, all that it holds."""
-    parents = repo.commit(commit).parent_ids
+def change(repo: Repo, commit: str, path: str = "", sources: Sources = _NO_SOURCES) -> bytes:
+    """Return what ``commit`` changed against the first of its ``sources``, else its first parent, else all of it."""
+    parents = sources.get(commit) or repo.commit(commit).parent_ids
     if parents:
         return diff(repo, str(parents[0]), commit, path)
     arguments = (*NO_PROGRAMS, "--root", "-p", "--no-commit-id", "-r", commit, "--", *([path] if path else []))
@@ -79,12 +86,23 @@ _COMMAND = (
 )
 
 
-def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...] = ("-p",)) -> Iterator[bytes]:
-    """Yield what ``commits`` changed in ``path`` ("" for all) against first parents, as ``git diff`` prints it."""
+def patches(
+    repo: Repo,
+    commits: Sequence[str],
+    path: str,
+    options: tuple[str, ...] = ("-p",),
+    sources: Sources = _NO_SOURCES,
+) -> Iterator[bytes]:
+    """Yield what ``commits`` changed in ``path`` ("" for all), as ``git diff`` prints it.
+
+    They are compared with the first of their ``sources``, else with their first parent.
+    """
     start, count = 0, _AT_FIRST
     while part := commits[start : start + count]:
-        changes = _changes(repo, part, path, options)
-        yield from (changes.get(commit, b"") for commit in part)
+        changes = _changes(repo, [commit for commit in part if commit not in sources], path, options)
+        for commit in part:
+            own = sources.get(commit)
+            yield diff(repo, own[0], commit, path, options=options) if own else changes.get(commit, b"")
         start, count = start + count, min(2 * count, _AT_MOST)
 
 
@@ -226,10 +244,12 @@ class BlamedLine:
 
 
 class Blamer:
-    """Asks git where lines come from; what the parents of a commit hold is read once."""
+    """Asks git where lines come from, along ``sources``; what the parents of a commit hold is read once."""
 
-    def __init__(self, repo: Repo) -> None:
-        self._repo = repo
+    def __init__(self, repo: Repo, sources: Sources = _NO_SOURCES) -> None:
+        self._repo, self.sources = repo, sources
+        # git reads them like a file of grafts
+        self._grafts = "".join(f"{' '.join((commit, *parents))}\n" for commit, parents in sources.items()).encode()
         self._before: dict[str, set[bytes] | None] = {}
         self._texts: dict[bytes, bytes] = {}
 
@@ -249,7 +269,8 @@ class Blamer:
 
     def _blame(self, commit: str, path: str, *options: str) -> bytes:
         plain = ("--no-replace-objects", "-c", "core.quotePath=false", "blame", *_PLAIN)
-        answer = git(self._repo, *plain, *options, commit, "--", path)
+        grafts = ("-S", "/dev/stdin") if self._grafts else ()
+        answer = git(self._repo, *plain, *grafts, *options, commit, "--", path, stdin=self._grafts)
         if answer.code != 0:
             raise RevisionNotFoundError(f"git cannot blame {path} at {commit[:12]}: {answer.error}", hint="git fsck")
         return answer.out
@@ -264,7 +285,7 @@ class Blamer:
     def _lines_before(self, commit: str) -> set[bytes] | None:
         """Return the lines that the parents of ``commit`` have in files that it changed; None if a file is missing."""
         child, lines = self._repo.commit(commit), set[bytes]()
-        for parent in child.parent_ids:
+        for parent in self.sources.get(commit) or child.parent_ids:
             older = self._repo.raw.get(parent)
             if older is None:
                 # a shallow clone ends here, for git too

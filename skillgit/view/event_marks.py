@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Score, known
 from skillgit.view import numbers
@@ -71,23 +72,30 @@ class Entry(NamedTuple):
     decision: str
     # where its candidate comes from: a step, the reflection on an epoch (`meta`), or an intervention
     origin: str = _STEP
+    lines: tuple[int, ...] = ()  # the versions that it was made of, where not just the one before it
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
         own = (row.kind, row.label, row.version, row.step, row.title)
-        return cls(*own, row.known, row.delta, row.measured, row.decision, row.origin)
+        return cls(*own, row.known, row.delta, row.measured, row.decision, row.origin, row.lines)
 
     @classmethod
     def of_origin(cls, origin: OriginRow) -> Entry:
         """Return the entry of the event that brought a rule, which was measured for it."""
         own = (origin.kind, origin.label, origin.version, origin.step, origin.title)
         score = known(origin.score, origin.bound)
-        return cls(*own, score, origin.delta, is_measured=True, decision=origin.decision, origin=origin.origin)
+        facts = (origin.decision, origin.origin, origin.lines)
+        return cls(*own, score, origin.delta, True, *facts)  # noqa: FBT003 - the score was measured for it
 
 
 def title(entry: Entry) -> str:
     prefix = LOOKS[entry.kind].prefix if entry.origin == _STEP else f"{entry.origin}: "
-    return prefix + entry.title
+    return f"{prefix.removesuffix(': ')} {made_of(entry)}: {entry.title}" if entry.lines else prefix + entry.title
+
+
+def made_of(event: Entry | LogRow) -> str:
+    """Return the versions that it was made of, as ``from v2 and v5``; empty where not more than the one before it."""
+    return f"from {' and '.join(map(version_label, event.lines))}" if event.lines else ""
 
 
 def glyph(entry: Entry, glyphs: Glyphs) -> str:

@@ -19,6 +19,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
+from skillgit.domain.event_keys import lines_of
 from skillgit.domain.score import Score
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
@@ -62,6 +63,9 @@ class Glance(Protocol):
     def steps(self) -> int: ...
 
     @property
+    def last(self) -> int: ...
+
+    @property
     def stage(self) -> str: ...
 
     @property
@@ -92,10 +96,15 @@ def stage(glance: Glance) -> str:
 
 
 def place(glance: Glance) -> str:
-    """Return where in the run it is: ``epoch 2/4  step 18/40``; the steps alone where that is all."""
+    """Return where in the run it is: ``epoch 2/4  step 18/40``, or ``steps 17-20/40`` of a round."""
     if glance.step <= 0:
         return f"before step 1 of {glance.steps}"
-    return f"epoch {glance.epoch}/{glance.epochs}  step {glance.step}/{glance.steps}"
+    return f"epoch {glance.epoch}/{glance.epochs}  {steps_at(glance)}"
+
+
+def steps_at(glance: Glance) -> str:
+    together = f"steps {glance.step}-{glance.last}" if glance.last > glance.step else f"step {glance.step}"
+    return f"{together}/{glance.steps}"
 
 
 def tally(glance: Glance, screen: Screen) -> str:
@@ -133,4 +142,5 @@ def entry_of(event: Event) -> Entry:
         is_measured=is_measured,
         decision=verdict.decision.value if verdict else "",
         origin=event_origin(event).value,
+        lines=lines_of(event),
     )

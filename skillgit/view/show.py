@@ -32,6 +32,7 @@ from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import check_cells, name
 from skillgit.view.json_values import Json, named_values
+from skillgit.view.search import search_facts
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, under, wrap
 
@@ -122,7 +123,8 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
         yield ""
         yield from wrap(paragraph, columns)
     yield ""
-    for label, text in (*_facts(report, screen), *_checks(report, screen), *known_facts(report, screen, now)):
+    facts = (*search_facts(report), *_facts(report, screen))
+    for label, text in (*facts, *_checks(report, screen), *known_facts(report, screen, now)):
         yield from _fact(label, text, screen)
     if report.diff:
         yield ""
@@ -136,7 +138,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
         row.run,
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
-        f"base {version_label(row.base)}" if row.base is not None else "",
+        cells.made_of(row) or (f"base {version_label(row.base)}" if row.base is not None else ""),
         numbers.ago(row.time, now),
     ]
     yield screen.dotted(parts)
@@ -226,7 +228,7 @@ def _candidate(
     event: Accepted | Rejected, gauge: Gauge, edits: Sequence[LeftOut], screen: Screen
 ) -> Iterator[tuple[str, str]]:
     yield "score", summary(event.evaluation, gauge, screen)
-    yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped)
+    yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped, against=_against(event))
     yield "edits", _counts(event, screen)
     for edit in event.edits:
         yield "", f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
@@ -236,6 +238,12 @@ def _candidate(
         counts = f"{numbers.plural(event.appendix.added, 'new reminder')}, {event.appendix.total} in all"
         yield "notes", f"{counts}{together}"
     yield from _flips(event.fixed, event.broken, screen, event.evaluation)
+
+
+def _against(event: Accepted | Rejected) -> str:
+    """Return what the gate compared with: the version that the candidate was made of, by name if it is an older one."""
+    older = event.base < event.version - 1 if isinstance(event, Accepted) else event.at is not None
+    return version_label(event.base) if older else "current"
 
 
 def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -291,12 +299,15 @@ def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: S
     return summary(evaluation, gauge, screen)
 
 
-def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
-    """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
+def gate(verdict: Verdict, screen: Screen, *, bound: bool = False, against: str = "current") -> str:
+    """Return what a gate compared and decided, with all numbers.
+
+    ``bound`` says that the score is an upper bound, and ``against`` what it was compared with.
+    """
     ties = verdict.gated and verdict.decision.accepted and verdict.score == verdict.current
     sign = ">" if verdict.score > verdict.current else "=" if ties else screen.glyphs.at_most
     score = f"{screen.glyphs.at_most if bound else ''}{numbers.score(verdict.score)}"
-    comparison = f"{verdict.metric.value} {score} {sign} current {numbers.score(verdict.current)}"
+    comparison = f"{verdict.metric.value} {score} {sign} {against} {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     best = f"best {numbers.score(verdict.best)}"
     return f"{comparison}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flips})"
@@ -312,4 +323,6 @@ def _policy(verdict: Verdict) -> str:
         parts.append(f"no regression {verdict.no_regression.value}: {verdict.blocked} blocked")
     if verdict.repeats:
         parts.append(f"{numbers.plural(verdict.repeats, 'repeat')}")
+    if verdict.outrun:
+        parts.append(f"outrun by step {verdict.outrun}")
     return ", ".join(parts) if verdict.gated else "no gate"

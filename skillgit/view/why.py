@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
@@ -211,11 +211,19 @@ def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
 
 def _fate(change: LaterChange, screen: Screen) -> str:
     title = f" ({inert(cells.title(Entry.of_origin(change.origin)))})" if change.origin else ""
-    if change.fate == "removed" or change.rule is None:
-        return f"{version_label(change.version)} removed it{title}"
-    if change.fate == "reworded":
-        return f"{version_label(change.version)} reworded it{title}: {_short(change.rule.text, screen)}"
-    return f"it is in {version_label(change.version)}, the newest version, line {change.rule.first}"
+    version, text = version_label(change.version), _short(change.rule.text, screen) if change.rule else ""
+    match change.fate:
+        case "removed":
+            return f"{version} removed it{title}"
+        case "left":
+            base = version_label(change.origin.base) if change.origin else "an older version"
+            return f"it is gone with {version}, which was made of {base}{title}"
+        case "reworded":
+            return f"{version} reworded it{title}: {text}"
+        case "stands":
+            return f"it is in {version}, the newest version, line {change.rule.first if change.rule else ''}"
+        case _:
+            assert_never(change.fate)
 
 
 def _worth(story: Story) -> Iterator[_Fact]:

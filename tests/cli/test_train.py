@@ -55,6 +55,7 @@ class Look:
     epochs: int = 4
     step: int = 18
     steps: int = 40
+    last: int = 0
     stage: str = "rollout"
     done: int = 32
     total: int = 40

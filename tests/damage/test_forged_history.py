@@ -84,7 +84,10 @@ MESSAGES = {
         "the message lists other items as fixed: q07, q08",
     ),
     "a version": (replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 4"), "v4 follows v2"),
-    "a base": (replaced(FOUR, "Skillgit-Base: 2", "Skillgit-Base: 1"), "current version is v2"),
+    "a base": (
+        replaced(FOUR, "Skillgit-Base: 2", "Skillgit-Base: 1"),
+        "it was made of v1 besides the version before it",
+    ),
     "a step that stands twice": (replaced(SKIPPED, "Skillgit-Step: 3", "Skillgit-Step: 2"), "step 2 follows step 2"),
     "the run": (replaced(SKIPPED, f"Run: {RUN}", "Run: other"), f"an event of run other is on run {RUN}"),
     "the skill": (replaced(LAST, f"Skill: {PATH}", "Skill: skills/b"), "changes skills/b, not skills/demo"),

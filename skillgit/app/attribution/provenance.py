@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, UsageError
-from skillgit.index import rule_queries
+from skillgit.index import rule_queries, version_queries
 from skillgit.store import tree
 from skillgit.store.diff import BlamedLine, Blamer
 from skillgit.store.repo import author_of
@@ -45,14 +46,22 @@ class Tracer:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._blamer = Blamer(workspace.repo)
         self._blamed: dict[tuple[str, str], tuple[BlamedLine, ...]] = {}
         self._origins: dict[str, OriginRow | None] = {}
         self._targets: dict[str, str | None] = {}
 
+    @cached_property
+    def _blamer(self) -> Blamer:
+        return Blamer(self._workspace.repo, version_queries.sources(self._workspace.index))
+
     def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
         """Return where lines come from; git blames a restorer, so they are followed to the version that it restored."""
         return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
+
+    def before(self, commit: str) -> str | None:
+        """Return the commit that the text of ``commit`` was made of; None for a first one."""
+        parents = self._blamer.sources.get(commit) or self._workspace.repo.commit(commit).parent_ids
+        return str(parents[0]) if parents else None
 
     def _followed(self, line: BlamedLine) -> TracedLine:
         source, restorer = line, None

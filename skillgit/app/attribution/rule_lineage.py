@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rule_queries import OriginRow
 
-Fate = Literal["stands", "reworded", "removed"]
+Fate = Literal["stands", "reworded", "removed", "left"]
+"""Whether a rule is in the newest version, was reworded or removed, or was left with the line that had it, as the next
+version was made of one without it."""
 
 _MOST = 25
 
@@ -42,11 +44,11 @@ class Wording:
 class LaterChange:
     """What happened to a rule."""
 
-    fate: Fate  # whether it is in the newest version, or was reworded or removed
+    fate: Fate
     version: int
     origin: OriginRow | None  # the event that made that version; absent if it cannot be told
-    path: str  # the file that it is in; empty if it was removed
-    rule: Rule | None  # the rule in that version; absent if it was removed
+    path: str  # the file that it is in; empty if there is none
+    rule: Rule | None  # the rule in that version; absent if it is not in it
 
 
 class RuleText:
@@ -100,10 +102,10 @@ class RuleHistory:
             yield Wording(
                 rule=stood or rule, commit=line.commit, path=line.original_path, line=line, origin=line.origin
             )
-            parents = self._workspace.repo.commit(line.commit).parent_ids
-            if stood is None or not parents:
+            base = self.tracer.before(line.commit)
+            if stood is None or base is None:
                 return
-            commit, path = str(parents[0]), line.original_path
+            commit, path = base, line.original_path
             before = self.changes(self.text(commit, path), new).before.get(stood)
             if before is None:
                 return
@@ -178,6 +180,10 @@ class RuleHistory:
     def _change(self, run: str, skill: str, before: int, after: int, rule: Rule) -> LaterChange:
         origin = rule_queries.origin_of_version(self._workspace.index, run, after)
         new = self._version(run, skill, after)
+        if origin is not None and origin.base is not None and origin.base != before:
+            if self._find(run, skill, origin.base, rule) is None:
+                return LaterChange(fate="left", version=after, origin=origin, path="", rule=None)
+            before = origin.base
         for path, old in self._version(run, skill, before).items():
             if rule.text in old.by_words:
                 now = self.changes(old, new.get(path, _EMPTY)).after.get(rule.text)

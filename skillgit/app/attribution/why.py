@@ -121,7 +121,7 @@ def _in_history(workspace: Workspace, history: RuleHistory, spot: SkillFile, tex
     hits: set[tuple[str, str]] = set()
     for is_rejected in (False, True):
         for event, _ in rule_queries.alike(workspace.index, spot.run, query, is_rejected=is_rejected, limit=_EVENTS):
-            additions = tuple(_brought(workspace, history, spot.skill, event))
+            additions = tuple(_brought(history, spot.skill, event))
             for (path, rule), title in zip(additions, _titles(event.title, len(additions)), strict=True):
                 if (path, rule.text) not in hits:
                     hits.add((path, rule.text))
@@ -136,12 +136,12 @@ def _titles(title: str, count: int) -> list[str]:
     return parts if len(parts) == count else [title] * count
 
 
-def _brought(workspace: Workspace, history: RuleHistory, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
-    """Yield path and rule of what an event's text has and its first parent's has not; of a seed, all of it."""
-    parents = workspace.repo.commit(event.commit).parent_ids
+def _brought(history: RuleHistory, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
+    """Yield path and rule of what an event's text has and the one that it was made of has not; of a seed, all of it."""
+    base = history.tracer.before(event.commit)
     older: list[RuleText] = []
-    if parents and event.kind != EventKind.RUN_STARTED:
-        older = list(history.skill(str(parents[0]), skill).values())
+    if base and event.kind != EventKind.RUN_STARTED:
+        older = list(history.skill(base, skill).values())
     for path, content in history.skill(event.commit, skill).items():
         yield from ((path, rule) for rule in content.rules if not any(rule.text in text.by_words for text in older))
 

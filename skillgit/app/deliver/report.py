@@ -154,7 +154,9 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
         # the seed is no change, and its text is told by the skill itself
         changes = [row.commit for row in newest if row.version != 0]
         path = workspace.index.skill_path(rows[0].run) if rows else ""
-        patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, store_diff.PATCH), strict=True))
+        sources = version_queries.sources(workspace.index, changes)
+        texts = store_diff.patches(workspace.repo, changes, path, store_diff.PATCH, sources)
+        patches = dict(zip(changes, texts, strict=True))
         full = {row.commit: _telling(workspace, row, patches.get(row.commit, b""), room) for row in newest}
     return Events(
         stories=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),

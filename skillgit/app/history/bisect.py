@@ -17,10 +17,11 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.index import queries
+from skillgit.index import queries, version_queries
 from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit, skill_at
 
@@ -114,7 +115,7 @@ def _next(line: Line, outcomes: dict[str, bool | None], *, newest: bool) -> Meas
 
 
 Line = list[tuple["MeasuredRow", "Cell | None"]]
-"""The versions of a run, oldest first, with the outcome of one item."""
+"""The versions that the last of them was made of, oldest first, with the outcome of one item."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +161,15 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
     with open_workspace(context) as workspace:
         run, ends = _ends(workspace, request)
         line = _line(workspace, run, request.item, measure=request.measure)
-        if ends is not None:
-            line = [(row, cell) for row, cell in line if row.version is not None and ends[0] <= row.version <= ends[1]]
+        first, last = ends or (0, max((row.version or 0 for row, _ in line), default=0))
+        versions = version_queries.lineage(workspace.index, run, first, last)
+        if not versions:
+            older, newer = version_label(first), version_label(last)
+            raise UsageError(
+                f"{newer} was not made of {older}: they are on two lines",
+                hint=f"skillgit diff {run}/{older} {run}/{newer} --items",
+            )
+        line = [(row, cell) for row, cell in line if row.version in versions]
         fresh: tuple[str, ...] = ()
         cost: Cost | None = None
         if request.measure and watcher is not None:
@@ -194,11 +202,11 @@ def _found(
     possible = line[names.index(flip.older) + 1 : names.index(flip.newer) + 1] if flip else []
     absent = dict(_absent(workspace, possible or line))
     lacking = attempts(workspace, [(row, None) for row in absent], request.item)
-    culprit = possible[0][0] if len(possible) == 1 else None
-    event, diff = None, b""
+    culprit, event, diff = possible[0][0] if len(possible) == 1 else None, None, b""
     if culprit is not None:
         event = read_commit(workspace.repo, culprit.commit).event
-        diff = store_diff.change(workspace.repo, culprit.commit, workspace.index.skill_path(culprit.run))
+        sources = version_queries.sources(workspace.index, [culprit.commit])
+        diff = store_diff.change(workspace.repo, culprit.commit, event.skill, sources)
     return Bisected(
         run=run,
         item=request.item,

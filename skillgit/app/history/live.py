@@ -76,6 +76,7 @@ class Snapshot:
     epochs: int = 0
     step: int = 0  # the current step; 0 before the first one
     steps: int = 0
+    last: int = 0  # the last step of the round that is in progress; 0 for a step by itself
     budget: int | None = None  # proposals that the step may carry out at most; None where there is no limit
     stage: str = ""  # what is being done; empty before the first stage
     done: int = 0  # items or calls of the stage that are done

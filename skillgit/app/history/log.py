@@ -111,6 +111,7 @@ def _looking_back(context: Context, words: Sequence[str]) -> Context:
 def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
     """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing."""
     # decoding is not needed, but git is: both wait until someone wants to see a change
+    from skillgit.index.version_queries import sources  # noqa: PLC0415 - see above
     from skillgit.store.diff import patches  # noqa: PLC0415 - see above
 
     options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))
@@ -119,7 +120,8 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
         # runs that take turns mostly train one skill
         for path, stretch in groupby(rows, lambda row: paths[row.run]):
             part = list(stretch)
-            texts = patches(workspace.repo, [row.commit for row in part], path, options)
+            commits = [row.commit for row in part]
+            texts = patches(workspace.repo, commits, path, options, sources(workspace.index, commits))
             yield from zip(part, texts, strict=True)
 
 
@@ -166,19 +168,22 @@ def _moment(context: Context, workspace: Workspace, text: str) -> int | None:
     return moment(workspace.repo, text, context.clock())
 
 
-_STARTED, _EDITED, _MERGE = EventKind.RUN_STARTED, EventKind.EDITED, "merge"
+_STARTED, _EDITED, _ACCEPTED, _MERGE = EventKind.RUN_STARTED, EventKind.EDITED, EventKind.ACCEPTED, "merge"
 
 Parents = dict[str, tuple[str, ...]]
 """Commit to what it rests on besides the event before it in its run, as far as that is an event."""
 
 
 def parents_beside(repo: Repo, rows: Sequence[LogRow]) -> Parents:
-    """Return what ``rows`` rest on, if among them, besides what is before them: a fork's origin, a merge's source."""
+    """Return what ``rows`` rest on, if among them, besides what is before them.
+
+    That is a fork's origin, a merge's source, and the older versions that an accepted candidate was made of.
+    """
     commits = {row.commit for row in rows}
     parents_of: Parents = {}
     for row in rows:
-        # nothing else has a parent outside its run, and a look at every commit takes longer than the log
-        if row.kind in {_STARTED, _EDITED} or row.origin == _MERGE:
+        # nothing else has a parent besides the event before it, and a look at every commit takes longer than the log
+        if row.kind in {_STARTED, _EDITED} or row.origin == _MERGE or (row.kind == _ACCEPTED and row.lines):
             parents = [str(parent) for parent in repo.commit(row.commit).parent_ids]
             beside = parents if row.kind == _STARTED else parents[1:]
             parents_of[row.commit] = tuple(parent for parent in beside if parent in commits)

@@ -22,11 +22,14 @@ from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
+from skillgit.domain.event import Rejected, Skipped
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.proposal import TAKEN_UP
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.index.event_rows import CONFIG
-from skillgit.index.version_queries import feedback_lines
+from skillgit.index.version_queries import feedback_lines, sources
 from skillgit.plugin.redaction import redact_json
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Event
     from skillgit.domain.proposal import Feedback
     from skillgit.index.rows import LogRow
+
+
+_MEASURED = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,8 @@ class Shown:
     gauge: Gauge = field(default_factory=Gauge)
     left_out: tuple[LeftOut, ...] = ()  # edits chosen and not applied; empty where the evidence is not here
     checks: tuple[CheckChange, ...] = ()  # single checks now and under its base; none where items have one score only
+    rival: LogRow | None = None  # the step whose candidate was better in the race, or includes this one's edits
+    taken_up: tuple[LogRow, ...] = ()  # the steps whose edits its candidate includes
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -71,7 +79,9 @@ def show(context: Context, revision: str) -> Shown:
             parents=record.parents,
             evidence_tree=record.evidence,
             message=history_reader.message(workspace.repo, row.commit),
-            diff=store_diff.change(workspace.repo, row.commit, record.event.skill).decode(errors="replace"),
+            diff=store_diff.change(
+                workspace.repo, row.commit, record.event.skill, sources(workspace.index, [row.commit])
+            ).decode(errors="replace"),
             items=_items(workspace, row),
             evaluations=evaluations,
             test_evaluations=reads_of_test(evaluations),
@@ -79,7 +89,16 @@ def show(context: Context, revision: str) -> Shown:
             gauge=queries.gauge(workspace.index, row.run),
             left_out=edits_left_out(workspace.repo, record.evidence),
             checks=changes_from_base(workspace, row),
+            rival=_rival(workspace, record.event),
+            taken_up=queries.taken_up_rows(workspace.index, row) if row.kind in _MEASURED else (),
         )
+
+
+def _rival(workspace: Workspace, event: Event) -> LogRow | None:
+    step = event.title.removeprefix(TAKEN_UP) if isinstance(event, Skipped) and TAKEN_UP in event.title else ""
+    if isinstance(event, Rejected) and event.verdict.outrun:
+        step = str(event.verdict.outrun)
+    return queries.row_of_step(workspace.index, event.run, int(step)) if step.isdecimal() else None
 
 
 def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:

@@ -19,7 +19,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.skill_rules import Region, Rule, Worth, rules, without, worth
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, NotFoundError
-from skillgit.index import queries
+from skillgit.index import queries, version_queries
 from skillgit.store import notes
 from skillgit.store.diff import Blamer
 from skillgit.store.history_reader import skill_at
@@ -300,7 +300,8 @@ def _origins(measuring: RunMeasuring, row: LogRow) -> dict[int, str]:
     """Return line number of ``SKILL.md`` to the name of the event that brought the line."""
     workspace, names = measuring.workspace, dict[str, str]()
     commits: dict[int, str] = {}
-    for line in Blamer(workspace.repo).lines(row.commit, f"{measuring.session.skill_path}/{DOCUMENT}"):
+    blamer = Blamer(workspace.repo, version_queries.sources(workspace.index))
+    for line in blamer.lines(row.commit, f"{measuring.session.skill_path}/{DOCUMENT}"):
         if line.commit not in names:
             bringer = queries.row_of_commit(workspace.index, line.commit)
             names[line.commit] = "seed" if bringer is None else bringer.address.seen_from(row.run)

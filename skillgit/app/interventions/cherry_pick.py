@@ -22,6 +22,7 @@ from skillgit.domain.proposal import Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.errors import SkillgitError, UsageError
+from skillgit.index.version_queries import sources
 from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def _quoted(lines: tuple[str, ...] | None) -> str:
 
 
 def _before(workspace: Workspace, row: LogRow) -> Skill | None:
-    parents = read_commit(workspace.repo, row.commit).parents
+    """Return the text that the event of ``row`` was made of; None for a first version."""
+    parents = sources(workspace.index, [row.commit]).get(row.commit) or read_commit(workspace.repo, row.commit).parents
     return skill_at(workspace.repo, parents[0], workspace.index.skill_path(row.run)) if parents else None
 
 

@@ -14,6 +14,7 @@ from skillgit.domain.evaluation import EvaluationSummary, Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule
+from skillgit.domain.proposal import SCREENED_OUT, TAKEN_UP
 from skillgit.domain.run_state import RunState, StepMemory, fold
 from skillgit.index import queries
 from skillgit.store.history_reader import read_run
@@ -34,6 +35,7 @@ class Cause(StrEnum):
     UNDECIDED = "undecided"
     CEILING = "ceiling"
     UNAPPLIED = "edits-unapplied"
+    SCREENED = "screened-out"
     NO_VARIANCE = "no-variance"
     COARSE = "metric-too-coarse"
     WORSE = "worse"
@@ -60,12 +62,13 @@ def refused(state: RunState) -> tuple[StepMemory, ...]:
     row = takewhile(
         lambda step: not (step.author or (step.decision and step.decision.accepted)), reversed(state.memory)
     )
-    return tuple(step for step in row if not step.by_hand)
+    return tuple(step for step in row if not step.by_hand and not step.title.startswith(TAKEN_UP))
 
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
     """Return what to tell after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
-    if not isinstance(event, Rejected | Skipped) or not after or len(refused(state)) % after:
+    is_taken_up = isinstance(event, Skipped) and event.title.startswith(TAKEN_UP)
+    if not isinstance(event, Rejected | Skipped) or is_taken_up or not after or len(refused(state)) % after:
         return ""
     diagnosis = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
     return diagnosis.sentence if diagnosis is not None else ""
@@ -98,6 +101,12 @@ def _cause(
             f"ceiling: {metric.value} {score:.4f} of {current.n} items leaves nothing to gain; add harder items"
         )
     if 2 * (len(row) - len(steps)) >= len(row):
+        screened = sum(step.title.startswith(SCREENED_OUT) for step in row)
+        if 2 * screened >= len(row) - len(steps):
+            return Cause.SCREENED, (
+                f"screened out: {screened} candidates fixed no more train items than they broke, and were not measured;"
+                " skillgit show tells their counts"
+            )
         titles = Counter(step.title for step in row if step.decision is None)
         (title, count), *_ = titles.most_common(1)
         return Cause.UNAPPLIED, f"edits unapplied: {count} had no candidate ({title}); skillgit log shows them"

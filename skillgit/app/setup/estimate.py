@@ -16,12 +16,17 @@ from skillgit.engine.reply_schemas import DIALECTS
 from skillgit.engine.rollout import delivered
 from skillgit.engine.salvage import MOST_PARTS
 from skillgit.plugin.environment import asks_judge
+from skillgit.strategies.racing import TRIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
 
+_PLANNED = frozenset({"skillopt", "racing", "pareto", "compose"})
+"""The strategies whose calls are known here."""
+_IN_ROUNDS = frozenset({"racing", "pareto"})
 _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""
 
@@ -49,9 +54,10 @@ def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[
 
 
 def least_calls(settings: MethodSettings, task: Task) -> int:
-    """Return the calls that the baseline and the cheapest first step need."""
-    batch = min(settings.train.step_size, len(task.items[Split.TRAIN]))
-    return len(task.items[Split.SELECTION]) + batch + 1
+    """Return the calls that the baseline and the cheapest first step need; a first round is computed as a whole."""
+    steps = min(_width(settings), steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size))
+    batch = min(steps * settings.train.step_size, len(task.items[Split.TRAIN]))
+    return len(task.items[Split.SELECTION]) + batch + steps
 
 
 def steps_of(settings: MethodSettings, task: Task) -> int:
@@ -63,8 +69,10 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     settings, items = planner.session.settings, planner.session.task.items
     steps, epochs, slow = steps_of(settings, planner.session.task), settings.train.num_epochs, _slow_updates(settings)
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
-    planner.may_roll_out("rollout", skill, train, epochs, rounds=steps)
-    planner.may_roll_out("selection", skill, selection, steps, rounds=steps)
+    waits = epochs * ceil(steps / max(epochs, 1) / _width(settings))  # rounds end with their epoch
+    planner.may_roll_out("rollout", skill, train, epochs, rounds=waits)
+    _add_screening(planner, skill, train, waits)
+    planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
         MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
     )
@@ -87,6 +95,35 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     planner.may_roll_out("repeats", skill, selection, 2 * repeats * evaluations, rounds=evaluations if repeats else 0)
     tests = _TESTED if settings.evaluation.eval_test else 0
     planner.may_roll_out("test", skill, items[Split.TEST], tests)
+
+
+def strategies_of(settings: MethodSettings) -> tuple[str, ...]:
+    """Return the strategies that a run may go through, by name."""
+    train = settings.train
+    return train.strategies if train.strategy == "compose" else (train.strategy,)
+
+
+def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
+    """Return what a plan cannot say of the strategies: what those ask that are not skillgit's own."""
+    others = [name for name in strategies_of(settings) if name not in _PLANNED]
+    return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in others)
+
+
+def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:
+    """Add what is tried before a candidate is measured: its edits, and itself; that of a round on all items of it."""
+    settings = planner.session.settings
+    times = (1 + (_width(settings) > 1)) * settings.train.num_epochs if settings.gate.screening else 0
+    planner.may_roll_out("screening", skill, train, times, rounds=2 * waits)
+    optimizer, steps = settings.optimizer, steps_of(settings, planner.session.task)
+    tries = _IN_ROUNDS.intersection(strategies_of(settings))
+    # how many edits a step has only a fixed budget limits
+    is_limited = optimizer.control is ControlMode.FIXED
+    times = optimizer.learning_rate * steps if tries else 0
+    planner.may_roll_out("trial", skill, planner.dearest(train, TRIED), times, rounds=waits, certain=is_limited)
+
+
+def _width(settings: MethodSettings) -> int:
+    return settings.train.round_steps if _IN_ROUNDS.intersection(strategies_of(settings)) else 1
 
 
 def _slow_updates(settings: MethodSettings) -> int:

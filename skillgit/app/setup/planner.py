@@ -110,9 +110,14 @@ class Planner:
         self.rollouts += rollouts
         self.known += rollouts
 
-    def may_roll_out(self, stage: str, skill: Skill, items: Sequence[Item], times: int, *, rounds: int = 1) -> None:
-        """Add at most ``times`` rollouts of each item with unknown texts as long as ``skill``, in ``rounds`` waits."""
-        sums, length = _Rollouts(), self._document(skill)
+    def may_roll_out(
+        self, stage: str, skill: Skill, items: Sequence[Item], times: int, *, rounds: int = 1, certain: bool = True
+    ) -> None:
+        """Add at most ``times`` rollouts of each item with unknown texts as long as ``skill``, in ``rounds`` waits.
+
+        Where that is not ``certain``, it may come to more.
+        """
+        sums, length = _Rollouts(is_open=not certain), self._document(skill)
         for item in items if times else ():
             self._take(sums, item, length, times)
         self.rollouts += len(items) * times

@@ -37,7 +37,9 @@ _BEGUN_BY: Final = {
     Stage.TEST: _Part.END,
     Stage.PLACEBO: _Part.END,
 }
-_ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.EVALUATE, Stage.SLOW, Stage.TEST, Stage.PLACEBO})
+_ROLLING: Final = frozenset(
+    {Stage.BASELINE, Stage.ROLLOUT, Stage.SCREEN, Stage.EVALUATE, Stage.SLOW, Stage.TEST, Stage.PLACEBO}
+)
 _FADES: Final = 0.7  # what earlier steps weigh against the latest
 _TESTED: Final = 3  # versions that are tested at most: the first, the best and the last
 
@@ -142,13 +144,19 @@ class Forecast:
         most = float(self._work.selection)
         return min(most, self._rollouts.get(Stage.EVALUATE, 0.0) / self._steps) if self._steps >= 1.0 else most
 
+    def _screening(self) -> float:
+        """Return the items that a candidate is tried on before it is measured: as many as in the steps before."""
+        return self._rollouts.get(Stage.SCREEN, 0.0) / self._steps if self._steps >= 1.0 else 0.0
+
     def _a_step(self, pace: float) -> float:
-        return (self._work.batch + self._judging()) * pace + self._thinking()
+        return (self._work.batch + self._screening() + self._judging()) * pace + self._thinking()
 
     def _rest_of_part(self, now: Progress, pace: float) -> float:
         work, rest = self._work, max(0, now.total - now.done) * pace
         if self._part is _Part.STEP and now.stage is Stage.ROLLOUT:
-            return rest + self._judging() * pace + self._thinking()
+            return rest + (self._screening() + self._judging()) * pace + self._thinking()
+        if self._part is _Part.STEP and now.stage is Stage.SCREEN:
+            return rest + self._judging() * pace
         if self._part in {_Part.STEP, _Part.META} and now.stage not in _ROLLING:
             thinking_s = sum(time for stage, time in self._times.items() if stage not in _ROLLING)
             return max(0.0, self._thinking() - thinking_s) + self._judging() * pace

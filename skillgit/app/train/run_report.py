@@ -173,7 +173,7 @@ def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
 EVERY_S: Final = 0.4  # between two publications: seldom enough to cost nothing, often enough to be seen within a second
 RECENT_S: Final = 60.0  # of spending that make its rate
 FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
-_ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.EVALUATE, Stage.TEST})
+_ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.SCREEN, Stage.EVALUATE, Stage.TEST})
 """Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
 _REMARKS: Final = 5
 
@@ -315,6 +315,7 @@ class Publisher:
             epochs=now.epochs,
             step=now.step,
             steps=now.steps,
+            last=now.last,
             budget=self.budget(now.step) if now.step else None,
             stage=current.stage if current is not None else "",
             done=now.done,

@@ -16,7 +16,7 @@ from skillgit.app.recorded.run_record import ENVIRONMENT, start_document
 from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
+from skillgit.app.setup.estimate import least_calls, plan_training, steps_of, strategy_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
@@ -175,7 +175,12 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     settings, task = setup.config.values.method, setup.task
     sentence = f"baseline and first step need {least_calls(settings, task)} calls"
     before = before_baseline(len(task.items[Split.SELECTION]), settings.rule())
-    return (*setup.config.notes, before, *((sentence,) if caps.max_calls is not None else ()))
+    return (
+        *setup.config.notes,
+        *strategy_notes(settings),
+        before,
+        *((sentence,) if caps.max_calls is not None else ()),
+    )
 
 
 class Training:

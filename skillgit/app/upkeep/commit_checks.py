@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
+from skillgit.app.upkeep.round_checks import joined_text_problems, screening_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
@@ -88,6 +89,9 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
             expected_skill = history_reader.skill_at(repo, versions[target], event.skill)
             if expected_skill.digest != skill.digest:
                 yield f"the skill is not that of {version_label(target)}, which it restores"
+        joined = event.joined if isinstance(event, Accepted | Rejected) else None
+        if isinstance(event, Accepted | Rejected) and joined is not None and joined in versions:
+            yield from joined_text_problems(event, history_reader.skill_at(repo, versions[joined], event.skill))
         if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
             base = history_reader.skill_at(repo, record.parents[0], event.skill)
             guidance = slow_guidance(history_reader.skill_at(repo, record.parents[1], event.skill).document)
@@ -138,6 +142,7 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
     if isinstance(event, RunFinished):
         yield from _placebo_problems(event, files.get("placebo.json"))
         yield from final_item_problems(event, files, is_import=is_import)
+    yield from screening_problems(event, files)
     summary = getattr(event, "evaluation", None) if TRAITS[event.kind].has_outcomes else None
     if isinstance(summary, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, summary, getattr(event, "verdict", None))

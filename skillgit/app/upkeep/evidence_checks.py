@@ -58,6 +58,8 @@ def needed_files(event: Event) -> tuple[str, ...]:
         files.append("patch.json")
     if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
         files.append("rollout.json")
+    if isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None:
+        files.append("screening.json")
     if isinstance(event, SlowProposed):
         files.append("comparison.json")
     if TRAITS[event.kind].has_outcomes and isinstance(getattr(event, "evaluation", None), EvaluationSummary):

@@ -16,6 +16,7 @@ from skillgit.app.upkeep import commit_checks, event_checks
 from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
+from skillgit.app.upkeep.round_checks import SCREENING, joining_problems, rival_problems
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
@@ -85,7 +86,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         sentences = (*of_parents, *of_event, *name_checks.problems(record), *of_content)
         problems.extend(IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
     problems.extend(text_problems(repo, records))
-    of_plan = plan_problems(repo, records)
+    of_plan = (*plan_problems(repo, records), *rival_problems(records))
     problems.extend(IntegrityProblem(commit=record.commit, sentence=sentence) for record, sentence in of_plan)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))
@@ -163,6 +164,7 @@ def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric,
     event = record.event
     yield from event_checks.score_problems(state, record)
     yield from sequence_problems(state, event, rules)
+    yield from joining_problems(state, event)
     if isinstance(event, RunFinished):
         yield from event_checks.final_score_problems(state, event)
     verdict = getattr(event, "verdict", None)
@@ -274,6 +276,7 @@ class Replayed:
     title: str
     gate: bool
     patch: bool  # whether its patch was applied to its base again
+    screening: bool  # whether its screening was counted again
     differing: tuple[str, ...]
     lacking: tuple[str, ...]  # what could not be made again, and for want of what
 
@@ -333,6 +336,10 @@ def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: 
     lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
     if proposes and not has_patch:
         lacking.append("patch, without patch.json")
+    is_screened = isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None
+    has_screening = is_screened and bool(read_evidence(repo, record.evidence, (SCREENING,)))
+    if is_screened and not has_screening:
+        lacking.append(f"screening, without {SCREENING}")
     differing = dict.fromkeys([*sentences, *(gate.differing if gate is not None else ())])
     return Replayed(
         commit=record.commit,
@@ -341,6 +348,7 @@ def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: 
         title=event.title,
         gate=gate is not None and not gate.lacking,
         patch=has_patch,
+        screening=has_screening,
         differing=tuple(differing),
         lacking=tuple(lacking),
     )

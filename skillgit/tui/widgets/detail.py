@@ -238,7 +238,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
     parts = [
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
-        f"base {version_label(row.base)}" if row.base is not None else "",
+        cells.made_of(row) or (f"base {version_label(row.base)}" if row.base is not None else ""),
         numbers.ago(row.time, now),
         numbers.short(row.commit),
         row.run,

@@ -261,7 +261,8 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
         Part(" "),
     )
     room = max(_TITLE_LEAST, ink.width - sum(width(part.text) for part in (*front, *back)))
-    title = fit(ink.encodable(one_line(row.title)), room, ink.glyphs.ellipsis)
+    words = f"{cells.made_of(row)}: {row.title}" if row.lines else row.title
+    title = fit(ink.encodable(one_line(words)), room, ink.glyphs.ellipsis)
     return (*front, Part(pad(title, room), Style.FAINT if row.kind in _DIM else ""), *back)
 
 

@@ -25,6 +25,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.report.page import plotted
+from skillgit.view.progress import steps_at
 from skillgit.web.commands import start
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Stream, address, fragment
 
@@ -109,6 +110,7 @@ def _current(look: LiveLook) -> dict[str, str]:
             "live_now.html",
             look=look,
             snapshot=snapshot,
+            steps=steps_at(snapshot) if snapshot is not None else "",
             stages=stage_progress(snapshot, is_alive=look.is_alive),
             caps=_caps(snapshot),
             state=_state(look),

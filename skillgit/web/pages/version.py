@@ -28,6 +28,7 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import interleaved
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.report.page import rule, visible
+from skillgit.view.search import search_facts
 from skillgit.web.pages import event_actions
 from skillgit.web.rendering import Download, Page, PageRoute, Redirect, address
 
@@ -88,6 +89,7 @@ def version_page(visit: Visit) -> Page | Redirect:
             "difference": difference,
             "layout": layout,
             "layouts": _LAYOUTS,
+            "search": tuple(search_facts(detail.shown)),
             "around": neighbours(visit.context, row),
             "document": _document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
             "item_address": partial(address, "run", row.run, "items", **_sides(row)),

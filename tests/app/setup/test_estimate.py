@@ -36,6 +36,10 @@ from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.minibatches import Cutter
 from skillgit.plugin.backend import flatten, system, user
 from skillgit.plugin.environment import CallBounds
+from skillgit.strategies.compose import Compose
+from skillgit.strategies.pareto import Pareto
+from skillgit.strategies.racing import Racing
+from skillgit.strategies.skillopt import SkillOpt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +50,14 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Judge, Target
 
+STRATEGIES = {strategy.name: strategy for strategy in (SkillOpt, Racing, Pareto, Compose)}
 STAGES = {
     ("target", "rollout"): ("rollout",),
     ("target", "slow"): ("slow update",),
     ("target", "selection"): (*("baseline", "selection", "salvage", "guidance", "meta reflect", "placebo", "repeats"),),
     ("target", "probe"): ("probe",),
+    ("target", "screening"): ("screening",),
+    ("target", "trial"): ("trial",),
     ("target", "test"): ("test",),
     ("optimizer", "merge"): ("merge",),
     ("optimizer", "rank"): ("rank",),
@@ -113,7 +120,8 @@ QUESTION = (system("nothing"), user("t needs amber"))
 
 def training(backend: ToyBackend, environment: ToyEnvironment, **sections) -> tuple[Trainer, Planner, History]:
     history = History()
-    made = trainer(backend, history, environment=environment, **sections)
+    strategy = STRATEGIES[sections.get("train", {}).get("strategy", "skillopt")]()
+    made = trainer(backend, history, environment=environment, strategy=strategy, **sections)
     roles = ("target", "optimizer", *(("judge",) if getattr(environment, "asks_judge", False) else ()))
     routes = {role: Route(backend=backend, backend_name="toy", model=role, price=None) for role in roles}
 
@@ -167,6 +175,8 @@ runs = st.fixed_dictionaries(
                 "accumulation": st.integers(1, 3),
                 "placebo": st.integers(0, 2),
                 "seed": st.integers(0, 9),
+                "strategy": st.sampled_from(sorted(STRATEGIES)),
+                "round_steps": st.integers(1, 4),
                 "stop_at_ceiling": st.booleans(),
             }
         ),
@@ -193,7 +203,9 @@ runs = st.fixed_dictionaries(
                 "salvage": st.booleans(),
             }
         ),
-        "gate": st.fixed_dictionaries({"repeats": st.integers(0, 2), "early_stop": st.booleans()}),
+        "gate": st.fixed_dictionaries(
+            {"repeats": st.integers(0, 2), "early_stop": st.booleans(), "screening": st.sampled_from([0, 0, 2])}
+        ),
         "evaluation": st.fixed_dictionaries({"use_gate": st.booleans(), "eval_test": st.booleans()}),
     }
 )

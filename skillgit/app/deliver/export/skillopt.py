@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.export.skillopt_layout import Layout, Row, document, run_files, summary_files, text_hash
@@ -29,9 +29,10 @@ from skillgit.domain.event import (
     SlowProposed,
     event_step,
 )
+from skillgit.domain.event_keys import lines_of
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import STRICT
-from skillgit.domain.proposal import Origin
+from skillgit.domain.proposal import TAKEN_UP, Origin
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
@@ -121,7 +122,8 @@ def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, 
     if skill is None:
         raise AssertionError("a candidate has a text")
     folder, text = f"steps/step_{event.step:04d}", layout.text_of(skill)
-    before = layout.score
+    lines = lines_of(event)
+    before = event.verdict.current if lines else layout.score
     record = _record(layout, event, evidence)
     if isinstance(event, Accepted):
         layout.origin = f"step_{event.step:04d}"
@@ -166,7 +168,26 @@ def _record(layout: Layout, event: Accepted | Rejected | Skipped, evidence: Mapp
     total = patch.applied + patch.skipped
     record["edit_apply_summary"] = {"total": total, "applied": patch.applied, "skipped": patch.skipped, "errors": 0}
     record |= {"tokens": _tokens(event.cost), "wall_time_s": event.cost.seconds}
-    return record | {"skillgit": {"title": event.title, "why": event.why}}
+    return record | {"skillgit": {"title": event.title, "why": event.why} | _search(layout, event)}
+
+
+def _search(layout: Layout, event: Accepted | Rejected | Skipped) -> Row:
+    """Return what only skillgit reads: what a candidate was made of, its screening, and who outran it."""
+    row: Row = {}
+    if lines := lines_of(event):
+        row["made_of"] = list(lines)
+        layout.remark(
+            "that layout has one line of versions: what was made of an older one, or of two, follows the one before it"
+        )
+    if event.screening is not None:
+        row["screening"] = asdict(event.screening)
+        layout.remark("that layout knows no screening: a candidate that was screened out is a step without one")
+    if isinstance(event, Accepted | Rejected) and event.verdict.outrun:
+        row["outrun"] = event.verdict.outrun
+        layout.remark("that layout knows no races: a candidate that was outrun is one that was rejected")
+    if event.title.startswith(TAKEN_UP):
+        layout.remark("that layout knows no rounds: what another step took up is a step without a candidate")
+    return row
 
 
 def _analysis(findings: list[Row], trajectories: int) -> Row:

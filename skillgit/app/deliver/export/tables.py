@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
+    from skillgit.domain.proposal import Screening
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
@@ -90,6 +91,13 @@ class EventTableRow:
     seconds: float
     target: str
     optimizer: str
+    at: int | None  # the version that the run was at, if not the base of a rejected candidate
+    joined: int | None  # the version of another line whose edits were put on the base
+    outrun: int | None  # the step whose candidate was better in the race; 0 where none was
+    screened_failing: int | None  # train items that the base fails, tried before anything was measured
+    screened_fixed: int | None  # how many of them it solves
+    screened_solved: int | None  # train items that the base solves, tried likewise
+    screened_broken: int | None  # how many of them it fails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +120,8 @@ class VersionRow:
     best: bool
     bytes: int
     lines: int
+    base: int | None  # the version that it was made of; absent for the seed
+    joined: int | None  # the version of another line whose edits were put on it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +185,16 @@ def _event_row(record: Recorded) -> EventTableRow:
         **_fields(patch, "merged", "ranked", "applied", "skipped", "budget"),
         **_fields(cost, "calls", "tokens_in", "tokens_out", "usd", "unpriced", "seconds"),
         **_fields(models, "target", "optimizer"),
+        at=getattr(event, "at", None),
+        joined=getattr(event, "joined", None),
+        outrun=getattr(verdict, "outrun", None),
+        **_screening(getattr(event, "screening", None)),
     )
+
+
+def _screening(counts: Screening | None) -> dict[str, Any]:
+    names = ("failing", "fixed", "solved", "broken")
+    return {f"screened_{name}": None if counts is None else getattr(counts, name) for name in names}
 
 
 def _version_row(repo: Repo, record: Recorded, state: RunState, test: EvaluationSummary | None) -> VersionRow:
@@ -192,6 +211,8 @@ def _version_row(repo: Repo, record: Recorded, state: RunState, test: Evaluation
         best=version == state.best,
         bytes=sum(map(len, files.values())),
         lines=len(files.get(DOCUMENT, b"").decode(errors="replace").splitlines()),
+        base=getattr(event, "base", None),
+        joined=getattr(event, "joined", None),
     )
 
 

@@ -115,15 +115,16 @@ def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None
 
 
 def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str]:
-    """Return the commits from ``older`` to ``newer``, maybe a rejected candidate; empty if they are not on one line."""
+    """Return the commits through which ``newer``, maybe a rejected candidate, was made of ``older``; else none."""
     a, b = older.row, newer.row
     if a is None or b is None or a.run != b.run or a.version is None:
         return []
     end = b.version if b.version is not None else b.base
     if end is None or not (a.version < end or (a.version == end and b.version is None)):
         return []
-    commits = version_queries.commits_of_versions(workspace.index, a.run, a.version, end)
-    return list(commits) if b.version is not None else [*commits, b.commit]
+    versions = version_queries.lineage(workspace.index, a.run, a.version, end)
+    commits = version_queries.commits_of_versions(workspace.index, a.run, versions)
+    return list(commits) if b.version is not None or not commits else [*commits, b.commit]
 
 
 class _Removal:

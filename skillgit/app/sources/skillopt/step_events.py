@@ -93,8 +93,8 @@ def tell_step(source: Import, step: Step) -> None:
         fixed=judgement.pairs.fixed,
         broken=judgement.pairs.broken,
     )
-    fields = {name: getattr(event, name) for name in event.__dataclass_fields__}
-    outcome_event = Accepted(**fields, version=story.state.version + 1) if step.accepted else event
+    facts = {name: getattr(event, name) for name in event.__dataclass_fields__ if name in Accepted.__dataclass_fields__}
+    outcome_event = Accepted(**facts, version=story.state.version + 1) if step.accepted else event
     time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
     story.tell(Chapter(event=outcome_event, skill=skill, evidence=evidence, time=time), score.evaluation)
 

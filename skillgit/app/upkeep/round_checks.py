@@ -1,0 +1,132 @@
+"""Whether what events say of rounds holds: how candidates did on train items, and which steps were their rivals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.address import version_label
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.event import Accepted, Event, Rejected, Skipped
+from skillgit.domain.proposal import TAKEN_UP, Origin, Screening
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.domain.untrusted.model_text import clean_line
+from skillgit.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
+    from skillgit.store.commit_message import Recorded
+
+SCREENING, ROLLOUT = "screening.json", "rollout.json"
+
+
+def screening_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield how the counts of a screening differ from what the evidence, as far as it is here, says again."""
+    counts = event.screening if isinstance(event, Accepted | Rejected | Skipped) else None
+    if counts is None:
+        if SCREENING in files:
+            yield f"the evidence has '{SCREENING}', and the commit tells of no screening"
+        return
+    if not (0 <= counts.fixed <= counts.failing and 0 <= counts.broken <= counts.solved):
+        yield "the screening counts more items as fixed or broken than were tried"
+    if isinstance(event, Skipped) and counts.passed and not event.title.startswith(TAKEN_UP):
+        yield "the candidate passed its screening, and was not measured"
+    if not isinstance(event, Skipped) and not counts.passed:
+        yield "the candidate was screened out, and was measured"
+    if SCREENING not in files or ROLLOUT not in files:
+        return
+    try:
+        before, after = (dict(map(_outcome, loads(files[name]))) for name in (ROLLOUT, SCREENING))
+        again = _screening(before, after)
+    except (ValueError, TypeError, KeyError, RecursionError, DataError):
+        yield f"{SCREENING} in the evidence cannot be read"
+        return
+    if again != counts:
+        yield f"the commit says {_in_words(counts)}, and its items say {_in_words(again)}"
+
+
+def _outcome(row: Mapping[str, object]) -> tuple[str, bool | None]:
+    """Return an item and whether it is solved; None if it has no score."""
+    if "failed" in row:
+        return str(row["id"]), None
+    return str(row["id"]), Scored(float(str(row["hard"])), float(str(row["soft"]))).passed
+
+
+def _screening(before: Mapping[str, bool | None], after: Mapping[str, bool | None]) -> Screening:
+    failing = [outcome for item, outcome in after.items() if before[item] is False]
+    solved = [outcome for item, outcome in after.items() if before[item]]
+    fixed, broken = failing.count(True), solved.count(False)
+    return Screening(failing=len(failing), fixed=fixed, solved=len(solved), broken=broken)
+
+
+def _in_words(counts: Screening) -> str:
+    return f"failing={counts.failing} fixed={counts.fixed} solved={counts.solved} broken={counts.broken}"
+
+
+def joining_problems(state: RunState, event: Event) -> Iterator[str]:
+    """Yield why a candidate that follows ``state`` cannot have taken up the line that it says."""
+    if not isinstance(event, Accepted | Rejected) or event.joined is None:
+        return
+    if not (0 <= event.base <= state.version and 0 <= event.joined <= state.version):
+        return  # the fold says so
+    base, other = version_label(event.base), version_label(event.joined)
+    if event.joined in state.line(event.base):
+        yield f"it joins {other}, of which {base} was made already"
+    elif event.base in state.line(event.joined):
+        yield f"it joins {other}, which was made of {base}"
+
+
+def joined_text_problems(event: Accepted | Rejected, other: Skill) -> Iterator[str]:
+    """Yield that a candidate has nothing of ``other``, the version whose edits it is said to have taken up."""
+    lines = {clean_line(line) for _, text in other.text_files() for line in text.splitlines()}
+    if event.changes and not any((change.text in lines) is (change.sign == "+") for change in event.changes):
+        yield f"it says that it took up {version_label(event.joined)}, and nothing that it changes is from there"
+
+
+def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
+    """Yield where a candidate lost to a step that is no rival of it, or a step is left to one without a version.
+
+    A step that the run has not come to yet says nothing: a round is computed before its first step is recorded.
+    """
+    steps = {
+        record.event.step: record.event
+        for record in records
+        if isinstance(record.event, Accepted | Rejected | Skipped) and record.event.origin is Origin.STEP
+    }
+    newest = max(steps, default=0)
+    for record in records:
+        event = record.event
+        if isinstance(event, Accepted | Rejected) and 0 != event.verdict.outrun <= newest:
+            sentences = _rival_problems(event, steps.get(event.verdict.outrun))
+        elif isinstance(event, Skipped) and event.title.startswith(TAKEN_UP):
+            sentences = _union_problems(event, steps, newest)
+        else:
+            continue
+        yield from ((record, sentence) for sentence in sentences)
+
+
+def _rival_problems(event: Accepted | Rejected, rival: Event | None) -> Iterator[str]:
+    step = event.verdict.outrun
+    if event.origin is not Origin.STEP or step == event.step or not isinstance(rival, Accepted | Rejected):
+        yield f"it lost to step {step}, which has no candidate that could be its rival"
+        return
+    if (rival.base, rival.epoch) != (event.base, event.epoch):
+        bases = f"{version_label(rival.base)}, and this one of {version_label(event.base)}"
+        yield f"it lost to step {step}, whose candidate was made of {bases}"
+    ours, theirs = event.evaluation, rival.evaluation
+    rule = event.verdict.metric, event.verdict.soft_weight
+    # the score of one that left the race early is only a bound
+    if ours.stopped or ours.scored < ours.n or theirs.scored + theirs.unneeded < theirs.n:
+        return
+    if theirs.stopped or theirs.score(*rule) < ours.score(*rule):
+        yield f"it lost to step {step}, whose candidate was not better"
+
+
+def _union_problems(event: Skipped, steps: Mapping[int, Event], newest: int) -> Iterator[str]:
+    step = event.title.removeprefix(TAKEN_UP)
+    if not step.isdecimal() or int(step) <= event.step:
+        yield "it was left to a step that does not follow it"
+    elif int(step) <= newest and not isinstance(steps.get(int(step)), Accepted):
+        yield f"it was left to step {step}, which made no version"

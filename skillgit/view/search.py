@@ -1,0 +1,54 @@
+"""How a candidate was found, in words: what it was made of, how it did on train items, and against its rivals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.address import version_label
+from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.view import event_marks, numbers
+from skillgit.view.event_marks import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.history.show import Shown
+    from skillgit.domain.proposal import Screening
+    from skillgit.index.rows import LogRow
+
+
+def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
+    """Yield a label and a line for each fact; nothing for a candidate that was found and measured by itself."""
+    row, event = report.row, report.event
+    if not isinstance(event, Accepted | Rejected | Skipped):
+        return
+    if row.lines:
+        yield "made of", _sources(row)
+    if event.screening is not None:
+        yield "screen", screened(event.screening)
+    if report.rival is not None:
+        told = "the better candidate of its round" if isinstance(event, Rejected) else "its edits are part of"
+        yield ("race" if isinstance(event, Rejected) else "union"), f"{told}: {_result(report.rival)}"
+    if report.taken_up:
+        steps = ", ".join(str(step.step) for step in report.taken_up)
+        plural = "step" if len(report.taken_up) == 1 else "steps"
+        yield "union", f"it takes up the edits of {plural} {steps}"
+
+
+def screened(counts: Screening) -> str:
+    """Return how a candidate did on train items, before anything of the selection split was touched."""
+    failing, solved = (numbers.plural(count, "train item") for count in (counts.failing, counts.solved))
+    return f"fixed {counts.fixed} of {failing} that failed, broke {counts.broken} of {solved} that passed"
+
+
+def _sources(row: LogRow) -> str:
+    base, current = version_label(row.base), row.at if row.version is None else row.version - 1
+    joined = "" if row.joined is None else f" with the edits of {version_label(row.joined)} put on it"
+    when = "" if row.base == current else f", while the run was at {version_label(current)}"
+    return f"{base}{joined}{when}"
+
+
+def _result(row: LogRow) -> str:
+    entry = Entry.of_row(row)
+    score = f"{event_marks.score(entry).strip()} {event_marks.delta(entry)}".strip()
+    return f"{row.label}{f' of step {row.step}' if row.version is not None else ''}, {score or row.title}"

@@ -1,0 +1,185 @@
+"""Runs of strategies that go in rounds: killed, capped and interrupted, they end as ones that were never disturbed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from branching import BranchingBackend, branching, carried_out
+from dying import KilledError, facts
+from toy import History, run_to_end
+
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.cost import Caps
+from skillgit.domain.event import Accepted, Edited, Measured, Rejected, RunFinished, Skipped
+from skillgit.domain.proposal import Origin
+from skillgit.engine.session import Transition
+from skillgit.errors import BudgetError
+
+RUNS = [("racing", 9), ("pareto", 2), ("compose", 8)]
+"""Strategies, each with a seed whose run has what is new: races, older bases, a join of two lines."""
+every_strategy = pytest.mark.parametrize(("strategy", "seed"), RUNS)
+
+
+def unbroken(strategy: str, seed: int) -> tuple[BranchingBackend, History]:
+    return asyncio.run(carried_out(strategy, train={"seed": seed}))
+
+
+def test_the_runs_have_what_a_kill_could_spoil():
+    events = [transition.event for strategy, seed in RUNS for transition in unbroken(strategy, seed)[1]]
+    candidates = [event for event in events if isinstance(event, Accepted | Rejected)]
+    assert any(event.verdict.outrun for event in candidates)
+    assert any(isinstance(event, Accepted) and event.base < event.version - 1 for event in candidates)
+    assert any(isinstance(event, Rejected) and event.at is not None for event in candidates)
+    assert any(event.joined is not None for event in candidates)
+    assert any(event.screening for event in candidates)
+    titles = [event.title for event in events if isinstance(event, Skipped)]
+    assert any(title.startswith("screened out: ") for title in titles)
+    assert any(title.startswith("taken up by step ") for title in titles)
+
+
+@every_strategy
+def test_a_run_that_is_killed_at_any_call_ends_the_same_and_repeats_no_call(strategy, seed):
+    whole, history = unbroken(strategy, seed)
+    calls = len(whole.requests)
+    for kill_at in range(1, calls + 1, 17):
+        ledger, resumed, first = Ledger.in_memory(), History(), BranchingBackend()
+        answer = first.complete
+
+        async def dying(request, answer=answer, kill_at=kill_at, first=first):
+            if len(first.requests) == kill_at - 1:
+                raise KilledError
+            return await answer(request)
+
+        first.complete = dying  # type: ignore[method-assign]
+        with pytest.raises(KilledError):
+            asyncio.run(run_to_end(branching(first, resumed, strategy, ledger=ledger, train={"seed": seed}), resumed))
+        second = BranchingBackend()
+        asyncio.run(run_to_end(branching(second, resumed, strategy, ledger=ledger, train={"seed": seed}), resumed))
+        assert facts(resumed) == facts(history)
+        assert len(first.requests) + len(second.requests) == calls
+
+
+@every_strategy
+def test_a_run_that_is_killed_after_every_event_ends_the_same(strategy, seed):
+    whole, history = unbroken(strategy, seed)
+    ledger, resumed, backend = Ledger.in_memory(), History(), BranchingBackend()
+    for _ in range(len(history)):
+        one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed})
+        asyncio.run(run_to_end(one, resumed, limit=1))
+    assert facts(resumed) == facts(history)
+    assert len(backend.requests) == len(whole.requests)
+
+
+@every_strategy
+def test_a_run_that_a_cap_ends_again_and_again_ends_the_same_and_costs_the_same(strategy, seed):
+    whole, history = unbroken(strategy, seed)
+    ledger, resumed, backend, most = Ledger.in_memory(), History(), BranchingBackend(), 0
+    while not (resumed and isinstance(resumed[-1].event, RunFinished)):
+        most += 23
+        one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed}, caps=Caps(max_calls=most))
+        try:
+            asyncio.run(run_to_end(one, resumed))
+        except BudgetError:
+            assert len(backend.requests) == most
+    assert facts(resumed) == facts(history)
+    assert len(backend.requests) == len(whole.requests)
+
+
+@every_strategy
+def test_workers_do_not_change_a_run(strategy, seed):
+    runs = []
+    for workers in (1, 32):
+        history = History()
+        made = branching(
+            BranchingBackend(),
+            history,
+            strategy,
+            train={"seed": seed},
+            gradient={"analyst_workers": workers, "minibatch_size": 1},
+        )
+        object.__setattr__(made, "session", replace(made.session, workers=workers))
+        made.__post_init__()
+        runs.append(facts(asyncio.run(run_to_end(made, history))))
+    assert runs[0] == runs[1]
+
+
+@every_strategy
+def test_the_costs_of_all_events_add_up_to_the_calls_that_were_made(strategy, seed):
+    backend, history = unbroken(strategy, seed)
+    cost = history.state().cost
+    assert (cost.calls, cost.tokens_in) == (len(backend.requests), 10 * len(backend.requests))
+
+
+def in_a_round(history: History) -> int:
+    """Return the place of the event of step 3, after which a round has one step left."""
+    return next(place for place, transition in enumerate(history) if getattr(transition.event, "step", 0) == 3)
+
+
+def edited(history: History) -> Transition:
+    """Return the edit of a person on the tip of a run."""
+    state = history.state()
+    text = history.skill(state.version)
+    event = Edited(
+        run="toy-1",
+        skill="skills/toy",
+        epoch=state.epoch,
+        step=state.step,
+        title="by hand",
+        version=state.version + 1,
+        base=state.version,
+        author="Ann",
+    )
+    return Transition(event=event, skill=text.with_text("SKILL.md", text.document + "\n- heath\n"))
+
+
+@every_strategy
+def test_the_edit_of_a_person_ends_a_round_and_the_next_one_begins_with_it(strategy, seed):
+    _, history = unbroken(strategy, seed)
+    place = in_a_round(history)
+
+    def disturbed(*, resumes: bool) -> History:
+        ledger, resumed, backend = Ledger.in_memory(), History(), BranchingBackend()
+        made = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed})
+        asyncio.run(run_to_end(made, resumed, limit=place + 1))
+        resumed.append(edited(resumed))
+        if not resumes:
+            asyncio.run(run_to_end(branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed}), resumed))
+            return resumed
+        for _ in range(len(history) + 2):
+            one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed})
+            asyncio.run(run_to_end(one, resumed, limit=1))
+        assert resumed.state().cost.calls <= len(backend.requests)
+        return resumed
+
+    at_once, again = disturbed(resumes=False), disturbed(resumes=True)
+    assert facts(at_once) == facts(again)
+    assert isinstance(at_once[place + 2].event, Measured)
+    assert isinstance(at_once[-1].event, RunFinished)
+
+
+@every_strategy
+def test_a_candidate_of_a_person_that_was_refused_leaves_the_round_as_it_was(strategy, seed):
+    _, history = unbroken(strategy, seed)
+    place = in_a_round(history)
+    refused = next(t for t in unbroken("racing", 9)[1] if isinstance(t.event, Rejected))
+
+    ledger, resumed, backend = Ledger.in_memory(), History(), BranchingBackend()
+    made = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed})
+    asyncio.run(run_to_end(made, resumed, limit=place + 1))
+    state = resumed.state()
+    event = replace(
+        refused.event,
+        origin=Origin.CHERRY_PICK,
+        number=1,
+        epoch=state.epoch,
+        step=state.step,
+        base=state.version,
+        at=None,
+        screening=None,
+    )
+    resumed.append(replace(refused, event=event))
+    asyncio.run(run_to_end(branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed}), resumed))
+    told = [(t.event, t.skill) for t in resumed if getattr(t.event, "origin", None) is not Origin.CHERRY_PICK]
+    assert [event.title for event, _ in told[: place + 2]] == [t.event.title for t in history[: place + 2]]
