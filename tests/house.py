@@ -22,7 +22,7 @@ LOADED_BY_NAME = re.compile(
     r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.|sandbox\.documents$)"
     r"|skillgit\.endpoint\.(messages|responses|chat)$"
     r"|skillgit\.strategies\.(agent|compose|conformance|pareto|racing|skillopt)$"
-    r"|skillgit_(envs|backends)\.\w+$|skillgit_envs\.tasks\.checks\.harness$"
+    r"|skillgit_(envs|backends)\.\w+$|skillgit_envs\.tasks\.checks\.harness$|skillgit_backends\.agent_cli\.doorway$"
 )
 """Modules that are loaded by name or from a list, the program, commands, screens, pages, dialects and plug-ins, and
 programs that jobs in the sandbox run."""
@@ -186,11 +186,11 @@ def product_lines() -> int:
 FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "loose files in app": (loose_files, 0, 0),
     "imports of cli in tui and report": (imports_of_cli, 0, 0),
-    "single-importer modules, %": (single_importers, 12, 12),
+    "single-importer modules, %": (single_importers, 12.5, 12),
     "class names used twice": (shared_class_names, 3, 15),
     "pronoun and participle variables, %": (nameless_variables, 0.9, 1),
     "places that format or parse an address": (address_places, 1, 1),
-    "product lines": (product_lines, 95_900, 84_000),
+    "product lines": (product_lines, 99_400, 84_000),
 }
 
 

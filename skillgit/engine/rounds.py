@@ -42,7 +42,7 @@ class Finish:
     """What came of a trial in its round: nothing, a measurement, or that another step took it up."""
 
     trial: Trial
-    measured: MeasuredCandidate | None = None
+    measurement: MeasuredCandidate | None = None
     outrun: int = 0  # the step whose candidate was better; 0 for none
     left_to: int = 0  # the step whose candidate includes this one; 0 for none
 
@@ -92,9 +92,9 @@ class Rounds:
         if self._finishes is None or self._key != (steps.start, before.version):
             self._key, self._finishes = (steps.start, before.version), await self._computed(before, steps)
         finish = self._finishes[step]
-        if finish.measured is None:
+        if finish.measurement is None:
             return skipped(session, finish.trial, began=began, left_to=finish.left_to)
-        judgement = judged(session, state, finish.measured, outrun=finish.outrun)
+        judgement = judged(session, state, finish.measurement, outrun=finish.outrun)
         return gated(session, state, finish.trial, judgement, began=began)
 
     async def _computed(self, state: RunState, steps: range) -> dict[int, Finish]:
@@ -108,15 +108,18 @@ class Rounds:
         before, files = await measured_base(session, base.skill, base.base)
         finishes = {trial.search.step: Finish(trial=trial) for trial in trials}
         if union is not None:
-            united = await self._union(searches[-1], union, before, rivals=sum(map(_is_alive, trials[:-1])))
-            finishes[steps[-1]] = united
-            if united.measured is not None and judged(session, state, united.measured).verdict.decision.accepted:
-                left = {step: replace(finish, left_to=steps[-1]) for step, finish in finishes.items()}
-                return left | {steps[-1]: _with_files(united, files)}
+            union_finish = await self._union(searches[-1], union, before, rivals=sum(map(_is_alive, trials[:-1])))
+            finishes[steps[-1]] = union_finish
+            if (
+                union_finish.measurement is not None
+                and judged(session, state, union_finish.measurement).verdict.decision.accepted
+            ):
+                skips = {step: replace(finish, left_to=steps[-1]) for step, finish in finishes.items()}
+                return skips | {steps[-1]: _with_files(union_finish, files)}
             trials = trials[:-1]
         alive = [trial for trial in trials if trial.is_alive]
         if alive:
-            is_half_spent = union is not None and finishes[steps[-1]].measured is not None
+            is_half_spent = union is not None and finishes[steps[-1]].measurement is not None
             share = len(alive) * (2 if is_half_spent else 1)
             race = Race(session, before, _spent(session.rule, share))
             finishes |= await race.run(state, alive)
@@ -141,8 +144,8 @@ class Rounds:
         with session.calls.charged_to(step_scope(session.run, search.step)):
             first = rule.first_pass(session.settings.gate.repeats)
             result = await evaluate_candidate(session, skill, before, rule=first)
-            measured = await confirmed(session, search.skill, skill, result, before, rule=rule, base=search.base)
-        return Finish(trial=trial, measured=measured)
+            measurement = await confirmed(session, search.skill, skill, result, before, rule=rule, base=search.base)
+        return Finish(trial=trial, measurement=measurement)
 
 
 def _is_alive(trial: Trial) -> bool:
@@ -168,9 +171,9 @@ def _spent(rule: GateRule, share: int) -> GateRule:
 
 
 def _with_files(finish: Finish, files: Mapping[str, bytes]) -> Finish:
-    if finish.measured is None:
+    if finish.measurement is None:
         return finish
-    return replace(finish, measured=replace(finish.measured, evidence=dict(files) | finish.measured.evidence))
+    return replace(finish, measurement=replace(finish.measurement, evidence=dict(files) | finish.measurement.evidence))
 
 
 class Race:
@@ -201,11 +204,11 @@ class Race:
                 rule = self._rule
                 outrun = winner or self._outrun.get(step, 0)
                 confirming = session if not outrun else _without_repeats(session)
-                measured = await confirmed(
+                measurement = await confirmed(
                     confirming, search.skill, skill, result, self._before, rule=rule, base=search.base
                 )
-            finishes[step] = Finish(trial=trial, measured=measured, outrun=outrun)
-            if judged(session, state, measured, outrun=outrun).verdict.decision.accepted:
+            finishes[step] = Finish(trial=trial, measurement=measurement, outrun=outrun)
+            if judged(session, state, measurement, outrun=outrun).verdict.decision.accepted:
                 winner = step
         return finishes
 
@@ -268,17 +271,17 @@ class Race:
         session, rollouts, look = self._session, self._rollouts[step], self._looks[step]
         items = session.task.items[Split.SELECTION]
         is_stopped = session.settings.gate.early_stop and not self._is_through(step)
-        needed = look.items[: look.needed] if is_stopped and look.needed is not None else list(rollouts)
-        kept = tuple(rollouts[item.id] for item in items if item.id in rollouts and item.id in set(needed))
+        item_ids = look.items[: look.needed] if is_stopped and look.needed is not None else list(rollouts)
+        rollouts_used = tuple(rollouts[item.id] for item in items if item.id in rollouts and item.id in set(item_ids))
         evaluation = Evaluation(
             split=Split.SELECTION,
             item_set=session.task.item_set(Split.SELECTION),
-            outcomes={rollout.item.id: rollout.outcome for rollout in kept},
+            outcomes={rollout.item.id: rollout.outcome for rollout in rollouts_used},
             seed=session.seed,
-            unneeded=tuple(item.id for item in items if item.id not in set(needed)),
-            spare=len(rollouts) - len(kept),
+            unneeded=tuple(item.id for item in items if item.id not in set(item_ids)),
+            spare=len(rollouts) - len(rollouts_used),
         )
-        return EvaluationResult(evaluation=evaluation, rollouts=kept)
+        return EvaluationResult(evaluation=evaluation, rollouts=rollouts_used)
 
 
 def _without_repeats(session: Session) -> Session:

@@ -9,16 +9,16 @@ from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
-from skillgit.domain.proposal import SCREENED_OUT, TAKEN_UP, EditRecord, changed_lines
+from skillgit.domain.proposal import SCREENED_OUT, TAKEN_UP, EditRecord, Screening, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import loss_paragraphs
 from skillgit.engine.gating import Judgement, judge, judged_event
-from skillgit.engine.minibatches import epoch_of
+from skillgit.engine.minibatches import epoch_of, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_file
+from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
-from skillgit.engine.screening import ScreeningResult, screen
-from skillgit.engine.session import Session, Transition, unanswered
+from skillgit.engine.session import Session, Stage, Transition, unanswered
 from skillgit.engine.strategy import NO_REFLECTION
 from skillgit.plugin.redaction import redact
 
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.evaluate import Refused
     from skillgit.engine.reply_schemas import Finding
     from skillgit.engine.strategy import Proposal, Search
+
 
 SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
 
@@ -264,3 +266,51 @@ def _evidence(trial: Trial) -> evidence_files.Evidence:
             proposal.evidence,
         ]
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningResult:
+    counts: Screening
+    evidence: evidence_files.Evidence
+
+    @property
+    def sentence(self) -> str:
+        counts = self.counts
+        return (
+            f"On train items it fixes {counts.fixed} of the {counts.failing} that its base fails and breaks"
+            f" {counts.broken} of the {counts.solved} that its base solves."
+        )
+
+
+async def screen(session: Session, proposal: Proposal, candidate: Skill, *, step: int) -> ScreeningResult | None:
+    """Try ``candidate`` on train items of its own step; None where nothing is screened, or no item of it fails.
+
+    The failing items are those that the applied edits name, or all of the step if they name none. As many solved ones
+    as ``gate.screening`` says are drawn from the rest. Their outcomes under the base are those of the step's rollouts.
+    """
+    size = session.settings.gate.screening
+    names = {item for edit in proposal.edits for item in edit.items}
+    failing, passing = _by_outcome(proposal.rollouts)
+    failing = [rollout for rollout in failing if rollout.item.id in names] or failing
+    if not size or not failing:
+        return None
+    controls = shuffle(passing, stream(session.seed, "screening", step))[:size]
+    before = [*failing, *controls]
+    session.monitor.stage(Stage.SCREEN, len(before))
+    after = await roll_out(session, candidate, [rollout.item for rollout in before], "screening")
+    passes = [isinstance(rollout.outcome, Scored) and rollout.outcome.passed for rollout in after]
+    fails = [isinstance(rollout.outcome, Scored) and not rollout.outcome.passed for rollout in after]
+    counts = Screening(
+        failing=len(failing),
+        fixed=sum(passes[: len(failing)]),
+        solved=len(controls),
+        broken=sum(fails[len(failing) :]),
+    )
+    return ScreeningResult(counts=counts, evidence=evidence_files.rollouts_files("screening", after))
+
+
+def _by_outcome(rollouts: tuple[Rollout, ...]) -> tuple[list[Rollout], list[Rollout]]:
+    """Return the rollouts that failed and those that passed; an item without a score is in neither."""
+    scores = [(rollout, rollout.outcome) for rollout in rollouts]
+    failing = [rollout for rollout, outcome in scores if isinstance(outcome, Scored) and not outcome.passed]
+    return failing, [rollout for rollout, outcome in scores if isinstance(outcome, Scored) and outcome.passed]

@@ -292,10 +292,10 @@ def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
         counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
     outrun = None if parts.verdict is None else parts.verdict.outrun
     screening = parts.screening
-    screened: tuple[Any, ...] = (None,) * 4
+    screening_counts: tuple[Any, ...] = (None,) * 4
     if screening is not None:
-        screened = (screening.failing, screening.fixed, screening.solved, screening.broken)
-    return (number, *gate, *counts, outrun, *screened)
+        screening_counts = (screening.failing, screening.fixed, screening.solved, screening.broken)
+    return (number, *gate, *counts, outrun, *screening_counts)
 
 
 def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:

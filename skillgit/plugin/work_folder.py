@@ -123,19 +123,19 @@ class WorksInFolder(Protocol):
         ...
 
 
-def changes_in(root: Path, given: WorkFolder, said: str = "") -> FolderChanges:
-    """Return what differs from ``given`` in ``root``, where no program works any more; ``said`` serves as notes."""
-    before, texts, executable, refused = given.returned, dict[str, str](), set[str](), dict[str, str]()
-    notes = _notes(root) or said
+def changes_in(root: Path, folder: WorkFolder, answer: str = "") -> FolderChanges:
+    """Return what differs from ``folder`` in ``root``, where no program works any more; ``answer`` serves as notes."""
+    before, texts, executable, refused = folder.returned, dict[str, str](), set[str](), dict[str, str]()
+    notes = _notes(root) or answer
     try:
-        places = dict(_entries(root / given.part))
+        files_by_path = dict(_entries(root / folder.part))
     except OSError as error:
-        return FolderChanges(refused={given.part: error.strerror or str(error)}, notes=notes)
+        return FolderChanges(refused={folder.part: error.strerror or str(error)}, notes=notes)
     size = 0
-    for path, place in places.items():
+    for path, file_path in files_by_path.items():
         try:
-            content = _content(path, place, len(before.get(path, (b"",))[0]))
-            file = content, os.access(place, os.X_OK)
+            content = _content(path, file_path, len(before.get(path, (b"",))[0]))
+            file = content, os.access(file_path, os.X_OK)
             if file == before.get(path):
                 continue
             size += len(content)
@@ -143,7 +143,7 @@ def changes_in(root: Path, given: WorkFolder, said: str = "") -> FolderChanges:
             executable |= {path} if file[1] else set()
         except (OSError, ValueError) as error:
             refused[shortened(path)] = getattr(error, "strerror", None) or str(error)
-    removed = tuple(path for path in sorted(before) if path not in places and not _is_hidden(path))
+    removed = tuple(path for path in sorted(before) if path not in files_by_path and not _is_hidden(path))
     return FolderChanges(texts=texts, executable=frozenset(executable), removed=removed, refused=refused, notes=notes)
 
 
@@ -152,14 +152,14 @@ def _entries(folder: Path) -> Iterator[tuple[str, Path]]:
     if folder.is_symlink() or not folder.is_dir():
         raise OSError(0, "it is no folder any more")
     count = 0
-    for place, folders, names in os.walk(folder, onerror=_raised):
-        links = [name for name in folders if Path(place, name).is_symlink()]
+    for parent, folders, names in os.walk(folder, onerror=_raised):
+        links = [name for name in folders if Path(parent, name).is_symlink()]
         folders[:] = [name for name in folders if not _is_hidden(name)]
         count += len(folders) + len(names)
         if count > MOST_ENTRIES:
             raise OSError(0, f"it holds more than {MOST_ENTRIES:,} files and folders")
         for name in sorted([*names, *links]):
-            path = Path(place, name)
+            path = Path(parent, name)
             if not _is_hidden(name):
                 yield path.relative_to(folder).as_posix(), path
 
@@ -172,11 +172,11 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.split("/"))
 
 
-def _content(path: str, place: Path, length: int) -> bytes:
+def _content(path: str, file_path: Path, length: int) -> bytes:
     """Return what a file, of ``length`` bytes before, holds; an OSError or a ValueError says why it cannot be taken."""
     if fault := path_fault(path):
         raise ValueError(fault)
-    return read_plain(place, most=max(MOST_DOCUMENT if path == DOCUMENT else MOST_COMPANION, length))
+    return read_plain(file_path, most=max(MOST_DOCUMENT if path == DOCUMENT else MOST_COMPANION, length))
 
 
 def _text(content: bytes, size: int) -> str:

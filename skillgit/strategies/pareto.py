@@ -14,11 +14,12 @@ from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import changed_hunks
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
+from skillgit.engine.candidate_guards import refusal
 from skillgit.engine.proposals import Draft
 from skillgit.strategies.racing import Racing, united
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from skillgit.domain.run_state import RunState
     from skillgit.domain.trajectory import Item
@@ -46,24 +47,24 @@ class Pareto(Racing):
         return []
 
     def base(self, search: Search) -> int:
-        solved = _solved(search)
-        if _pair(search.state, solved) is not None:
+        if _join(search) is not None:
             return search.state.best
-        weights = front(solved)
+        weights = front(_solved(search))
         if not weights:
             return search.base
         return search.random("parent").choices(list(weights), list(weights.values()))[0]
 
     async def propose(self, search: Search) -> Proposal:
-        pair = _pair(search.state, _solved(search))
-        if pair is None or search.base != search.state.best or search.step != search.state.step + 1:
-            return await super().propose(search)
-        join = _joined(search, pair)
-        changes = join.application.skill.digest != search.skill.digest
-        return join if changes else await super().propose(search)
+        join = _join(search) if search.step == search.state.step + 1 else None
+        return await super().propose(search) if join is None else join
+
+    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+        """Return the union of a round, but of none with a join, which stands on its own so that it is tried once."""
+        is_alone = any(proposal.joined is not None for proposal in proposals)
+        return None if is_alone else await super().unite(search, proposals)
 
 
-def front(solved: Mapping[int, frozenset[str]]) -> dict[int, float]:
+def front(items_by_version: Mapping[int, frozenset[str]]) -> dict[int, float]:
     """Return the weight of each version that no other one makes superfluous: its shares of the items that it solves.
 
     An item is shared by all who solve it. A version is superfluous if another one solves all that it does and more, or
@@ -72,46 +73,56 @@ def front(solved: Mapping[int, frozenset[str]]) -> dict[int, float]:
     >>> front({0: frozenset("a"), 1: frozenset("ab"), 2: frozenset("bc")})
     {1: 1.5, 2: 1.5}
     """
-    kept = {
+    rest = {
         version: items
-        for version, items in solved.items()
-        if not any(items < other or (items == other and version < rival) for rival, other in solved.items())
+        for version, items in items_by_version.items()
+        if not any(items < more or (items == more and version < rival) for rival, more in items_by_version.items())
     }
-    shares = Counter(item for items in kept.values() for item in items)
-    return {version: sum(1 / shares[item] for item in items) for version, items in kept.items() if items}
+    shares = Counter(item for items in rest.values() for item in items)
+    return {version: sum(1 / shares[item] for item in items) for version, items in rest.items() if items}
 
 
 def _solved(search: Search) -> Solved:
-    known = ((version, search.outcomes(version)) for version in range(len(search.state.versions)))
+    outcomes_by_version = ((version, search.outcomes(version)) for version in range(len(search.state.versions)))
     return {
         version: frozenset(item for item, outcome in outcomes.items() if isinstance(outcome, Scored) and outcome.passed)
-        for version, outcomes in known
+        for version, outcomes in outcomes_by_version
         if outcomes is not None
     }
 
 
-def _pair(state: RunState, solved: Solved) -> int | None:
+def _pair(state: RunState, items_by_version: Solved) -> int | None:
     """Return the version of another line that solves most of what the best one fails, if nobody has joined it yet."""
     best = state.best
-    if best not in solved:
+    if best not in items_by_version:
         return None
-    tried = {step.joined for step in state.memory if step.base == best}
+    attempts = {step.joined for step in state.memory if step.base == best}
     gains = {
-        version: len(items - solved[best])
-        for version, items in solved.items()
-        if version not in tried and version not in state.line(best) and best not in state.line(version)
+        version: len(items - items_by_version[best])
+        for version, items in items_by_version.items()
+        if version not in attempts and version not in state.line(best) and best not in state.line(version)
     }
-    other = max(gains, key=lambda version: (gains[version], version), default=None)
-    return other if other is not None and gains[other] else None
+    rival = max(gains, key=lambda version: (gains[version], version), default=None)
+    return rival if rival is not None and gains[rival] else None
 
 
-def _joined(search: Search, other: int) -> Proposal:
-    """Return the best version with the changes that ``other`` made since the two lines parted."""
-    state, base = search.state, search.base
-    parting = max(state.line(base) & state.line(other))
-    before, after = search.history.skill(parting), search.history.skill(other)
+def _join(search: Search) -> Proposal | None:
+    """Return the best version with the changes of another line since the two parted; None if there is nothing to try.
+
+    That is a line which solves items that the best version fails, and whose changes were not tried on it before.
+    """
+    state, base = search.state, search.state.best
+    rival = _pair(state, _solved(search))
+    if rival is None:
+        return None
+    parting = max(state.line(base) & state.line(rival))
+    before, after = search.history.skill(parting), search.history.skill(rival)
     edits = changed_hunks(before, after, support=1, source=EditSource.MIXED)
-    names = f"{version_label(other)} onto {version_label(base)}"
-    reason = f"{version_label(other)} solves items that {version_label(base)} fails; both come from "
+    names = f"{version_label(rival)} onto {version_label(base)}"
+    reason = f"{version_label(rival)} solves items that {version_label(base)} fails; both come from "
     draft = Draft(proposals=tuple(edits), title=f"join {names}", reasoning=f"{reason}{version_label(parting)}.")
-    return replace(united(search, draft), joined=other)
+    at_best = replace(search, base=base)
+    join, skill = replace(united(at_best, draft), joined=rival), at_best.skill
+    candidate = join.application.skill
+    is_idle = candidate.digest == skill.digest
+    return None if is_idle or refusal(search.session, state, skill, candidate, base=base) is not None else join

@@ -57,11 +57,11 @@ class Racing(SkillOpt):
 
     async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
         drafts = [replace(proposal.choice, proposals=proposal.edits) for proposal in proposals]
-        filled = [draft for draft in without_duplicates(drafts) if draft.proposals]
-        if len(filled) < 2 or any(_is_whole(proposal) for proposal in proposals):  # noqa: PLR2004 - two to unite
+        fruitful = [draft for draft in without_duplicates(drafts) if draft.proposals]
+        if len(fruitful) < 2 or any(_is_whole(proposal) for proposal in proposals):  # noqa: PLR2004 - two to unite
             return None
         rollouts = tuple(rollout for proposal in proposals for rollout in proposal.rollouts)
-        return replace(united(search, concatenated(filled)), rollouts=rollouts)
+        return replace(united(search, concatenated(fruitful)), rollouts=rollouts)
 
 
 def _is_whole(proposal: Proposal) -> bool:
@@ -82,12 +82,12 @@ def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:
     """Return ``proposal`` without the applied edits whose identities are in ``idle``."""
     rest = tuple(edit for edit in proposal.edits if id(edit) not in idle)
     application = update(search.skill, Draft(proposals=rest), None, edit_lint(search.session, search.skill))
-    known = iter(application.reports)
+    later_reports = iter(application.reports)
 
     def outcome(report: EditReport) -> EditReport:
         if id(report.edit) in idle:
             return replace(report, status=EditStatus.SET_ASIDE, detail="alone, it solves none of its train items")
-        return next(known) if report.status is EditStatus.APPLIED else report
+        return next(later_reports) if report.status is EditStatus.APPLIED else report
 
     reports = tuple(map(outcome, proposal.candidate.application.reports))
     return replace(proposal, candidate=replace(proposal.candidate, application=replace(application, reports=reports)))

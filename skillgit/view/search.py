@@ -27,8 +27,8 @@ def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
     if event.screening is not None:
         yield "screen", screened(event.screening)
     if report.rival is not None:
-        told = "the better candidate of its round" if isinstance(event, Rejected) else "its edits are part of"
-        yield ("race" if isinstance(event, Rejected) else "union"), f"{told}: {_result(report.rival)}"
+        words = "the better candidate of its round" if isinstance(event, Rejected) else "its edits are part of"
+        yield ("race" if isinstance(event, Rejected) else "union"), f"{words}: {_result(report.rival)}"
     if report.taken_up:
         steps = ", ".join(str(step.step) for step in report.taken_up)
         plural = "step" if len(report.taken_up) == 1 else "steps"
@@ -37,8 +37,8 @@ def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
 
 def screened(counts: Screening) -> str:
     """Return how a candidate did on train items, before anything of the selection split was touched."""
-    failing, solved = (numbers.plural(count, "train item") for count in (counts.failing, counts.solved))
-    return f"fixed {counts.fixed} of {failing} that failed, broke {counts.broken} of {solved} that passed"
+    failures, passes = (numbers.plural(count, "train item") for count in (counts.failing, counts.solved))
+    return f"fixed {counts.fixed} of {failures} that failed, broke {counts.broken} of {passes} that passed"
 
 
 def _sources(row: LogRow) -> str:

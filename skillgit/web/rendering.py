@@ -106,7 +106,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """An answer that goes on: ``look`` returns the parts of a page by name, for :mod:`skillgit.web.streams`."""
+    """An answer that goes on: ``look`` returns the parts of a page by name, for :mod:`skillgit.web.application`."""
 
     look: Callable[[], Mapping[str, str]]
 

@@ -13,7 +13,7 @@ import pytest
 from program import new_repository, skillgit
 from serving import NOW, serving
 
-from skillgit.web.streams import Broadcast
+from skillgit.web.application import Broadcast
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -101,10 +101,10 @@ def _cause(
             f"ceiling: {metric.value} {score:.4f} of {current.n} items leaves nothing to gain; add harder items"
         )
     if 2 * (len(row) - len(steps)) >= len(row):
-        screened = sum(step.title.startswith(SCREENED_OUT) for step in row)
-        if 2 * screened >= len(row) - len(steps):
+        count = sum(step.title.startswith(SCREENED_OUT) for step in row)
+        if 2 * count >= len(row) - len(steps):
             return Cause.SCREENED, (
-                f"screened out: {screened} candidates fixed no more train items than they broke, and were not measured;"
+                f"screened out: {count} candidates fixed no more train items than they broke, and were not measured;"
                 " skillgit show tells their counts"
             )
         titles = Counter(step.title for step in row if step.decision is None)

@@ -105,8 +105,8 @@ def strategies_of(settings: MethodSettings) -> tuple[str, ...]:
 
 def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
     """Return what a plan cannot say of the strategies: what those ask that are not skillgit's own."""
-    others = [name for name in strategies_of(settings) if name not in _PLANNED]
-    return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in others)
+    unplanned = [name for name in strategies_of(settings) if name not in _PLANNED]
+    return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in unplanned)
 
 
 def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:

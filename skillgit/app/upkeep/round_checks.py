@@ -71,16 +71,16 @@ def joining_problems(state: RunState, event: Event) -> Iterator[str]:
         return
     if not (0 <= event.base <= state.version and 0 <= event.joined <= state.version):
         return  # the fold says so
-    base, other = version_label(event.base), version_label(event.joined)
+    base, rival = version_label(event.base), version_label(event.joined)
     if event.joined in state.line(event.base):
-        yield f"it joins {other}, of which {base} was made already"
+        yield f"it joins {rival}, of which {base} was made already"
     elif event.base in state.line(event.joined):
-        yield f"it joins {other}, which was made of {base}"
+        yield f"it joins {rival}, which was made of {base}"
 
 
-def joined_text_problems(event: Accepted | Rejected, other: Skill) -> Iterator[str]:
-    """Yield that a candidate has nothing of ``other``, the version whose edits it is said to have taken up."""
-    lines = {clean_line(line) for _, text in other.text_files() for line in text.splitlines()}
+def joined_text_problems(event: Accepted | Rejected, rival: Skill) -> Iterator[str]:
+    """Yield that a candidate has nothing of ``rival``, the version whose edits it is said to have taken up."""
+    lines = {clean_line(line) for _, text in rival.text_files() for line in text.splitlines()}
     if event.changes and not any((change.text in lines) is (change.sign == "+") for change in event.changes):
         yield f"it says that it took up {version_label(event.joined)}, and nothing that it changes is from there"
 
