@@ -91,11 +91,11 @@ def strategy(context: Context, name: str) -> StrategyEntry:
     from skillgit.engine.strategy import strategy_of  # noqa: PLC0415 - the list does without the engine
 
     cls = registry.find_strategy(name, context.directory).cls
-    made = strategy_of(cls, name)
+    instance = strategy_of(cls, name)
     info = StrategyInfo(
-        summary=made.summary,
+        summary=instance.summary,
         description=cleandoc(cls.__doc__ or "").replace("``", ""),
-        keys=tuple(map(_setting, made.keys)),
+        keys=tuple(map(_setting, instance.keys)),
     )
     return StrategyEntry(name=name, reference=_reference(registry.STRATEGIES, name), info=info, error="")
 

@@ -56,9 +56,8 @@ def _outcome(row: Mapping[str, object]) -> tuple[str, bool | None]:
 
 def _screening(before: Mapping[str, bool | None], after: Mapping[str, bool | None]) -> Screening:
     failing = [outcome for item, outcome in after.items() if before[item] is False]
-    solved = [outcome for item, outcome in after.items() if before[item]]
-    fixed, broken = failing.count(True), solved.count(False)
-    return Screening(failing=len(failing), fixed=fixed, solved=len(solved), broken=broken)
+    passing = [outcome for item, outcome in after.items() if before[item]]
+    return Screening(failing=len(failing), fixed=failing.count(True), solved=len(passing), broken=passing.count(False))
 
 
 def _in_words(counts: Screening) -> str:
