@@ -33,7 +33,7 @@ def lines(repo):
 
 
 def written(repo, strategy):
-    _, history = asyncio.run(carried_out(strategy, train={"seed": {"pareto": 2, "racing": 9}[strategy]}))
+    _, history = asyncio.run(carried_out(strategy, train={"seed": {"pareto": 136, "racing": 9}[strategy]}))
     writer = RunWriter(repo, RUN, clock_from(count()))
     records = [writer.append(t.event, t.skill, t.evidence) for t in history]
     return {record.event.version: record for record in records if isinstance(record.event, Accepted)}
