@@ -54,10 +54,17 @@ _LONGEST_REASON = 4000  # characters of an agent's reasons
 
 
 class CodingAgent(Strategy):
-    """One candidate a step: a coding agent's version of the folder."""
+    """One candidate a step: a coding agent's version of the folder.
+
+    The agent gets a folder with the skill, the history of the run and the train rollouts of the step as files, sealed
+    off from everything else, and what it leaves of the skill is the candidate. The optimizer's backend has to be a
+    coding agent whose questions are metered.
+    """
 
     name: ClassVar[str] = "agent"
     summary: ClassVar[str] = "a coding agent works on the folder, with the history and the step's evidence as files"
+
+    keys: ClassVar[tuple[str, ...]] = ("train.batch_size", "train.accumulation", "optimizer.files", "gate.screening")
 
     def check(self, settings: MethodSettings, optimizer: Route) -> None:
         del settings

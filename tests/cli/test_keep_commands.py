@@ -18,6 +18,7 @@ DIFFERS = Replayed(
     title="answer in the unit",
     gate=True,
     patch=True,
+    screening=False,
     differing=("the gate says p=0.5, and its items give p=0.25",),
     lacking=(),
 )
@@ -28,6 +29,7 @@ SAME = Replayed(
     title="one-word answers",
     gate=False,
     patch=True,
+    screening=False,
     differing=(),
     lacking=("gate, without its items",),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -96,6 +98,12 @@ def branching(backend: ToyBackend, history: History, strategy: str, **options) -
     return trainer(
         backend, history, environment=BranchingEnvironment(), strategy=STRATEGIES[strategy](), **(sections | options)
     )
+
+
+@cache
+def branched(strategy: str, seed: int) -> History:
+    """Return the run of ``strategy`` with ``seed``, carried out once; nobody changes it."""
+    return asyncio.run(carried_out(strategy, train={"seed": seed}))[1]
 
 
 async def carried_out(strategy: str, **options) -> tuple[BranchingBackend, History]:

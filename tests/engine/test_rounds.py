@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from branching import BranchingBackend, branching, carried_out
@@ -22,6 +23,7 @@ RUNS = [("racing", 9), ("pareto", 2), ("compose", 8)]
 every_strategy = pytest.mark.parametrize(("strategy", "seed"), RUNS)
 
 
+@cache
 def unbroken(strategy: str, seed: int) -> tuple[BranchingBackend, History]:
     return asyncio.run(carried_out(strategy, train={"seed": seed}))
 
@@ -43,7 +45,7 @@ def test_the_runs_have_what_a_kill_could_spoil():
 def test_a_run_that_is_killed_at_any_call_ends_the_same_and_repeats_no_call(strategy, seed):
     whole, history = unbroken(strategy, seed)
     calls = len(whole.requests)
-    for kill_at in range(1, calls + 1, 17):
+    for kill_at in range(1, calls + 1, 43):
         ledger, resumed, first = Ledger.in_memory(), History(), BranchingBackend()
         answer = first.complete
 
@@ -77,7 +79,7 @@ def test_a_run_that_a_cap_ends_again_and_again_ends_the_same_and_costs_the_same(
     whole, history = unbroken(strategy, seed)
     ledger, resumed, backend, most = Ledger.in_memory(), History(), BranchingBackend(), 0
     while not (resumed and isinstance(resumed[-1].event, RunFinished)):
-        most += 23
+        most += 61
         one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed}, caps=Caps(max_calls=most))
         try:
             asyncio.run(run_to_end(one, resumed))

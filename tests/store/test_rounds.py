@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from branching import carried_out
+from branching import branched
 from sample_run import clock_from
 
 from skillgit.app.upkeep.run_checks import check_run
@@ -35,9 +34,8 @@ SEEDS = {"pareto": 2, "racing": 9}
 
 
 def written(repo: Repo, strategy: str) -> list[Recorded]:
-    _, history = asyncio.run(carried_out(strategy, train={"seed": SEEDS[strategy]}))
     writer = RunWriter(repo, RUN, clock_from(count()))
-    return [writer.append(t.event, t.skill, t.evidence) for t in history]
+    return [writer.append(t.event, t.skill, t.evidence) for t in branched(strategy, SEEDS[strategy])]
 
 
 def rewrite(repo: Repo, history: list[Recorded], place: int, *, message=str, parents=list) -> str:

@@ -11,6 +11,7 @@ from itertools import count
 from typing import ClassVar
 
 import pytest
+from soaking import sampled
 
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Request, system, user
@@ -21,7 +22,7 @@ from skillgit.strategies.conformance import ConformanceError, check_strategy
 OURS = [plugin.name for plugin in installed("skillgit.strategies") if plugin.reference.startswith("skillgit.")]
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", sampled(OURS, 3))
 def test_ours_keep_every_promise(name, tmp_path):
     check_strategy(find_strategy(name, tmp_path).cls)
 

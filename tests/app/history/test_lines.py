@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import count
 
 import pytest
-from branching import carried_out
+from branching import branched
 from sample_run import clock_from
 
 from skillgit.app.attribution.provenance import Tracer
@@ -33,7 +32,7 @@ def lines(repo):
 
 
 def written(repo, strategy):
-    _, history = asyncio.run(carried_out(strategy, train={"seed": {"pareto": 136, "racing": 9}[strategy]}))
+    history = branched(strategy, {"pareto": 136, "racing": 9}[strategy])
     writer = RunWriter(repo, RUN, clock_from(count()))
     records = [writer.append(t.event, t.skill, t.evidence) for t in history]
     return {record.event.version: record for record in records if isinstance(record.event, Accepted)}
@@ -118,7 +117,7 @@ def test_bisect_looks_along_one_line(context):
 
 
 def test_an_index_that_grew_event_by_event_equals_one_that_is_built_anew(repo):
-    _, history = asyncio.run(carried_out("pareto", train={"seed": 2}))
+    history = branched("pareto", 2)
     writer = RunWriter(repo, RUN, clock_from(count()))
     for transition in history:
         writer.append(transition.event, transition.skill, transition.evidence)
