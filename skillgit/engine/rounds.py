@@ -179,7 +179,8 @@ def _with_files(finish: Finish, files: Mapping[str, bytes]) -> Finish:
 class Race:
     """Candidates of one base on waves of the same items; those that fall behind leave it.
 
-    The order of items is that of a single candidate. After each wave a candidate leaves if its gate can only refuse it,
+    The order of items is that of a single candidate, and each wave is twice the one before: those that fall behind do so
+    early, and whoever waits for models waits a few times only. After each wave a candidate leaves if its gate can only refuse it,
     or if the paired test at ``OUTRUN_LEVEL`` says that the one in the lead is better. Which items are rolled out
     follows from outcomes alone.
     """
@@ -231,16 +232,15 @@ class Race:
                 [rollout] = await roll_out(session, skills[step], [by_id[item]], "selection", slots=slots)
             self._rollouts[step][item] = rollout
 
-        for begin in range(0, len(items), WAVE):
-            wave = items[begin : begin + WAVE]
+        size = WAVE
+        while items and live:
+            wave, items, size = items[:size], items[size:], 2 * size
             await ordered(one, [(step, item) for step in live for item in wave], limit=len(live) * len(wave))
             for step in live:
                 for item in wave:
                     self._looks[step].take(item, self._rollouts[step][item].outcome)
             if session.settings.gate.early_stop:
                 live = self._still_running(live)
-            if not live:
-                return
 
     def _still_running(self, live: Iterable[int]) -> list[int]:
         running = [step for step in live if self._looks[step].needed is None or self._is_through(step)]
