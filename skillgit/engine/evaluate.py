@@ -84,11 +84,12 @@ async def evaluate_candidate(
     rule: GateRule,
     sample: int = 0,
     on_refusal: Refused | None = None,
+    wave: int = WAVE,
 ) -> EvaluationResult:
     """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
 
     Items are rolled out in waves. A wave has as many items as are needed at least to settle the decision, and never
-    fewer than ``WAVE`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
+    fewer than ``wave`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
     An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
 
     ``base`` is the evaluation of the version that it was proposed on; other draws than the first ``sample`` are made
@@ -100,7 +101,7 @@ async def evaluate_candidate(
         return await evaluate_selection(session, skill)
     items = session.task.items[Split.SELECTION]
     session.monitor.stage(Stage.EVALUATE, len(items))
-    look = EarlyStop(rule, base, WAVE)
+    look = EarlyStop(rule, base, wave)
     by_item = await _chase(session, skill, look, on_refusal)
     item_ids = frozenset(look.items[: look.needed])
     rollouts = tuple(by_item[item.id] for item in items if item.id in item_ids)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from skillgit.engine.evaluate import Refused
     from skillgit.engine.strategy import Proposal
 
+UNION_WAVE, RACE_WAVE = 32, 16
+"""Items of a wave at least, of a union and of the first one of a race: a round waits for models a few times only."""
 OUTRUN_LEVEL = 0.2
 """Level of the paired test by which a candidate leaves a race. It costs power and never a false accept."""
 
@@ -143,7 +145,7 @@ class Rounds:
         rule, skill = _spent(session.rule, 2 if rivals else 1), union.application.skill
         with session.calls.charged_to(step_scope(session.run, search.step)):
             first = rule.first_pass(session.settings.gate.repeats)
-            result = await evaluate_candidate(session, skill, before, rule=first)
+            result = await evaluate_candidate(session, skill, before, rule=first, wave=UNION_WAVE)
             measurement = await confirmed(session, search.skill, skill, result, before, rule=rule, base=search.base)
         return Finish(trial=trial, measurement=measurement)
 
@@ -179,10 +181,9 @@ def _with_files(finish: Finish, files: Mapping[str, bytes]) -> Finish:
 class Race:
     """Candidates of one base on waves of the same items; those that fall behind leave it.
 
-    The order of items is that of a single candidate, and each wave is twice the one before: those that fall behind do so
-    early, and whoever waits for models waits a few times only. After each wave a candidate leaves if its gate can only refuse it,
-    or if the paired test at ``OUTRUN_LEVEL`` says that the one in the lead is better. Which items are rolled out
-    follows from outcomes alone.
+    The order of items is that of a single candidate, and each wave is twice the one before. After each wave a candidate
+    leaves if its gate can only refuse it, or if the paired test at ``OUTRUN_LEVEL`` says that the one in the lead is
+    better. Which items are rolled out follows from outcomes alone.
     """
 
     def __init__(self, session: Session, before: Evaluation, rule: GateRule) -> None:
@@ -232,7 +233,7 @@ class Race:
                 [rollout] = await roll_out(session, skills[step], [by_id[item]], "selection", slots=slots)
             self._rollouts[step][item] = rollout
 
-        size = WAVE
+        size = RACE_WAVE
         while items and live:
             wave, items, size = items[:size], items[size:], 2 * size
             await ordered(one, [(step, item) for step in live for item in wave], limit=len(live) * len(wave))
