@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-settings.register_profile("skillgit", deadline=None, print_blob=True, max_examples=30)
+settings.register_profile("skillgit", deadline=None, print_blob=True, max_examples=20)
 settings.register_profile("thorough", settings.get_profile("skillgit"), max_examples=1000)  # make soak takes it
 settings.load_profile("skillgit")
 

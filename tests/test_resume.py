@@ -89,9 +89,9 @@ ROUNDS = (
 )
 KILLS = [
     ("racing", "call", 150),
-    ("pareto", "refs", 9),
-    ("compose", "objects", 4),
-    *(soak(*kill) for kill in (("racing", "recorded", 200), ("pareto", "call", 250), ("compose", "recorded", 90))),
+    *(soak("racing", *kill) for kill in (("recorded", 200),)),
+    *(soak("pareto", *kill) for kill in (("refs", 9), ("call", 250))),
+    *(soak("compose", *kill) for kill in (("objects", 4), ("recorded", 90))),
 ]
 
 

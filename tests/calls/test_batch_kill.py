@@ -20,7 +20,7 @@ from wire import wire_server
     ("backend", "kills"),
     [
         ("claude_chat", tuple(STATES)),  # which keeps no marks
-        ("openai_chat", ("after the intent", "before the ticket", "half of the replies")),
+        soak("openai_chat", ("after the intent", "before the ticket", "half of the replies")),
         *(soak(backend, kills) for backend in KEYS for kills in (tuple(STATES), "60")),
     ],
 )

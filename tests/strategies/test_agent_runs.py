@@ -107,12 +107,12 @@ def test_its_history_is_whole_whichever_form_its_patches_have(unbroken):
 
 
 MOMENTS = [
-    ("recorded", 53),  # what the agent asked
+    soak("recorded", 53),  # what the agent asked
     ("recorded", 54),  # what it did
     *(soak("call", count) for count in (53, 60, 84)),
     *(soak("recorded", count) for count in (40, 60)),
     *(soak("objects", count) for count in (2, 3)),
-    ("refs", 2),
+    soak("refs", 2),
 ]
 
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import ClassVar
 
 import pytest
-from soaking import sampled
+from soaking import sampled, soak
 
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Request, system, user
@@ -180,31 +180,33 @@ class Bypasses(Good):
         return await super().draft(search, failures)
 
 
+FAULTS = [
+    (TakesItems, "it takes items of the selection split from the environment"),
+    (RollsOut, "the strategy rolls out selection-0, selection-1, selection-2, which no train item is"),
+    (RollsOutByItself, "it rolls out selection-0, which no train item is"),
+    (
+        Tells,
+        "a prompt to the optimizer holds the input of the selection item selection-0, which a strategy may not",
+    ),
+    (Writes, "a proposal holds the answer of the selection item selection-1, which a strategy may not see"),
+    (Titles, "a proposal holds a check of the selection item selection-0, which a strategy may not see"),
+    (Counts, "propose answers by what it was asked before: a run that is resumed asks a new instance"),
+    (CountsForAll, "propose gives another answer when it is asked again"),
+    (Gambles, "propose gives another answer when it is asked again: chance comes from search.random"),
+    (Wanders, "base gives another answer when it is asked again"),
+    (Empty, "strategy Empty: propose returned None where a Proposal is asked for"),
+    (Homeless, "strategy Homeless: base returned 1 where the number of a version, 0 to 0, is asked for"),
+    (Flat, "strategy Flat: width returned 0 where a number from 1 is asked for"),
+    (Spends, "a proposal has 2 edits, more than its own budget of 1"),
+    (Reads, "with a target that declines to work: strategy Reads broke down in propose: AttributeError"),
+    (Parses, "strategy Parses broke down in propose: TypeError: string indices"),
+    (Goes, "it uses the network"),
+    (Bypasses, "it asks the optimizer past the calls of its session"),
+]
+
+
 @pytest.mark.parametrize(
-    ("cls", "sentence"),
-    [
-        (TakesItems, "it takes items of the selection split from the environment"),
-        (RollsOut, "the strategy rolls out selection-0, selection-1, selection-2, which no train item is"),
-        (RollsOutByItself, "it rolls out selection-0, which no train item is"),
-        (
-            Tells,
-            "a prompt to the optimizer holds the input of the selection item selection-0, which a strategy may not",
-        ),
-        (Writes, "a proposal holds the answer of the selection item selection-1, which a strategy may not see"),
-        (Titles, "a proposal holds a check of the selection item selection-0, which a strategy may not see"),
-        (Counts, "propose answers by what it was asked before: a run that is resumed asks a new instance"),
-        (CountsForAll, "propose gives another answer when it is asked again"),
-        (Gambles, "propose gives another answer when it is asked again: chance comes from search.random"),
-        (Wanders, "base gives another answer when it is asked again"),
-        (Empty, "strategy Empty: propose returned None where a Proposal is asked for"),
-        (Homeless, "strategy Homeless: base returned 1 where the number of a version, 0 to 0, is asked for"),
-        (Flat, "strategy Flat: width returned 0 where a number from 1 is asked for"),
-        (Spends, "a proposal has 2 edits, more than its own budget of 1"),
-        (Reads, "with a target that declines to work: strategy Reads broke down in propose: AttributeError"),
-        (Parses, "strategy Parses broke down in propose: TypeError: string indices"),
-        (Goes, "it uses the network"),
-        (Bypasses, "it asks the optimizer past the calls of its session"),
-    ],
+    ("cls", "sentence"), [*FAULTS[::3], *(soak(*fault) for number, fault in enumerate(FAULTS) if number % 3)]
 )
 def test_each_fault_is_a_sentence(cls, sentence):
     with pytest.raises(ConformanceError) as caught:

@@ -23,7 +23,7 @@ from skillgit.engine.rounds import OUTRUN_LEVEL
 from skillgit.strategies.compose import switches
 from skillgit.strategies.pareto import front
 
-SEEDS = range(1, 4)
+SEEDS = range(1, 3)
 
 
 def run(name, **sections):

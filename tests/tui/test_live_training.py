@@ -223,6 +223,7 @@ def test_the_error_of_a_trainer_that_cannot_begin_reaches_the_user(terminal, tmp
     assert "no_such_thing" in said
 
 
+@pytest.mark.soak
 def test_a_training_that_a_page_has_started_survives_it_and_is_found_again(wire, tmp_path, context_of):
     repository = new_repository(tmp_path / "repository")
     context = context_of(repository)

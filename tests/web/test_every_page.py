@@ -57,7 +57,7 @@ def addresses(served: Served, *, every: bool = True) -> Iterator[str]:
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize(
     ("theme", "size", "contrasts"),
-    [("dark", DESK, 4), ("light", PHONE, 0), *(soak(theme, size, 1) for theme, size in SETTINGS)],
+    [("dark", DESK, 4), soak("light", PHONE, 0), *(soak(theme, size, 1) for theme, size in SETTINGS)],
 )
 def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
     served: Served, browser: Browser, theme: str, size: dict[str, int], contrasts: int

@@ -18,7 +18,7 @@ BATCHED = ("-o", "model.target_batch=true", "-o", "model.optimizer_batch=true")
 SECOND_NEVER_ENDS = BatchSettings(stuck=2)
 
 
-@pytest.mark.parametrize("dialect", ["chat", soak("responses"), soak("messages")])
+@pytest.mark.parametrize("dialect", [soak("chat"), soak("responses"), soak("messages")])
 def test_a_training_in_batches_is_the_one_that_live_calls_make_even_if_it_is_killed_while_it_waits(dialect, tmp_path):
     live, batched = (new_repository(tmp_path / name) for name in ("live", "batched"))
     with wire_server(process=True, batches=SECOND_NEVER_ENDS) as wire:

@@ -30,7 +30,7 @@ def train(repository: Path, *options: str, url: str = "", code: int = 0):
     return skillgit(*command, cwd=repository, env={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": ""}, code=code)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_demo_learns_the_same_from_claude(tmp_path, tmp_path_factory):
     offline = shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "offline")
     claude = new_repository(tmp_path / "claude")

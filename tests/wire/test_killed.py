@@ -99,7 +99,7 @@ def recorded(repository: Path) -> int:
         return int(ledger.execute("SELECT count(*) FROM reply").fetchone()[0]) if tables else 0
 
 
-@pytest.mark.parametrize(("seed", "times"), [(1, 2), soak(1, 10), soak(2, 10), soak(3, 10)])
+@pytest.mark.parametrize(("seed", "times"), [soak(1, 2), soak(1, 10), soak(2, 10), soak(3, 10)])
 def test_killed_at_random_moments_it_gets_to_the_same_end_and_repeats_no_more_than_what_was_in_flight(
     seed, times, unbroken, wire, tmp_path
 ):

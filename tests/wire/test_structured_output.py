@@ -34,7 +34,7 @@ def trained(folder, dialect, *options, **settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dialect", ["chat", soak("responses"), soak("messages")])
+@pytest.mark.parametrize("dialect", [soak("chat"), soak("responses"), soak("messages")])
 def test_a_training_is_the_same_with_schemas_without_and_where_they_are_refused(tmp_path, dialect):
     plain, without = trained(tmp_path / "plain", dialect)
     taken, asked = trained(tmp_path / "taken", dialect, *AUTO)

@@ -118,7 +118,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "conditions", fill) / "repository"
 
 
-@pytest.mark.parametrize("aspect", sampled([name for name in RUNS if name != "one"], 2))
+@pytest.mark.parametrize("aspect", sampled([name for name in RUNS if name != "one"], 4))
 def test_two_runs_are_tested_against_each_other_only_where_they_measured_alike(runs, aspect):
     matters = aspect != "seed"
     found = items(user(runs), f"{aspect}/v0", "one/best")
