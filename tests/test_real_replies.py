@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from skillgit.domain.edit import EditSource, EditStatus
+sys.path.insert(0, str(Path(__file__).parent / "engine"))
+from toy import History, ToyBackend, run_to_end, trainer
+
+from skillgit.domain.edit import EditSource, EditStatus, apply
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Secrets, build_index, find_leak
 from skillgit.domain.skill import Skill
 from skillgit.engine.candidate_text import fits, update
+from skillgit.engine.proposals import Draft, without_duplicates
 from skillgit.engine.questions import parse
 from skillgit.engine.reply_schemas import AnalysisReply, GuidanceReply, PatchReply, RankReply
+from skillgit.strategies.racing import Racing
 from skillgit_backends.offline.text import sections
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "replies"
@@ -65,3 +74,35 @@ def test_a_recorded_reply_is_used_whole(path):
 
 def test_the_tasks_of_the_replies_are_found():
     assert len(secrets(PROMPTS)) >= 14
+
+
+def test_recorded_patches_of_one_text_unite_to_one_candidate():
+    """What a capable model proposed for one text in several minibatches is what a round of racing puts together."""
+    drafts: dict[str, list[Draft]] = {}
+    for path in PROMPTS:
+        prompt = path.read_text(encoding="utf-8")
+        heading = re.search(r"^# system\n+# (.+)$", prompt, re.MULTILINE)[1]
+        if heading.startswith("Analyse"):
+            answer = path.with_name(path.name.replace(".prompt.", ".answer.")).read_text(encoding="utf-8")
+            shown = sections(sections(prompt, "skill")[-1][1], "file")
+            document = next(body for attributes, body in shown if attributes["path"] == "SKILL.md")
+            drafts.setdefault(document, []).append(parse(answer, AnalysisReply).draft(EditSource.FAILURE, []))
+    assert max(map(len, drafts.values())) >= 3
+    for document, group in drafts.items():
+        skill = Skill("ticket-routing", {"SKILL.md": f"{document}\n".encode()})
+        proposal = asyncio.run(_united(skill, group))
+        apart = [draft for draft in without_duplicates(group) if draft.proposals]
+        assert proposal is not None or len(apart) < 2
+        if proposal is not None:
+            assert len(proposal.edits) == sum(len(draft.proposals) for draft in apart)
+            assert apply(skill, proposal.edits).skill.digest == proposal.application.skill.digest
+            assert all(edit.content in proposal.application.skill.document for edit in proposal.edits)
+
+
+async def _united(skill: Skill, drafts: list[Draft]):
+    """Return the union of a round whose steps proposed ``drafts`` of ``skill``."""
+    history = History()
+    made = trainer(ToyBackend(), history, strategy=Racing())
+    await run_to_end(made, history, limit=1)
+    search = replace(made.rounds.search(history.state(), 1), history=SimpleNamespace(skill=lambda _: skill))
+    return await Racing().unite(search, [search.propose(draft) for draft in drafts])
