@@ -26,7 +26,7 @@ from skillgit.domain.event import (
     event_step,
     version_of,
 )
-from skillgit.domain.event_kinds import TRAITS, Rank
+from skillgit.domain.event_kinds import TRAITS, Rank, made_of
 from skillgit.domain.proposal import Origin
 
 OrderKey = tuple[int, int, int, int]  # version that the run is at, step, rank of the kind, number of an intervention
@@ -42,19 +42,16 @@ def event_at(event: Event) -> int | None:
 
 
 def other_lines(event: Accepted) -> tuple[int, ...]:
-    """Return the versions that an accepted candidate was made of besides the one before it, each once."""
-    sources = (event.base, *(() if event.joined is None else (event.joined,)))
-    return tuple(version for version in dict.fromkeys(sources) if version != event.version - 1)
+    """Return the versions that an accepted candidate was made of besides the one before it."""
+    return tuple(version for version in lines_of(event) if version != event.version - 1)
 
 
 def lines_of(event: Event) -> tuple[int, ...]:
     """Return the versions that a candidate was made of, where these are not just the one that its run was at."""
     if not isinstance(event, Accepted | Rejected):
         return ()
-    current = event.version - 1 if isinstance(event, Accepted) else event_at(event)
-    if event.joined is not None:
-        return event.base, event.joined
-    return () if event.base == current else (event.base,)
+    current = event.version - 1 if isinstance(event, Accepted) else event.base if event.at is None else event.at
+    return made_of(event.base, event.joined, current)
 
 
 def event_rank(event: Event) -> Rank:

@@ -83,3 +83,10 @@ TRAITS: dict[EventKind, Traits] = {
     EventKind.RUN_FINISHED: Traits(address=AddressKind.END, rank=Rank.FINISHED, prefix="run", keeps_text=True),
 }
 """What holds for all events of a kind; a test proves that each kind has a row."""
+
+
+def made_of(base: int, joined: int | None, current: int) -> tuple[int, ...]:
+    """Return the versions that something was made of, where these are not just ``current``, the one before it."""
+    if joined is not None:
+        return base, joined
+    return (base,) if base < current else ()

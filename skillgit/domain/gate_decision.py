@@ -182,7 +182,7 @@ def decide_items(
 ) -> tuple[Verdict, Flips]:
     """Decide as :func:`decide` does, and say which items were fixed and which were broken.
 
-    A candidate that was ``outrun`` by that of another step is refused whatever it scores.
+    A candidate that was ``outrun`` by that of another step is refused regardless of its score.
     """
     metric, terms = rule.metric, rule.policy.terms
     pairs = Pairs(candidate, current, metric, rule.soft_weight, best if isinstance(best, Evaluation) else None)

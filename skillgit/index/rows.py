@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import Address, address_of
+from skillgit.domain.event_kinds import made_of
 from skillgit.domain.score import Score, known
 
 if TYPE_CHECKING:
@@ -72,9 +73,8 @@ class EventRow:
     @property
     def lines(self) -> tuple[int, ...]:
         """The versions that it was made of, where these are not just the one that its run was at."""
-        before = self.at if self.version is None else self.version - 1
-        sources = tuple(version for version in (self.base, self.joined) if version is not None)
-        return sources if sources and (len(sources) > 1 or sources[0] < before) else ()
+        current = self.at if self.version is None else self.version - 1
+        return () if self.base is None else made_of(self.base, self.joined, current)
 
     @property
     def address(self) -> Address:
