@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
+    from skillgit.engine.strategy import Strategy
 
 _PLANNED = frozenset({"skillopt", "racing", "pareto", "compose"})
 """The strategies whose calls are known here."""
-_IN_ROUNDS = frozenset({"racing", "pareto"})
+_TRY_EDITS = frozenset({"racing", "pareto"})
 _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""
 
@@ -53,9 +54,9 @@ def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[
     return {"target": target, "optimizer": optimizer} | judge
 
 
-def least_calls(settings: MethodSettings, task: Task) -> int:
+def least_calls(strategy: Strategy, settings: MethodSettings, task: Task) -> int:
     """Return the calls that the baseline and the cheapest first step need; a first round is computed as a whole."""
-    steps = min(_width(settings), steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size))
+    steps = min(strategy.width(settings), steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size))
     batch = min(steps * settings.train.step_size, len(task.items[Split.TRAIN]))
     return len(task.items[Split.SELECTION]) + batch + steps
 
@@ -69,9 +70,10 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     settings, items = planner.session.settings, planner.session.task.items
     steps, epochs, slow = steps_of(settings, planner.session.task), settings.train.num_epochs, _slow_updates(settings)
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
-    waits = epochs * ceil(steps / max(epochs, 1) / _width(settings))  # rounds end with their epoch
+    width = planner.session.strategy.width(settings)
+    waits = epochs * ceil(steps / max(epochs, 1) / width)  # rounds end with their epoch
     planner.may_roll_out("rollout", skill, train, epochs, rounds=waits)
-    _add_screening(planner, skill, train, waits)
+    _add_screening(planner, skill, train, waits, in_rounds=width > 1)
     planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
         MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
@@ -109,21 +111,17 @@ def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
     return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in unplanned)
 
 
-def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int) -> None:
+def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int, *, in_rounds: bool) -> None:
     """Add what is tried before a candidate is measured: its edits, and itself; that of a round on all items of it."""
     settings = planner.session.settings
-    times = (1 + (_width(settings) > 1)) * settings.train.num_epochs if settings.gate.screening else 0
+    times = (1 + in_rounds) * settings.train.num_epochs if settings.gate.screening else 0
     planner.may_roll_out("screening", skill, train, times, rounds=2 * waits)
     optimizer, steps = settings.optimizer, steps_of(settings, planner.session.task)
-    tries = _IN_ROUNDS.intersection(strategies_of(settings))
+    tries = _TRY_EDITS.intersection(strategies_of(settings))
     # how many edits a step has only a fixed budget limits
     is_limited = optimizer.control is ControlMode.FIXED
     times = optimizer.learning_rate * steps if tries else 0
     planner.may_roll_out("trial", skill, planner.dearest(train, TRIED), times, rounds=waits, certain=is_limited)
-
-
-def _width(settings: MethodSettings) -> int:
-    return settings.train.round_steps if _IN_ROUNDS.intersection(strategies_of(settings)) else 1
 
 
 def _slow_updates(settings: MethodSettings) -> int:

@@ -124,7 +124,7 @@ def caps_of(setup: Setup, request: TrainRequest) -> Caps:
 def _check_budget(setup: Setup, caps: Caps) -> None:
     if caps.max_calls is None:
         return
-    least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
+    least = least_calls(setup.strategy, setup.config.values.method, setup.task) + len(asked_roles(setup))
     if caps.max_calls < least:
         raise ConfigError(
             f"{caps.max_calls} calls do not pay for one step: baseline and first step need {least}",
@@ -173,7 +173,7 @@ def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
 
 def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     settings, task = setup.config.values.method, setup.task
-    sentence = f"baseline and first step need {least_calls(settings, task)} calls"
+    sentence = f"baseline and first step need {least_calls(setup.strategy, settings, task)} calls"
     before = before_baseline(len(task.items[Split.SELECTION]), settings.rule())
     return (
         *setup.config.notes,
