@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.engine.session import Transition
     from skillgit.engine.strategy import Strategy
-    from skillgit.plugin.backend import Backend, Message, ReplyForm, Tool
+    from skillgit.plugin.backend import Backend
     from skillgit.plugin.conformance.case import Promises
     from skillgit.plugin.environment import Environment, Judge, Target
 
@@ -292,20 +292,10 @@ class _Door(Calls):
 
     log: RunLog
 
-    async def call(
-        self,
-        role: str,
-        stage: str,
-        messages: Sequence[Message],
-        *,
-        draw: tuple[str | int, ...],
-        tools: Sequence[Tool] = (),
-        schema: Mapping[str, object] | None = None,
-        form: ReplyForm | None = None,
-    ) -> Reply:
+    async def call(self, *question: Any, **options: Any) -> Reply:  # noqa: ANN401 - all that the door takes
         self.log.asking += 1
         try:
-            return await super().call(role, stage, messages, draw=draw, tools=tools, schema=schema, form=form)
+            return await super().call(*question, **options)
         finally:
             self.log.asking -= 1
 

@@ -13,15 +13,19 @@ from skillgit.calls.ledger import Ledger
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skillgit.engine.run_loop import Trainer
+
 
 class KilledError(BaseException):
     pass
 
 
-def check_resume(backend: Callable[[], ToyBackend], *, every: int, **options) -> History:
-    """Kill a run at every ``every``-th call and resume it; return the unbroken run."""
+def check_resume(
+    backend: Callable[[], ToyBackend], *, every: int, make: Callable[..., Trainer] = trainer, **options
+) -> History:
+    """Kill a run that ``make`` makes at every ``every``-th call and resume it; return the unbroken run."""
     whole, unbroken = backend(), History()
-    asyncio.run(run_to_end(trainer(whole, unbroken, **options), unbroken))
+    asyncio.run(run_to_end(make(whole, unbroken, **options), unbroken))
     calls = len(whole.requests)
     for kill_at in range(1, calls + 1, every):
         ledger, history, first = Ledger.in_memory(), History(), backend()
@@ -34,9 +38,9 @@ def check_resume(backend: Callable[[], ToyBackend], *, every: int, **options) ->
 
         first.complete = dying  # type: ignore[method-assign]
         with pytest.raises(KilledError):
-            asyncio.run(run_to_end(trainer(first, history, ledger=ledger, **options), history))
+            asyncio.run(run_to_end(make(first, history, ledger=ledger, **options), history))
         second = backend()
-        asyncio.run(run_to_end(trainer(second, history, ledger=ledger, **options), history))
+        asyncio.run(run_to_end(make(second, history, ledger=ledger, **options), history))
         assert facts(history) == facts(unbroken)
         assert len(first.requests) + len(second.requests) == calls
     return unbroken

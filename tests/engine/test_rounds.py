@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from branching import BranchingBackend, branching, carried_out
-from dying import KilledError, facts
+from dying import check_resume, facts
 from soaking import soak
 from toy import History, run_to_end
 
@@ -45,24 +45,7 @@ def test_the_runs_have_what_a_kill_could_spoil():
 
 @one_strategy
 def test_a_run_that_is_killed_at_any_call_ends_the_same_and_repeats_no_call(strategy, seed):
-    whole, history = unbroken(strategy, seed)
-    calls = len(whole.requests)
-    for kill_at in range(1, calls + 1, 43):
-        ledger, resumed, first = Ledger.in_memory(), History(), BranchingBackend()
-        answer = first.complete
-
-        async def dying(request, answer=answer, kill_at=kill_at, first=first):
-            if len(first.requests) == kill_at - 1:
-                raise KilledError
-            return await answer(request)
-
-        first.complete = dying  # type: ignore[method-assign]
-        with pytest.raises(KilledError):
-            asyncio.run(run_to_end(branching(first, resumed, strategy, ledger=ledger, train={"seed": seed}), resumed))
-        second = BranchingBackend()
-        asyncio.run(run_to_end(branching(second, resumed, strategy, ledger=ledger, train={"seed": seed}), resumed))
-        assert facts(resumed) == facts(history)
-        assert len(first.requests) + len(second.requests) == calls
+    check_resume(BranchingBackend, every=43, make=partial(branching, strategy=strategy), train={"seed": seed})
 
 
 @every_strategy

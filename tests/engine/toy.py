@@ -13,8 +13,6 @@ from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.outcomes import VersionOutcomes
-from skillgit.domain.run_state import advance, begin
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.method_settings import MethodSettings
@@ -23,14 +21,12 @@ from skillgit.engine.session import Monitor, Session, Task
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user
 from skillgit.plugin.environment import EnvironmentInfo
+from skillgit.strategies.rehearsal import RehearsalHistory
 from skillgit.strategies.skillopt import SkillOpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.run_state import RunState
-    from skillgit.engine.session import Transition
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Judge, Target
     from skillgit.strategies import Strategy
@@ -138,28 +134,8 @@ REPLIES: dict[str, Callable[[str], str]] = {
 }
 
 
-class History(list["Transition"]):
+class History(RehearsalHistory):
     """The list that stands in for git."""
-
-    def skill(self, version: int) -> Skill:
-        for transition in self:
-            if getattr(transition.event, "version", None) == version and transition.skill is not None:
-                return transition.skill
-        raise KeyError(version)
-
-    def outcomes(self, version: int) -> Mapping[str, Outcome] | None:
-        known = VersionOutcomes()
-        for transition in self:
-            known.take(transition.event, transition.evidence)
-        return known.of(version)
-
-    def state(self) -> RunState | None:
-        if not self:
-            return None
-        state = begin(self[0].event)  # type: ignore[arg-type]
-        for transition in self[1:]:
-            state = advance(state, transition.event)
-        return state
 
 
 def trainer(
