@@ -89,10 +89,11 @@ async def judge(
     rule = replace(rule, enabled=rule.enabled if has_gate is None else has_gate, policy=policy or rule.policy)
     version = state.version if base is None else base
     before, files = await measured_base(session, current, version)
-    first = rule.first_pass(session.settings.gate.repeats)
+    repeats = session.settings.gate.repeats
+    first = rule.first_pass(repeats)
     measurement = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, on_refusal=on_refusal)
     comparison = await confirmed(
-        session, current, candidate, measurement, before, rule=rule, base=version, sample=sample
+        session, current, candidate, measurement, before, rule=rule, base=version, repeats=repeats, sample=sample
     )
     return judged(session, state, replace(comparison, evidence=files | comparison.evidence))
 
@@ -106,10 +107,11 @@ async def confirmed(
     *,
     rule: GateRule,
     base: int,
+    repeats: int,
     sample: int = 0,
 ) -> MeasuredCandidate:
-    """Return ``measurement`` as it compares with ``before``, once repeats have confirmed what scores higher."""
-    repeats, after = session.settings.gate.repeats, measurement.evaluation
+    """Return ``measurement`` as it compares with ``before``, once ``repeats`` have confirmed what scores higher."""
+    after = measurement.evaluation
     files = evidence_files.rollouts_files("selection", measurement.rollouts)
     first = rule.first_pass(repeats)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.

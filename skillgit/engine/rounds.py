@@ -110,12 +110,10 @@ class Rounds:
         before, files = await measured_base(session, base.skill, base.base)
         finishes = {trial.search.step: Finish(trial=trial) for trial in trials}
         if union is not None:
-            union_finish = await self._union(searches[-1], union, before, rivals=sum(map(_is_alive, trials[:-1])))
-            finishes[steps[-1]] = union_finish
-            if (
-                union_finish.measurement is not None
-                and judged(session, state, union_finish.measurement).verdict.decision.accepted
-            ):
+            rivals = sum(trial.is_alive for trial in trials[:-1])
+            finishes[steps[-1]] = union_finish = await self._union(searches[-1], union, before, rivals=rivals)
+            measurement = union_finish.measurement
+            if measurement is not None and judged(session, state, measurement).verdict.decision.accepted:
                 skips = {step: replace(finish, left_to=steps[-1]) for step, finish in finishes.items()}
                 return skips | {steps[-1]: _with_files(union_finish, files)}
             trials = trials[:-1]
@@ -143,15 +141,14 @@ class Rounds:
         if not trial.is_alive:
             return Finish(trial=trial)
         rule, skill = _spent(session.rule, 2 if rivals else 1), union.application.skill
+        repeats = session.settings.gate.repeats
         with session.calls.charged_to(step_scope(session.run, search.step)):
-            first = rule.first_pass(session.settings.gate.repeats)
+            first = rule.first_pass(repeats)
             result = await evaluate_candidate(session, skill, before, rule=first, wave=UNION_WAVE)
-            measurement = await confirmed(session, search.skill, skill, result, before, rule=rule, base=search.base)
+            measurement = await confirmed(
+                session, search.skill, skill, result, before, rule=rule, base=search.base, repeats=repeats
+            )
         return Finish(trial=trial, measurement=measurement)
-
-
-def _is_alive(trial: Trial) -> bool:
-    return trial.is_alive
 
 
 def _based(search: Search, session: Session) -> Search:
@@ -205,9 +202,9 @@ class Race:
             with session.calls.charged_to(step_scope(session.run, step)):
                 rule = self._rule
                 outrun = winner or self._outrun.get(step, 0)
-                confirming = session if not outrun else _without_repeats(session)
+                repeats = 0 if outrun else session.settings.gate.repeats  # what is refused anyhow needs none
                 measurement = await confirmed(
-                    confirming, search.skill, skill, result, self._before, rule=rule, base=search.base
+                    session, search.skill, skill, result, self._before, rule=rule, base=search.base, repeats=repeats
                 )
             finishes[step] = Finish(trial=trial, measurement=measurement, outrun=outrun)
             if judged(session, state, measurement, outrun=outrun).verdict.decision.accepted:
@@ -283,9 +280,3 @@ class Race:
             spare=len(rollouts) - len(rollouts_used),
         )
         return EvaluationResult(evaluation=evaluation, rollouts=rollouts_used)
-
-
-def _without_repeats(session: Session) -> Session:
-    """Return ``session`` for a candidate that is refused anyhow, so that nothing has to be confirmed."""
-    gate = session.settings.gate.model_copy(update={"repeats": 0})
-    return replace(session, settings=session.settings.model_copy(update={"gate": gate}))

@@ -3,7 +3,7 @@
 A strategy proposes and never decides. Gate, early stop, ledger, events and resumption are outside and the same for
 all. It sees the train items, what the run has recorded and, of the selection split, ids and scores only.
 
-Whatever it proposes has to follow from the :class:`Search` that it is given: a run that was killed asks again and
+Its proposals have to follow from the :class:`Search` that it is given: a run that was killed asks again and
 expects the same answer. Chance comes from ``search.random``, answers of models from the ledger.
 """
 
@@ -194,6 +194,10 @@ class Search:
         items = [rollout.item for rollout in rollouts] or self.train_items
         return reply.draft(EditSource.FAILURE, [item.id for item in items])
 
+    def applied(self, draft: Draft) -> Application:
+        """Return the base with the edits of ``draft``, however many they are, and what happened to each."""
+        return update(self.skill, draft, None, edit_lint(self.session, self.skill))
+
     def propose(
         self,
         draft: Draft,
@@ -216,7 +220,7 @@ class Search:
             rollouts=tuple(rollouts),
             pool=pool,
             choice=choice,
-            candidate=RewriteResult(application=update(self.skill, choice, None, edit_lint(self.session, self.skill))),
+            candidate=RewriteResult(application=self.applied(choice)),
             budget=EditBudget(limit=quota, by=BudgetSource.NONE if quota is None else BudgetSource.SCHEDULE),
             losses=losses,
             joined=joined,
@@ -248,7 +252,7 @@ class Strategy(ABC):
         return search.base
 
     def certain(self, session: Session, step: int) -> Sequence[Item]:
-        """Return train items that ``step`` rolls out with its base whatever happens, so that they may run ahead."""
+        """Return train items that ``step`` rolls out with its base in any case, so that they may run ahead."""
         del session, step
         return ()
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.method_settings import MethodSettings
     from skillgit.engine.session import Session
-    from skillgit.engine.strategy import Search
-
 
 STAGE = "agent"
 _QUESTION = (
@@ -51,6 +49,9 @@ _QUESTION = (
     " and then say in one sentence what you did."
 )
 _LONGEST_REASON = 4000  # characters of an agent's reasons
+PART = "skill"  # what the agent changes
+_NAME = 16  # digits of the digest that names the file of an item, whose id is data and names none
+_GAP = re.compile(r"\{(\w+)\}")
 
 
 class CodingAgent(Strategy):
@@ -63,7 +64,6 @@ class CodingAgent(Strategy):
 
     name: ClassVar[str] = "agent"
     summary: ClassVar[str] = "a coding agent works on the folder, with the history and the step's evidence as files"
-
     keys: ClassVar[tuple[str, ...]] = ("train.batch_size", "train.accumulation", "optimizer.files", "gate.screening")
 
     def check(self, settings: MethodSettings, optimizer: Route) -> None:
@@ -217,11 +217,6 @@ def _removal_problem(session: Session, skill: Skill, path: str) -> str:
 
 def _loss(path: str, detail: str, status: EditStatus = EditStatus.INVALID) -> EditReport:
     return EditReport(edit=Edit(op=Op.REPLACE, file=path, anchor=clean(path)), status=status, detail=detail)
-
-
-PART = "skill"  # what the agent changes
-_NAME = 16  # digits of the digest that names the file of an item, whose id is data and names none
-_GAP = re.compile(r"\{(\w+)\}")
 
 
 def work_folder(search: Search, rollouts: Sequence[Rollout]) -> WorkFolder:

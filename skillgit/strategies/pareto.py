@@ -1,7 +1,7 @@
 """Pareto: parents are drawn by the items that few others solve, and lines that solve different items are joined.
 
-The idea of keeping whatever is best at something is that of GEPA (arXiv 2507.19457); here each candidate still has to
-pass the gate against its own parent, and outcomes are those that the run has recorded anyway.
+The idea of keeping every text that is best at something is that of GEPA (arXiv 2507.19457); here each candidate still
+has to pass the gate against its own parent, and outcomes are those that the run has recorded anyway.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _solved(search: Search) -> Solved:
 
 
 def _pair(state: RunState, items_by_version: Solved) -> int | None:
-    """Return the version of another line that solves most of what the best one fails, if nobody has joined it yet."""
+    """Return the version of another line that solves most of what the best one fails, unless it was joined before."""
     best = state.best
     if best not in items_by_version:
         return None

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.edit import EditReport, EditStatus
 from skillgit.domain.proposal import BudgetSource
-from skillgit.engine.candidate_guards import edit_lint
-from skillgit.engine.candidate_text import RewriteResult, sifted, update
+from skillgit.engine.candidate_text import RewriteResult, sifted
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.edit_budget import EditBudget
 from skillgit.engine.proposals import Draft, concatenated, without_duplicates
@@ -74,14 +73,14 @@ async def _helps(search: Search, proposal: Proposal, edit: Edit) -> bool:
     failing = [rollout.item for rollout in proposal.rollouts if rollout.item.id in edit.items and not solved(rollout)]
     if not failing:
         return True
-    alone = update(search.skill, Draft(proposals=(edit,)), None, edit_lint(search.session, search.skill)).skill
-    return any(map(solved, await search.roll_out(failing[:TRIED], alone)))
+    alone = search.applied(Draft(proposals=(edit,)))
+    return any(map(solved, await search.roll_out(failing[:TRIED], alone.skill)))
 
 
 def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:
     """Return ``proposal`` without the applied edits whose identities are in ``idle``."""
     rest = tuple(edit for edit in proposal.edits if id(edit) not in idle)
-    application = update(search.skill, Draft(proposals=rest), None, edit_lint(search.session, search.skill))
+    application = search.applied(Draft(proposals=rest))
     later_reports = iter(application.reports)
 
     def outcome(report: EditReport) -> EditReport:
@@ -96,11 +95,10 @@ def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:
 def united(search: Search, draft: Draft) -> Proposal:
     """Return the base with all edits of ``draft`` that have a place in it, however many there are, as a candidate."""
     (choice,), losses = sifted(search.session, search.skill, [draft])
-    application = update(search.skill, choice, None, edit_lint(search.session, search.skill))
     return Proposal(
         pool=draft,
         choice=choice,
-        candidate=RewriteResult(application=application),
+        candidate=RewriteResult(application=search.applied(choice)),
         budget=EditBudget(limit=None, by=BudgetSource.NONE),
         losses=losses,
     )

@@ -59,7 +59,11 @@ _BEAT: Final = b": still here\n\n"
 
 
 class Broadcast:
-    """Looks while there are viewers; ``look`` returns all parts by name."""
+    """One watcher of something live, however many look; ``look`` returns all parts by name, while there are viewers.
+
+    Everything is rendered once for all viewers, so that a part may not depend on who looks. Whoever comes gets all
+    parts at once, then only what changed.
+    """
 
     def __init__(self, look: Look, pause_s: Callable[[], float] = lambda: LOOKS_EVERY_S) -> None:
         self._look, self._pause_s = look, pause_s

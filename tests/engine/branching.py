@@ -102,7 +102,7 @@ def branching(backend: ToyBackend, history: History, strategy: str, **options) -
 
 @cache
 def branched(strategy: str, seed: int) -> History:
-    """Return the run of ``strategy`` with ``seed``, carried out once; nobody changes it."""
+    """Return the run of ``strategy`` with ``seed``, carried out once; no test may change it."""
     return asyncio.run(carried_out(strategy, train={"seed": seed}))[1]
 
 

@@ -38,20 +38,20 @@ def written(repo: Repo, strategy: str) -> list[Recorded]:
     return [writer.append(t.event, t.skill, t.evidence) for t in branched(strategy, SEEDS[strategy])]
 
 
-def rewrite(repo: Repo, history: list[Recorded], place: int, *, message=str, parents=list) -> str:
+def rewrite(repo: Repo, history: list[Recorded], position: int, *, message=str, parents=list) -> str:
     """Change the commit of one event as a forger would: all that follows and all refs are made anew to fit."""
     new: dict[str, str] = {}
     for index, record in enumerate(history):
         commit = repo.commit(record.commit)
         text, above = commit.message, [new.get(parent, parent) for parent in record.parents]
-        if index == place:
+        if index == position:
             text, above = message(text), parents(above)
         made = repo.raw.create_commit(None, commit.author, commit.committer, text, commit.tree_id, above)
         new[record.commit] = str(made)
     for name, oid in repo.tips().items():
         if oid in new:
             repo.raw.references[name].set_target(new[oid])
-    return new[history[place].commit]
+    return new[history[position].commit]
 
 
 def sentences(repo: Repo, commit: str) -> list[str]:
@@ -133,7 +133,7 @@ FORGERIES = [
     ("racing", screened_out, put("Screening", "failing=1 fixed=1 solved=1 broken=0"), "was not measured"),
     ("racing", screened_out, put("Screening", "failing=9 fixed=0 solved=1 broken=1"), "and its items say"),
     ("racing", screened_out, put("Screening", "failing=1 fixed=0 solved=1 broken=2"), "than were tried"),
-    ("racing", screened_out, without("Screening"), "tells of no screening"),
+    ("racing", screened_out, without("Screening"), "records no screening"),
     (
         "racing",
         taken_up,
@@ -146,14 +146,14 @@ FORGERIES = [
 @pytest.mark.parametrize(("strategy", "wanted", "forged", "says"), FORGERIES)
 def test_forged_trailers_of_rounds_are_found(repo, strategy, wanted, forged, says):
     records = written(repo, strategy)
-    place = next(index for index, record in enumerate(records) if wanted(record.event))
-    sound = sentences(repo, records[place].commit)
-    told = sentences(repo, rewrite(repo, records, place, message=forged))
+    position = next(index for index, record in enumerate(records) if wanted(record.event))
+    sound = sentences(repo, records[position].commit)
+    told = sentences(repo, rewrite(repo, records, position, message=forged))
     assert any(says in sentence for sentence in told if sentence not in sound), told
 
 
 def test_parents_of_another_line_are_found(repo):
     records = written(repo, "pareto")
-    place = next(index for index, record in enumerate(records) if fork(record.event))
-    commit = rewrite(repo, records, place, parents=lambda above: [*above[:1], above[0]])
+    position = next(index for index, record in enumerate(records) if fork(record.event))
+    commit = rewrite(repo, records, position, parents=lambda above: [*above[:1], above[0]])
     assert any("other parents are not these" in sentence for sentence in sentences(repo, commit))

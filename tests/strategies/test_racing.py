@@ -103,7 +103,7 @@ items = st.frozensets(st.sampled_from("abcdefgh"))
 
 @settings(max_examples=300)
 @given(st.dictionaries(st.integers(0, 9), items, max_size=8))
-def test_the_front_has_every_item_once_and_nobody_who_is_superfluous(by_version):
+def test_the_front_has_every_item_once_and_no_superfluous_version(by_version):
     weights = front(by_version)
     union = frozenset().union(*by_version.values()) if by_version else frozenset()
     assert sum(weights.values()) == pytest.approx(len(union))

@@ -27,7 +27,7 @@ def screening_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str
     counts = event.screening if isinstance(event, Accepted | Rejected | Skipped) else None
     if counts is None:
         if SCREENING in files:
-            yield f"the evidence has '{SCREENING}', and the commit tells of no screening"
+            yield f"the evidence has '{SCREENING}', and the commit records no screening"
         return
     if not (0 <= counts.fixed <= counts.failing and 0 <= counts.broken <= counts.solved):
         yield "the screening counts more items as fixed or broken than were tried"

@@ -1,6 +1,6 @@
 """The world: items, the hidden rules that they need, and what a text is worth.
 
-A dispatch desk writes a slip for each consignment. Every kind of goods in it needs a mark that nobody is told: a hidden
+A dispatch desk writes a slip for each consignment. Every kind of goods in it needs a mark that no one is told: a hidden
 rule. The desk knows some marks by luck; others it lacks until the skill states their rule. Each rule has two harmful
 neighbours. The *overreaching* one states the rule and breaks all slips for one region; the *careless* one only breaks
 those of a region. Neither names the region. A slip also fails now and then for no reason that a text could mend.
