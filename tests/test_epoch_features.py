@@ -27,7 +27,7 @@ FORCED = (
 )
 EVERYTHING = (*META, *DEEP, *AWARE, *FORCED, "-o", "train.num_epochs=3")
 MOMENTS = [
-    ("call", 40),
+    soak("call", 40),
     *(soak(*moment) for moment in (("refs", 5), ("recorded", 160), ("call", 120), ("objects", 6), ("refs", 9))),
 ]
 

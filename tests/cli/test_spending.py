@@ -11,6 +11,7 @@ import click
 import pytest
 from call_graph import asking, reaching
 from program import attempt, refs, skillgit
+from soaking import sampled
 from trained_runs import small_run
 
 from skillgit.cli.main import cli
@@ -112,7 +113,7 @@ def contents(repository: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", DRY)
+@pytest.mark.parametrize("name", sampled(DRY, 2))
 def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     item = json.loads(skillgit("items", "--json", cwd=history).out)["items"][0]["item"]
     words = [item if word == "ITEM" else word for word in DRY[name]]

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 import pytest
+from soaking import soak
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
@@ -416,8 +417,8 @@ def test_the_skill_stands_once_in_a_prompt():
     "optimizer",
     [
         {"skill_update_mode": "rewrite_from_suggestions"},
-        {"skill_update_mode": "full_rewrite_minibatch"},
-        {"lr_control_mode": "autonomous"},
+        soak({"skill_update_mode": "full_rewrite_minibatch"}),
+        soak({"lr_control_mode": "autonomous"}),
         {"aggregate": "one_call"},
     ],
     ids=lambda optimizer: next(iter(optimizer.values())),

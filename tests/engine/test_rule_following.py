@@ -14,7 +14,7 @@ import pytest
 import rule_following
 from house_tasks import SEEDS, SPLITS, TASKS
 from program import skillgit
-from soaking import soak
+from soaking import sampled, soak
 
 from skillgit.engine.prompt_sections import prompt
 
@@ -52,7 +52,7 @@ def made(repository: Path) -> list[str]:
     return [row["commit"] for row in rows if row["kind"] in {"accepted", "rejected", "skipped"}]
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", sampled(TASKS, 2))
 def test_an_analyst_that_does_what_its_prompt_says_trains_the_task(name, tmp_path):
     first, best, _ = train(tmp_path, name)["report"]
     assert (first["label"], best["label"]) == ("first", "best")
