@@ -168,6 +168,7 @@ class WorkerPool:
     def __init__(self, recipe: EnvironmentRecipe, fleet: Fleet) -> None:
         self._recipe, self._fleet = recipe, fleet
         self._workers: list[_Worker] = []
+        self._lives: set[asyncio.Task[None]] = set()  # of those that are being buried, too
         self._numbers, self._change = count(1), asyncio.Event()
         self._fault: SkillgitError | None = None
         self._false_starts, self._reason = 0, ""
@@ -199,13 +200,12 @@ class WorkerPool:
     async def close(self, environment: Environment) -> None:
         """Let workers end what their environments hold, and kill those that do not in time."""
         del environment
-        workers = tuple(self._workers)
-        lives = [worker.life for worker in workers if worker.life is not None]
-        for worker, life in zip(workers, lives, strict=True):
+        for worker in self._workers:
             if worker.link is not None and worker.ready:
                 worker.link.post(Frame("close"))
-            else:
-                life.cancel()
+            elif worker.life is not None:
+                worker.life.cancel()
+        lives = tuple(self._lives)
         if lives:
             await asyncio.wait(lives, timeout=END_S)
         for life in lives:
@@ -237,6 +237,8 @@ class WorkerPool:
                 worker = _Worker()
                 self._workers.append(worker)
                 worker.life = asyncio.create_task(self._live(worker))
+                self._lives.add(worker.life)
+                worker.life.add_done_callback(self._lives.discard)
             if self._fault is not None:
                 raise self._fault
             free = [worker for worker in self._workers if worker.ready and not worker.reserved]

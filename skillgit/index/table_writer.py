@@ -289,7 +289,8 @@ def _refresh_run(
     if records:
         insert(connection, run, records, lambda record: _seed_text(repo, record))
     chain = refs.evidence_ref(run)
-    if chain in new and old.get(chain) != new[chain]:
+    # refs do not move at once for whoever looks at them: an event may come after the end of the chain with its evidence
+    if chain in new and (old.get(chain) != new[chain] or any(record.evidence for record in records)):
         _load_evidence(connection, repo, run)
 
 

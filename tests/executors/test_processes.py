@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
+from unittest.mock import Mock
 
 import pytest
 from program import QUICK, new_repository, refs, skillgit
@@ -19,8 +20,9 @@ from trained_runs import RUN, small_run
 
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
-from skillgit.errors import BudgetError, ConfigError
+from skillgit.errors import BudgetError, ConfigError, EnvironmentFaultError
 from skillgit.executors import pool
+from skillgit.executors.worker import Frame
 
 
 def test_workers_give_what_this_process_gives_at_the_same_cost(tmp_path):
@@ -70,6 +72,57 @@ def test_an_environment_that_fails_in_a_worker_says_so_as_it_does_here(act, tmp_
     else:
         assert "pickle" in reason
     assert sum(isinstance(outcome, Scored) for outcome, _ in there.values()) == 7
+
+
+class LosingFleet:
+    """One worker at a time, which is ready, is lost with its first attempt, and takes some turns of the loop to go."""
+
+    most, tries, alone_from = 1, 1, 1
+
+    def __init__(self):
+        self.links = []
+
+    async def size(self):
+        return 1
+
+    async def hire(self, _recipe):
+        self.links.append(LostLink())
+        return self.links[-1]
+
+    async def close(self):
+        pass
+
+
+class LostLink:
+    def __init__(self):
+        self.begun, self.is_gone = asyncio.Event(), False
+
+    def begin(self, *_):
+        self.begun.set()
+
+    def post(self, frame):
+        pass
+
+    async def frames(self):
+        yield Frame("ready")
+        await self.begun.wait()
+
+    async def end(self):
+        for _ in range(20):
+            await asyncio.sleep(0)
+        self.is_gone = True
+
+
+def test_a_pool_closes_once_the_last_of_its_workers_is_gone():
+    workers = pool.WorkerPool(recipe=None, fleet=LosingFleet())
+
+    async def whole():
+        with suppress(EnvironmentFaultError):
+            await workers.attempt(None, None, None, Mock(), Mock())
+        await workers.close(None)
+
+    asyncio.run(whole())
+    assert all(link.is_gone for link in workers._fleet.links)
 
 
 def test_a_program_asks_its_model_on_the_machine_that_it_runs_on(tmp_path):

@@ -288,3 +288,28 @@ def test_the_deep_check_finds_a_row_that_git_does_not_tell(repo):
         assert index_check.differing_runs(index) == frozenset()
         index.select("UPDATE candidate SET score = 0.99 WHERE decision = 'reject'")
         assert index_check.differing_runs(index) == {RUN}
+
+
+def set_refs(repo, tips):
+    """Give each ref its tip, or none."""
+    lines = (f"update {name} {oid}" if oid else f"delete {name}" for name, oid in tips.items())
+    git_input = "\n".join([*lines, ""])
+    subprocess.run(["git", "-C", repo.workdir, "update-ref", "--stdin"], input=git_input, text=True, check=True)
+
+
+def test_whichever_ref_of_an_event_is_seen_first_the_index_ends_as_one_that_is_built_anew(repo):
+    chronicle = Chronicle(repo, told_story())
+    chronicle.go_on(1)
+    while chronicle.waiting:
+        before = repo.tips()
+        chronicle.go_on(1)
+        after = {name: oid for name, oid in repo.tips().items() if before.get(name) != oid}
+        old = {name: before.get(name, "") for name in after}
+        for name, oid in after.items():
+            set_refs(repo, old)
+            rebuild(repo).close()
+            set_refs(repo, {name: oid})
+            open_index(repo).close()
+            set_refs(repo, after)
+            with open_index(repo) as index:
+                assert index_check.differing_runs(index) == frozenset(), f"{name} of {chronicle.records[-1].event}"
