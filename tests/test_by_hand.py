@@ -139,6 +139,7 @@ def test_a_text_restored_with_a_gate_is_measured_and_a_refused_one_stands_beside
     assert "no problems" in skillgit("fsck", "--deep", cwd=repository).out
 
 
+@pytest.mark.soak
 def test_a_fork_is_trained_and_forked_again(repository):
     skillgit(*TRAIN, cwd=repository)
     version = max(row["version"] for row in events(repository, "small") if row["version"] is not None)

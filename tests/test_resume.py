@@ -28,8 +28,7 @@ MOMENTS = [
     *(soak("recorded", count) for count in (1, 64, 130)),
     ("objects", 1),
     *(soak("objects", count) for count in (3, 8)),
-    ("refs", 2),
-    *(soak("refs", count) for count in (1, 5)),
+    *(soak("refs", count) for count in (2, 1, 5)),
 ]
 
 

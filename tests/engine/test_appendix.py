@@ -139,5 +139,6 @@ def test_a_damaged_region_keeps_reminders_out_instead_of_hiding_them():
     assert isinstance(history[1].event, Skipped)
 
 
+@pytest.mark.soak
 def test_a_killed_run_with_reminders_ends_like_an_unbroken_one():
     check_resume(lambda: ToyBackend(script=noting("mind the dune", edits=True)), every=5, optimizer=ON)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
 from dying import check_resume
 from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
@@ -108,6 +109,7 @@ def test_the_choice_is_diverse_in_types_and_independent_of_the_order():
     assert {rollout.item.id for rollout in diverse(session, found, 99, step=2)} == {r.item.id for r in found}
 
 
+@pytest.mark.soak
 def test_a_killed_run_with_probes_ends_like_an_unbroken_one():
     check_resume(ToyBackend, every=5, gradient=ON, train=SHORT | {"num_epochs": 2})
     assert items("train", 1)

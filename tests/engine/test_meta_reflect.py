@@ -105,6 +105,7 @@ def test_the_prompt_tells_what_accepted_and_rejected_edits_did_and_the_memory():
     assert "<memory>\n- words help\n</memory>" in asked[2]
 
 
+@pytest.mark.soak
 def test_a_killed_run_with_reflections_ends_like_an_unbroken_one():
     unbroken = check_resume(ToyBackend, every=4, optimizer=ON)
     assert {type(event) for event in reflections(unbroken)} <= {Accepted, Rejected, Skipped}

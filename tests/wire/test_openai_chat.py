@@ -83,7 +83,7 @@ def test_the_demo_learns_the_same_from_openai_and_keeps_no_key(repository, offli
 @pytest.mark.parametrize(
     ("backend", "settings", "dialect"),
     [
-        ("openai_chat", ("api=responses",), "responses"),
+        soak("openai_chat", ("api=responses",), "responses"),
         soak("openai_compatible", (), "chat"),
         soak("qwen_chat", ("thinking_mode=enabled",), "chat"),
         soak("minimax_chat", ("thinking_mode=enabled",), "chat"),

@@ -173,7 +173,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", soak("sys.exit(3)"), "pass"])
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", soak("sys.exit(3)"), soak("pass")])
 def test_when_the_program_ends_its_games_and_their_folder_end_too(end, tmp_path):
     program = PROGRAM.format(opening=json.dumps(POTATO), end=end)
     environ = {**os.environ, "TMPDIR": str(tmp_path), "SECRET_API_KEY": "hidden"}

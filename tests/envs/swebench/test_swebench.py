@@ -204,7 +204,7 @@ SAID = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_it_trains_over_the_wire_with_a_shell(tmp_path):
     own_items()
     short = ("-o", "env.limit=1", "-o", "evaluation.eval_test=false")
