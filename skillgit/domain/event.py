@@ -196,7 +196,8 @@ class Skipped(_Event):
     """A step, or the reflection on an epoch, ended without a candidate to measure; ``title`` says why.
 
     Attributes:
-        screening: How its candidate did on train items, where that is why nothing was measured.
+        screening: How its candidate did on train items first; absent where nothing was screened.
+        taken_up_by: The later step whose candidate includes its edits; absent where none does.
     """
 
     kind = EventKind.SKIPPED
@@ -204,9 +205,15 @@ class Skipped(_Event):
     step: int
     patch: PatchCounts
     screening: Screening | None = None
+    taken_up_by: int | None = None
     origin: Origin = Origin.STEP
     models: Models
     cost: Cost
+
+    @property
+    def screened_out(self) -> bool:
+        """Whether nothing was measured because its candidate did not help on train items."""
+        return self.screening is not None and not self.screening.passed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,14 +115,6 @@ class PatchCounts:
     salvaged: bool = False
 
 
-TAKEN_UP = "taken up by step "
-"""What the title of a step without a measurement begins with if the candidate of another one includes its edits."""
-
-
-SCREENED_OUT = "screened out: "
-"""What it begins with if its candidate helped too few train items."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screening:
     """How a candidate did on train items before the selection split was touched.

@@ -77,6 +77,8 @@ class StepMemory:
     base: int | None = None  # the version that its candidate was made of; absent for a skipped step
     author: str = ""  # who edited the skill by hand; empty for everything else
     joined: int | None = None  # the version of another line that its candidate took up; absent where it took none
+    taken_up: bool = False  # whether the candidate of another step includes its edits
+    screened_out: bool = False  # whether its candidate did not help on train items
 
     @property
     def by_hand(self) -> bool:
@@ -178,7 +180,14 @@ def advance(state: RunState, event: Event) -> RunState:
         case Skipped():
             check_step(state, event)
             memory = StepMemory(
-                epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why, origin=event.origin
+                epoch=event.epoch,
+                step=event.step,
+                decision=None,
+                title=event.title,
+                why=event.why,
+                origin=event.origin,
+                taken_up=event.taken_up_by is not None,
+                screened_out=event.screened_out,
             )
             return _moved(state, event, memory=_remembered(state, memory), cost=state.cost + event.cost)
         case SlowProposed():

@@ -9,7 +9,7 @@ from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
-from skillgit.domain.proposal import SCREENED_OUT, TAKEN_UP, EditRecord, Screening, changed_lines
+from skillgit.domain.proposal import EditRecord, Screening, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import loss_paragraphs
@@ -168,7 +168,8 @@ def _optimizer_words(proposal: Proposal) -> tuple[str, str]:
 def skipped(session: Session, trial: Trial, *, began: datetime, left_to: int = 0) -> Transition:
     """Return the event of a step whose candidate is not measured; ``left_to`` is the step that takes it up."""
     search, proposal = trial.search, trial.proposal
-    title, reason = _why_skipped(session, trial, left_to)
+    union = left_to if left_to and trial.is_alive else None
+    title, reason = _why_skipped(session, trial, union)
     event = Skipped(
         run=session.run,
         skill=session.skill_path,
@@ -178,24 +179,25 @@ def skipped(session: Session, trial: Trial, *, began: datetime, left_to: int = 0
         why=redact(reason),
         patch=proposal.counts,
         screening=trial.screening.counts if trial.screening is not None else None,
+        taken_up_by=union,
         models=session.models,
         cost=session.cost_since(began),
     )
     return Transition(event=event, evidence=_evidence(trial))
 
 
-def _why_skipped(session: Session, trial: Trial, left_to: int) -> tuple[str, str]:
+def _why_skipped(session: Session, trial: Trial, union: int | None) -> tuple[str, str]:
     edits, screening = trial.proposal.application.applied, trial.screening
     if trial.objection is not None:
         return trial.objection.title, trial.objection.why
     if screening is not None and not screening.counts.passed:
         counts = screening.counts
-        title = f"{SCREENED_OUT}{counts.fixed} fixed, {counts.broken} broken"
+        title = f"screened out: {counts.fixed} fixed, {counts.broken} broken"
         changes = "; ".join(map(in_words, edits[:SHOWN_ITEMS]))
         return title, "\n\n".join(filter(None, (f"{screening.sentence} It was not measured.", changes)))
-    if left_to and edits:
+    if union is not None:
         count = "Its edit is" if len(edits) == 1 else f"Its {len(edits)} edits are"
-        return f"{TAKEN_UP}{left_to}", f"{count} part of the candidate of step {left_to}, which was measured."
+        return f"taken up by step {union}", f"{count} part of the candidate of step {union}, which was measured."
     return _skip_reason(session, trial.proposal)
 
 

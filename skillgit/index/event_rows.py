@@ -27,6 +27,7 @@ from skillgit.domain.event import (
     Reverted,
     RunFinished,
     RunStarted,
+    Skipped,
     SlowMerged,
     SlowProposed,
     event_origin,
@@ -239,7 +240,8 @@ def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool)
     event, (at, step, rank, intervention) = record.event, record.order
     of = event.of if isinstance(event, Accepted | Rejected) else ""
     author = event.author if isinstance(event, Edited) else ""
-    position = (event.kind, at, rank, step, intervention, event.epoch, parts.version, parts.base, parts.joined)
+    union = event.taken_up_by if isinstance(event, Skipped) else None
+    position = (event.kind, at, rank, step, intervention, event.epoch, parts.version, parts.base, parts.joined, union)
     texts = (event.title, event_origin(event).value, of, author, event.skill)
     facts = (int(record.time.timestamp()), parts.outcome, record.evidence, int(is_loaded))
     models, cost = (NOBODY, Cost()) if isinstance(event, SlowMerged | Edited) else (event.models, event.cost)

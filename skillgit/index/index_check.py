@@ -19,8 +19,8 @@ _CONTENT = {
     "plan": "SELECT run, * FROM plan",
     "gauge": "SELECT run, * FROM gauge",
     "event": f"""
-        SELECT run, oid, kind, at, rank, step, number, epoch, version, base, title, origin, of, author, skill, time,
-               outcome, evidence, loaded, target, optimizer, judge, {", ".join(schema.AMOUNTS)}
+        SELECT run, oid, kind, at, rank, step, number, epoch, version, base, joined, taken_up_by, title, origin, of,
+               author, skill, time, outcome, evidence, loaded, target, optimizer, judge, {", ".join(schema.AMOUNTS)}
         FROM event""",  # noqa: S608 - names are ours
     "spent": "SELECT e.run, e.oid, t.* FROM event e JOIN spent t ON t.event = e.id",
     "tally": f"""

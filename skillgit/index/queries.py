@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.event_kinds import AddressKind, EventKind
-from skillgit.domain.proposal import TAKEN_UP
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
@@ -114,8 +113,8 @@ def row_of_step(index: Index, run: str, step: int) -> LogRow | None:
 
 def taken_up_rows(index: Index, row: LogRow) -> tuple[LogRow, ...]:
     """Return the steps whose edits the candidate in ``row`` includes, which is why they were not measured alone."""
-    values = [row.run, row.step, EventKind.SKIPPED, f"{TAKEN_UP}{row.step}"]
-    return _log(index, " WHERE l.run = ? AND l.step < ? AND l.kind = ? AND l.title = ? ORDER BY l.step", values)
+    where = " WHERE l.id IN (SELECT id FROM event WHERE run = ? AND taken_up_by = ?) ORDER BY l.step"
+    return _log(index, where, [row.run, row.step])
 
 
 _ADDRESSED = {

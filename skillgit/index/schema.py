@@ -34,7 +34,7 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
         return None
 
 
-SCHEMA = 11
+SCHEMA = 12
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -68,8 +68,9 @@ _TABLES = {
     "gauge": ("run", "run metric soft_weight:float"),
     "event": (
         "id",
-        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int joined:int title
-        origin of author skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
+        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int joined:int
+        taken_up_by:int title origin of author skill time:int outcome evidence loaded:int target optimizer judge
+        {_AMOUNTS}""",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
     "tally": (

@@ -107,6 +107,7 @@ TRAILERS: Final = (
     Trailer("Base", INTEGER, "base", _PROPOSED | _VERSIONS, "The version that it was proposed on, or follows"),
     Trailer("At", INTEGER, "at", _on(Rejected), "The version that the run was at, if not the base"),
     Trailer("Joined", INTEGER, "joined", _CANDIDATES, "The version of another line whose edits were put on the base"),
+    Trailer("Taken-Up-By", INTEGER, "taken_up_by", _on(Skipped), "The later step whose candidate includes its edits"),
     Trailer("Config", TEXT, "config", _START, "Digest of the configuration; the file is evidence", ""),
     Trailer("Splits", TEXT, "splits", _START, "Digest of the items of all splits", ""),
     Trailer("Env", TEXT, "environment", _START, "Digest of the environment's code, prompts and scorer", ""),

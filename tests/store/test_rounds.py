@@ -105,7 +105,7 @@ def screened_out(event: Event) -> bool:
 
 
 def taken_up(event: Event) -> bool:
-    return isinstance(event, Skipped) and event.title.startswith("taken up")
+    return isinstance(event, Skipped) and event.taken_up_by is not None
 
 
 def put(key: str, value: str) -> Callable[[str], str]:
@@ -134,12 +134,7 @@ FORGERIES = [
     ("racing", screened_out, put("Screening", "failing=9 fixed=0 solved=1 broken=1"), "and its items say"),
     ("racing", screened_out, put("Screening", "failing=1 fixed=0 solved=1 broken=2"), "than were tried"),
     ("racing", screened_out, without("Screening"), "records no screening"),
-    (
-        "racing",
-        taken_up,
-        lambda message: re.sub(r"taken up by step \d+", "taken up by step 1", message),
-        "does not follow it",
-    ),
+    ("racing", taken_up, put("Taken-Up-By", "1"), "does not follow it"),
 ]
 
 

@@ -24,7 +24,6 @@ from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
 from skillgit.domain.event import Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.proposal import TAKEN_UP
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
 from skillgit.index import queries
@@ -95,10 +94,10 @@ def show(context: Context, revision: str) -> Shown:
 
 
 def _rival(workspace: Workspace, event: Event) -> LogRow | None:
-    step = event.title.removeprefix(TAKEN_UP) if isinstance(event, Skipped) and TAKEN_UP in event.title else ""
-    if isinstance(event, Rejected) and event.verdict.outrun:
-        step = str(event.verdict.outrun)
-    return queries.row_of_step(workspace.index, event.run, int(step)) if step.isdecimal() else None
+    step = event.taken_up_by if isinstance(event, Skipped) else None
+    if isinstance(event, Rejected):
+        step = event.verdict.outrun or None
+    return None if step is None else queries.row_of_step(workspace.index, event.run, step)
 
 
 def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:

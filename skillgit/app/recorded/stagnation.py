@@ -14,7 +14,6 @@ from skillgit.domain.evaluation import EvaluationSummary, Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule
-from skillgit.domain.proposal import SCREENED_OUT, TAKEN_UP
 from skillgit.domain.run_state import RunState, StepMemory, fold
 from skillgit.index import queries
 from skillgit.store.history_reader import read_run
@@ -62,12 +61,12 @@ def refused(state: RunState) -> tuple[StepMemory, ...]:
     row = takewhile(
         lambda step: not (step.author or (step.decision and step.decision.accepted)), reversed(state.memory)
     )
-    return tuple(step for step in row if not step.by_hand and not step.title.startswith(TAKEN_UP))
+    return tuple(step for step in row if not step.by_hand and not step.taken_up)
 
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
     """Return what to tell after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
-    is_taken_up = isinstance(event, Skipped) and event.title.startswith(TAKEN_UP)
+    is_taken_up = isinstance(event, Skipped) and event.taken_up_by is not None
     if not isinstance(event, Rejected | Skipped) or is_taken_up or not after or len(refused(state)) % after:
         return ""
     diagnosis = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
@@ -101,7 +100,7 @@ def _cause(
             f"ceiling: {metric.value} {score:.4f} of {current.n} items leaves nothing to gain; add harder items"
         )
     if 2 * (len(row) - len(steps)) >= len(row):
-        count = sum(step.title.startswith(SCREENED_OUT) for step in row)
+        count = sum(step.screened_out for step in row)
         if 2 * count >= len(row) - len(steps):
             return Cause.SCREENED, (
                 f"screened out: {count} candidates fixed no more train items than they broke, and were not measured;"

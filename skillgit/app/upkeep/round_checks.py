@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
-from skillgit.domain.proposal import TAKEN_UP, Origin, Screening
+from skillgit.domain.proposal import Origin, Screening
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.errors import DataError
@@ -31,7 +31,7 @@ def screening_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str
         return
     if not (0 <= counts.fixed <= counts.failing and 0 <= counts.broken <= counts.solved):
         yield "the screening counts more items as fixed or broken than were tried"
-    if isinstance(event, Skipped) and counts.passed and not event.title.startswith(TAKEN_UP):
+    if isinstance(event, Skipped) and counts.passed and event.taken_up_by is None:
         yield "the candidate passed its screening, and was not measured"
     if not isinstance(event, Skipped) and not counts.passed:
         yield "the candidate was screened out, and was measured"
@@ -99,8 +99,8 @@ def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]
         event = record.event
         if isinstance(event, Accepted | Rejected) and 0 != event.verdict.outrun <= newest:
             sentences = _rival_problems(event, steps.get(event.verdict.outrun))
-        elif isinstance(event, Skipped) and event.title.startswith(TAKEN_UP):
-            sentences = _union_problems(event, steps, newest)
+        elif isinstance(event, Skipped) and event.taken_up_by is not None:
+            sentences = _union_problems(event.step, event.taken_up_by, steps, newest)
         else:
             continue
         yield from ((record, sentence) for sentence in sentences)
@@ -123,9 +123,8 @@ def _rival_problems(event: Accepted | Rejected, rival: Event | None) -> Iterator
         yield f"it lost to step {step}, whose candidate was not better"
 
 
-def _union_problems(event: Skipped, steps: Mapping[int, Event], newest: int) -> Iterator[str]:
-    step = event.title.removeprefix(TAKEN_UP)
-    if not step.isdecimal() or int(step) <= event.step:
+def _union_problems(step: int, union: int, steps: Mapping[int, Event], newest: int) -> Iterator[str]:
+    if union <= step:
         yield "it was left to a step that does not follow it"
-    elif int(step) <= newest and not isinstance(steps.get(int(step)), Accepted):
-        yield f"it was left to step {step}, which made no version"
+    elif union <= newest and not isinstance(steps.get(union), Accepted):
+        yield f"it was left to step {union}, which made no version"

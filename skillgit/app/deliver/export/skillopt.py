@@ -32,7 +32,7 @@ from skillgit.domain.event import (
 from skillgit.domain.event_keys import lines_of
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import STRICT
-from skillgit.domain.proposal import TAKEN_UP, Origin
+from skillgit.domain.proposal import Origin
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
@@ -185,7 +185,8 @@ def _search(layout: Layout, event: Accepted | Rejected | Skipped) -> Row:
     if isinstance(event, Accepted | Rejected) and event.verdict.outrun:
         row["outrun"] = event.verdict.outrun
         layout.remark("that layout knows no races: a candidate that was outrun is one that was rejected")
-    if event.title.startswith(TAKEN_UP):
+    if isinstance(event, Skipped) and event.taken_up_by is not None:
+        row["taken_up_by"] = event.taken_up_by
         layout.remark("that layout knows no rounds: what another step took up is a step without a candidate")
     return row
 
