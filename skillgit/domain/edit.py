@@ -73,7 +73,7 @@ class EditStatus(StrEnum):
     PROTECTED = "protected"
     DUPLICATE = "duplicate"
     INVALID = "invalid"
-    SET_ASIDE = "set-aside"  # the patch with it was rejected, and a part of it without this edit was accepted
+    SET_ASIDE = "set-aside"  # alone it helped no item, or a patch with it was rejected and the rest of it accepted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

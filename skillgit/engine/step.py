@@ -222,8 +222,9 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     if proposal.candidate.rewrite is not None:
         return "the rewrite leaves the skill as it was", "The new text equals the old one."
     reasons = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
-    has_edits = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
-    title = "edits leave the skill as it was" if has_edits else "no edit applies"
+    statuses = {report.status for report in proposal.application.reports}
+    title = "no edit helps alone" if EditStatus.SET_ASIDE in statuses else "no edit applies"
+    title = "edits leave the skill as it was" if EditStatus.APPLIED in statuses else title
     return title, "\n\n".join(reasons) or f"None of the {len(proposal.pool.proposals)} proposed edits was chosen."
 
 

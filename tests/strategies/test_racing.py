@@ -52,6 +52,7 @@ def test_a_round_costs_one_measurement_where_its_union_is_accepted(seed):
         [other] = [event for event in events if getattr(event, "step", 0) == union.step - 1 and not _is_late(event)]
         assert isinstance(other, Skipped)
         assert other.taken_up_by is not None or not other.patch.applied
+        assert (other.title == "no edit helps alone") is (not other.patch.applied and other.patch.merged > 0)
     assert unions or seed not in (1, 2), "the sample has unions"
 
 
