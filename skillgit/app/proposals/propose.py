@@ -1,0 +1,370 @@
+"""``skillgit propose``: skills are trained on their reviewed tasks, and what is better is left as a branch.
+
+For each skill: pin what it is trained from, train or go on with its run, judge the best version on items that chose no
+version, write one commit, move the branch, and, if asked to, push it and open a pull request. A process that dies
+anywhere is followed by one that looks at what is there and does what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.history.status import unfinished
+from skillgit.app.interventions.three_way_merge import merge
+from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.proposals.jobs import Jobs, SkillJob
+from skillgit.app.proposals.proposal import (
+    ProposalEvidence,
+    ProposalPin,
+    ProposeReport,
+    SkillProposal,
+    TestedGain,
+    Word,
+    exit_code,
+    task_counts,
+)
+from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.setup.models import STAGE as PREFLIGHT
+from skillgit.app.setup.plan import Plan, whole_plan
+from skillgit.app.train.train import plan_train, train
+from skillgit.app.workspace.revision import version_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.address import version_label
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunOutcome
+from skillgit.domain.gate_policies import PAIRED, STRICT
+from skillgit.domain.run_state import fold
+from skillgit.errors import BudgetError, ConflictError, ExitCode, ServiceError, SkillgitError, StoppedError
+from skillgit.store import refs
+from skillgit.store.git_binary import git
+from skillgit.store.history import run_names
+from skillgit.store.history_reader import read_run, skill_at
+from skillgit.store.lock import ProposalLock
+from skillgit.store.promotion import move_proposal, proposed_run, write_proposal
+from skillgit.store.work_tree import skill_tree
+
+if TYPE_CHECKING:
+    from skillgit.app.measure.pull_request_verdicts import SkillReport
+    from skillgit.app.proposals.jobs import ProposeRequest
+    from skillgit.app.recorded.score_summary import Scores
+    from skillgit.app.setup.model_session import EvalProgress
+    from skillgit.app.train.run_report import Trained
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Watcher
+    from skillgit.store.repo import Repo
+
+_SHORT = 12
+_TRIES = 3
+"""How often a branch is looked at again that another machine moved meanwhile."""
+_NOT_NEW = {
+    Word.PROPOSED: "what it proposed was taken or declined",
+    Word.NO_BETTER: "it brought no better version",
+    Word.CANNOT_TELL: "its best version could not be told from chance",
+    Word.BEHIND: "another proposal scores no lower",
+}
+"""How a proposal ended after which nothing is new, to be behind the name of its run."""
+
+
+def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> ProposeReport:
+    """Propose what is better. Where one skill fails the others go on, and each may spend what those before it left."""
+    jobs = Jobs(context, request)
+    with open_workspace(jobs.context) as workspace:
+        is_public = request.pull_request
+        publication = Publication.to(jobs.context, workspace.repo, request.base) if is_public else None
+    proposals: list[SkillProposal] = []
+    for path in jobs.skills:
+        caps = request.caps.without(sum((proposal.cost for proposal in proposals), Cost()))
+        proposals.append(_Proposing(jobs, publication, watcher, path, caps).carry_out())
+        if proposals[-1].error is ExitCode.INTERRUPTED:
+            break
+    cost = sum((proposal.cost for proposal in proposals), Cost())
+    return ProposeReport(base=request.base, proposals=tuple(proposals), cost=cost, exit_code=exit_code((*proposals,)))
+
+
+def plan_propose(context: Context, request: ProposeRequest) -> Plan:
+    """Return what :func:`propose` would do with the same request; nothing is written and nobody is asked."""
+    jobs, facts, plans = Jobs(context, request), dict[str, str](), list[Plan]()
+    for path in jobs.skills:
+        name = path.rpartition("/")[2]
+        try:
+            with open_workspace(jobs.context) as workspace:
+                job = jobs.job(workspace, path)
+            if job.pin.word:
+                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Word(job.pin.word)]}"
+                continue
+            plans.append(plan_train(jobs.context, job.training(request.caps)))
+            facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {plans[-1].facts['items']}"
+        except SkillgitError as error:
+            facts[name] = error.message
+    return whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
+
+
+class _Proposing:
+    """The work on one skill within what is left of the caps."""
+
+    def __init__(self, jobs: Jobs, publication: Publication | None, watcher: Watcher, path: str, caps: Caps) -> None:
+        self._jobs, self._context, self._watcher = jobs, jobs.context, watcher
+        self._publication, self._path, self._caps = publication, path, caps
+        self._name = path.rpartition("/")[2]
+        self._cost = Cost()
+        self._result = SkillProposal(skill=path, word=Word.FAILED)
+
+    def carry_out(self) -> SkillProposal:
+        """Return how it ended; an error of the user's, a provider's or the machine's is part of that."""
+        try:
+            with (
+                open_workspace(self._context) as workspace,
+                ProposalLock(workspace.repo, self._name, self._context.clock),
+            ):
+                self._carry_out(workspace)
+        except StoppedError:
+            self._end(Word.UNFINISHED, "it was stopped", error=ExitCode.INTERRUPTED)
+        except BudgetError as error:
+            self._end(Word.UNFINISHED, error.message, hint="the same command goes on", error=error.exit_code)
+        except SkillgitError as error:
+            is_made = self._result.word in {Word.PROPOSED, Word.STANDS}
+            word = self._result.word if is_made else Word.FAILED
+            self._end(word, error.message, hint=error.hint, error=error.exit_code)
+        return replace(self._result, cost=self._cost)
+
+    def _end(self, word: Word, sentence: str, *, hint: str = "", error: ExitCode = ExitCode.OK) -> None:
+        self._result = replace(self._result, word=word, sentence=sentence, hint=hint, error=error)
+
+    @property
+    def _left(self) -> Caps:
+        return self._caps.without(self._cost)
+
+    def _carry_out(self, workspace: Workspace) -> None:
+        job, repo = self._jobs.job(workspace, self._path), workspace.repo
+        pin = job.pin
+        self._result = replace(self._result, run=pin.run, base=pin.base, branch=refs.short(job.branch))
+        here = repo.tip(job.branch)
+        there = self._publication.tip(repo, job.branch) if self._publication is not None else ""
+        standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
+        if standing:
+            self._conclude(repo, pin, Word.PROPOSED, standing)
+            self._result = replace(self._result, commit=standing)
+            self._end(Word.STANDS, f"{refs.short(job.branch)} has what run {pin.run} brought, and nothing is new since")
+            if standing == there or not there or self._against(workspace, job, there, standing):
+                self._publish(workspace, job, standing, there)
+        elif pin.word:
+            self._end(Word.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Word(pin.word)]}")
+        else:
+            pin.write(repo, self._name)
+            trained = self._train(workspace, job)
+            workspace.index.refresh()
+            self._decide(workspace, job, trained, there)
+
+    def _conclude(self, repo: Repo, pin: ProposalPin, word: Word, commit: str = "") -> None:
+        replace(pin, word=word.value, commit=commit).write(repo, self._name)
+
+    def _refuse(self, repo: Repo, job: SkillJob, word: Word, sentence: str) -> None:
+        self._conclude(repo, job.pin, word)
+        self._end(word, sentence)
+
+    def _train(self, workspace: Workspace, job: SkillJob) -> Trained:
+        if self._left.spent_up:
+            raise BudgetError("the skills before it have spent what there was")
+        if git(workspace.repo, "status", "--porcelain", "--", self._path).out:
+            self._watcher.remark(f"{self._path} has changes that are not committed; they stay where they are")
+        self._watcher.remark(f"{self._name}: run {job.pin.run} from {job.pin.base[:_SHORT]}")
+        before = _spent(workspace, job.pin.run)
+        try:
+            return train(self._context, job.training(self._left.beside(before)), self._watcher)
+        finally:
+            workspace.index.refresh()
+            self._cost += _spent(workspace, job.pin.run) - before
+
+    def _decide(self, workspace: Workspace, job: SkillJob, trained: Trained, there: str) -> None:
+        repo, rows = workspace.repo, {row.label: row for row in trained.report}
+        best = rows["best"]
+        if not best.version:
+            word = Word.CANNOT_TELL if trained.outcome is RunOutcome.UNDERPOWERED else Word.NO_BETTER
+            self._refuse(repo, job, word, trained.sentence.rstrip("."))
+            return
+        commit = version_in(workspace, f"{job.pin.run}/{version_label(best.version)}").commit
+        self._result = replace(self._result, version=best.version)
+        report = self._judge(repo, job, job.pin.base, commit)
+        gain = self._gain(repo, job, report)
+        if gain is None:
+            return
+        evidence = ProposalEvidence(
+            skill=self._name,
+            run=job.pin.run,
+            version=best.version,
+            gain=gain,
+            selection=(rows["first"].selection, best.selection),
+            items=", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
+            tasks=task_counts(self._jobs.tasks(self._name)),
+            cost=trained.cost,
+            pinned=job.pin.base,
+            remark="",
+        )
+        self._place(workspace, job, evidence, commit, there)
+
+    def _judge(
+        self, repo: Repo, job: SkillJob, base: str, text: str | Skill, rule: str = PAIRED.name
+    ) -> SkillReport | None:
+        """Compare ``text`` with what the skill is at ``base`` on the items that decide; None if they are the same.
+
+        What is recorded is taken from there, and the rest is measured within the caps.
+        """
+        head = write_proposal(repo, base, self._path, text, "a text to be measured\n", time=self._context.clock())
+        if skill_tree(repo, head, self._path) == skill_tree(repo, base, self._path):
+            return None
+        request = GateRequest(
+            base=base,
+            head=head,
+            configs=(job.config,),
+            overrides=job.overrides,
+            caps=self._left,
+            split=job.split.value,
+            rule=rule,
+            note=False,
+        )
+        watcher = _Unwatched()
+        try:
+            report = gate(self._context, request, watcher)
+        finally:
+            self._cost += watcher.cost
+        if isinstance(report, Plan):
+            raise TypeError("it was no dry run")
+        return report.skills[0]
+
+    def _gain(self, repo: Repo, job: SkillJob, report: SkillReport | None) -> TestedGain | None:
+        """Return the gain of a text that may be proposed; for another one say why not, and return None."""
+        gain = TestedGain.of(report, job.split.value) if report is not None else None
+        self._result = replace(self._result, gain=gain)
+        if report is None or gain is None:
+            self._refuse(repo, job, Word.NO_BETTER, "the best version has the text that it began with")
+        elif report.word == "incomplete":
+            raise ServiceError(report.reason, hint="the same command measures what is missing")
+        elif report.word == "passes":
+            return gain
+        else:
+            reason = report.reason or "it does not pass"
+            word = Word.CANNOT_TELL if gain.delta > 0 or report.word == "underpowered" else Word.NO_BETTER
+            self._refuse(repo, job, word, f"{reason} ({gain.text})")
+        return None
+
+    def _place(self, workspace: Workspace, job: SkillJob, evidence: ProposalEvidence, version: str, there: str) -> None:
+        """Write the commit on what the base is now, if it can be, and let the branch lead to it."""
+        repo, base, text, remark = workspace.repo, job.pin.base, version, ""
+        now = self._jobs.base(workspace)
+        whole: str | Skill = text
+        if skill_tree(repo, now, self._path) != skill_tree(repo, base, self._path):
+            combined = self._combined(repo, job, now, version)
+            if combined is None:
+                return
+            whole, gain, remark = combined
+            if gain is not None:
+                base, evidence = now, replace(evidence, gain=gain, pinned=now)
+                self._result = replace(self._result, gain=gain, merged=True, base=now)
+        evidence = replace(evidence, remark=remark)
+        time = self._context.clock()
+        commit = write_proposal(repo, base, self._path, whole, evidence.message, time=time)
+        here = repo.tip(job.branch)
+        for tip in dict.fromkeys(filter(None, (here, there))):
+            commit = self._against(workspace, job, tip, commit)
+            if not commit:
+                return
+        if commit != here:
+            move_proposal(repo, job.branch, here, commit, reason=f"skillgit: propose {evidence.name}")
+        self._conclude(repo, job.pin, Word.PROPOSED, commit)
+        self._result = replace(self._result, commit=commit)
+        self._end(Word.PROPOSED, remark)
+        self._publish(workspace, job, commit, there)
+
+    def _combined(
+        self, repo: Repo, job: SkillJob, now: str, version: str
+    ) -> tuple[str | Skill, TestedGain | None, str] | None:
+        """Return what to propose now that the base has another text: both together with the gain, measured again.
+
+        Without a gain it is the version itself, on the commit that it was measured on, and the reason why. None if
+        nothing is to be proposed, which is said.
+        """
+        name = self._jobs.request.base
+        changed = f"{name} changed {self._path} while it was trained"
+        if not skill_tree(repo, now, self._path):
+            return version, None, f"{name} has no {self._path} any more; this is for the text that it had"
+        base, ours, theirs = (skill_at(repo, commit, self._path) for commit in (job.pin.base, now, version))
+        merged = merge(base, ours, theirs)
+        text = merged.settled(()) if not merged.conflicts else None
+        if text is None:
+            return version, None, f"{changed}, in the same lines; a merge shows the conflict"
+        try:
+            report = self._judge(repo, job, now, text)
+        except (BudgetError, ServiceError) as error:
+            return version, None, f"{changed}; what a merge makes of both was not measured, for {error.message}"
+        if report is None:
+            self._refuse(repo, job, Word.NO_BETTER, f"{name} has it already")
+            return None
+        gain = self._gain(repo, job, report)
+        return None if gain is None else (text, gain, f"{changed}; this is both together, and was measured again")
+
+    def _against(self, workspace: Workspace, job: SkillJob, tip: str, commit: str) -> str:
+        """Return which of two proposals the branch shall lead to; empty if ``tip`` stays, which is said."""
+        repo, short = workspace.repo, refs.short(job.branch)
+        if not proposed_run(repo, tip):
+            raise ConflictError(
+                f"{short} has work of someone's: {tip[:_SHORT]} is no proposal",
+                hint=f"git branch -m {short} NAME keeps it elsewhere; or propose with --branch",
+            )
+        trees = [skill_tree(repo, oid, self._path) for oid in (tip, commit, self._jobs.base(workspace))]
+        if trees[0] == trees[1]:
+            return tip
+        if trees[0] == trees[2] or repo.reaches(self._jobs.base(workspace), tip):
+            return commit  # it was taken
+        report = self._judge(repo, job, tip, commit, STRICT.name)
+        if report is not None and report.word == "passes":
+            return commit
+        scores = "" if report is None else f", {report.base.score or 0:.4f} against {report.head.score or 0:.4f}"
+        sentence = f"{short} has the proposal of run {proposed_run(repo, tip)}, which scores no lower on the same items"
+        self._result = replace(self._result, commit="")
+        self._refuse(repo, job, Word.BEHIND, f"{sentence}{scores}")
+        return ""
+
+    def _publish(self, workspace: Workspace, job: SkillJob, commit: str, there: str) -> None:
+        """Push the branch and open a pull request; nothing where that was not asked for."""
+        publication, repo = self._publication, workspace.repo
+        if publication is None:
+            return
+        publication.check(job.branch)
+        for _ in range(_TRIES):
+            if there == commit or publication.push(workspace, job.branch, commit, there):
+                break
+            there = publication.tip(repo, job.branch)
+            if there and (commit := self._against(workspace, job, there, commit)) in {"", there}:
+                break
+        else:
+            raise ConflictError(f"{refs.short(job.branch)} moves while it is pushed", hint="propose again")
+        if not commit:
+            return
+        title, _, body = repo.commit(commit).message.partition("\n\n")
+        url = publication.open(job.branch, commit, title, body)
+        self._result = replace(self._result, commit=commit, remote=publication.remote.name, url=url)
+
+
+def _spent(workspace: Workspace, run: str) -> Cost:
+    """Return what a run has cost so far, what belongs to no event yet included."""
+    making = sum((entry.cost for entry in unfinished(workspace, [run]) or ()), Cost())
+    if run not in run_names(workspace.repo.tips()):
+        return making
+    return fold(record.event for record in read_run(workspace.repo, run)).cost.whole + making
+
+
+class _Unwatched:
+    """Looks on while texts are compared: what is measured is part of the result."""
+
+    def __init__(self) -> None:
+        self.cost = Cost()
+
+    def progress(self, progress: EvalProgress) -> None:
+        self.cost = progress.cost
+
+    def measured(self, name: str, split: str, scores: Scores) -> None: ...
+
+    def remark(self, text: str) -> None: ...
