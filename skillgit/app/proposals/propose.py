@@ -167,7 +167,7 @@ class _Proposing:
 
     def _train(self, workspace: Workspace, job: SkillJob) -> Trained:
         if self._left.spent_up:
-            raise BudgetError("the skills before it have spent what there was")
+            raise BudgetError("the skills before it have spent what there was", hint="the same command goes on")
         if git(workspace.repo, "status", "--porcelain", "--", self._path).out:
             self._watcher.remark(f"{self._path} has changes that are not committed; they stay where they are")
         self._watcher.remark(f"{self._name}: run {job.pin.run} from {job.pin.base[:_SHORT]}")

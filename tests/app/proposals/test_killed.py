@@ -1,0 +1,55 @@
+"""``propose`` that is killed at any moment, and typed again, ends as if it never was, for two skills and a host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from program import python, refs, skillgit
+from soaking import soak
+from town_host import make_host
+
+MORTAL = Path(__file__).parents[2] / "mortal.py"
+NEVER = 10**9
+STAGES = ("after-pin", "after-branch", "before-pin", "before-branch", "before-push", "after-push", "before-request",
+          "after-request", "refs", "objects")  # fmt: skip
+MOMENTS = [
+    *((stage, count) for count in (1, 2) for stage in STAGES),
+    *(("call", count) for count in (1, 4, 9, 17, 25, 33, 41, 50)),
+    *(("after-pin", count) for count in (3, 4)),
+]
+
+
+def propose(repository: Path, host: Path, moment: str = "call", count: int = NEVER) -> int:
+    words = ("-C", repository, "propose", "--pull-request", "--quiet")
+    path = f"{host / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = python(MORTAL, moment, str(count), host / "calls", *words, env={"PATH": path})
+    assert done.code in {0, -signal.SIGKILL}, done
+    return done.code
+
+
+def end(repository: Path, host: Path) -> tuple[object, ...]:
+    """Return all that counts in the end: refs here and there, what was bought, and what the host was asked to do."""
+    asked = (host / "log").read_text().splitlines()
+    return refs(repository), refs(host / "origin.git"), len((host / "calls").read_text().splitlines()), sorted(asked)
+
+
+@pytest.fixture(scope="module")
+def unbroken(two_skills, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    repository = shutil.copytree(two_skills, folder / "repository")
+    host = make_host(repository, folder)
+    assert propose(repository, host) == 0
+    return end(repository, host)
+
+
+@pytest.mark.parametrize(("moment", "count"), [soak(*pair) if n % 12 else pair for n, pair in enumerate(MOMENTS)])
+def test_it_is_followed_by_one_that_does_what_is_left(moment, count, repository, host, unbroken):
+    first = propose(repository, host, moment, count)
+    assert first == -signal.SIGKILL
+    assert propose(repository, host) == 0
+    assert end(repository, host) == unbroken
+    skillgit("fsck", cwd=repository)
