@@ -42,11 +42,10 @@ esac
 """Stands for GitHub: a file for the pull requests of each branch, and a log of what was done to them."""
 
 
-def tasks(count: int = 20, first: int = 0) -> str:
+def tasks(count: int = 20, asked: str = "When was it?") -> str:
     """Return ``count`` tasks about years, as lines; five of twenty are test items, which is what the gate needs."""
     rows = [
-        {"question": f"The {what.split()[0]} was looked at on {day}.\n\nWhen was it?", "answer": day[-4:]}
-        for what, day in [*TOWN.items()][first : first + count]
+        {"question": f"The {what} on {day}.\n\n{asked}", "answer": day[-4:]} for what, day in [*TOWN.items()][:count]
     ]
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
