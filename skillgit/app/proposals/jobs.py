@@ -112,12 +112,22 @@ class Jobs:
         base = self.base(workspace)
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)
         run = _run_name(name, tree, setup)
-        if pin is None or not (pin.run == run or _goes_on(repo, path, pin, tree, setup)):
+        is_kept = pin is not None and pin.run == _run_name(name, skill_tree(repo, pin.base, path), setup)
+        if pin is None or not (pin.run == run or (is_kept and self._goes_on(repo, path, pin, tree))):
             begun = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
             pin = ProposalPin(run=run, base=begun[0] if begun else base)
         return SkillJob(
             path=path, branch=self._branch(path), setup=setup, config=self._config, overrides=overrides, pin=pin
         )
+
+    def _goes_on(self, repo: Repo, path: str, pin: ProposalPin, tree: str) -> bool:
+        """Say whether ``pin`` holds though the skill has become another text, ``tree``, at the base.
+
+        It does as long as it is under way, up to the pull request where one is wanted, and after that if the text is
+        what it proposed: that someone took a proposal is nothing new.
+        """
+        lacks_request = self.request.pull_request and not pin.url and repo.tip(self._branch(path)) == pin.commit
+        return not pin.word or (bool(pin.commit) and (lacks_request or skill_tree(repo, pin.commit, path) == tree))
 
     def _overrides(self, name: str) -> tuple[str, ...]:
         """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""
@@ -153,17 +163,6 @@ class Jobs:
         if short in {self.request.base, refs.short(refs.MAIN)}:
             raise UsageError(f"{short} is what proposals are made for", hint=_HINT)
         return ref
-
-
-def _goes_on(repo: Repo, path: str, pin: ProposalPin, tree: str, setup: Setup) -> bool:
-    """Say whether ``pin`` holds though the skill has another text, ``tree``, at the base than at its own.
-
-    Its items and configuration have to be those of ``setup``. Then it holds as long as it is under way, and after that
-    if the text is what it proposed: that someone took a proposal is nothing new.
-    """
-    if pin.run != _run_name(path.rpartition("/")[2], skill_tree(repo, pin.base, path), setup):
-        return False
-    return not pin.word or (bool(pin.commit) and skill_tree(repo, pin.commit, path) == tree)
 
 
 def _run_name(skill: str, tree: str, setup: Setup) -> str:

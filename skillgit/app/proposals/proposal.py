@@ -153,13 +153,14 @@ class ProposalPin:
     base: str  # the commit that the skill was taken from
     word: str = ""  # the :class:`Word` that it ended with; empty while it is under way
     commit: str = ""  # the commit of the proposal
+    url: str = ""  # its pull request
 
     @classmethod
     def read(cls, repo: Repo, skill: str) -> ProposalPin | None:
         """Return the pin of a skill; None without one, or if its file is no pin: then history says what it can."""
         try:
             document = json.loads(read_plain(_path(repo, skill), most=_MOST))
-            pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "word", "commit")})
+            pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "word", "commit", "url")})
             return pin if not pin.word or Word(pin.word) else None
         except (OSError, ValueError, AttributeError, RecursionError):
             return None
@@ -201,6 +202,7 @@ class ProposalEvidence:
     tasks: str
     cost: Cost  # of the run
     pinned: str  # the commit that was measured against
+    is_own: bool  # whether the run began in this repository, so that its scores are not another machine's word
     remark: str  # what the base has become since, and what that means; empty if nothing
 
     @property
@@ -228,6 +230,7 @@ class ProposalEvidence:
         lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
         remark = f"\n\n{self.remark}." if self.remark else ""
         whose = f"Version {self.version} of run {self.run}, against skills/{self.skill} at {self.pinned[:_SHORT]}."
+        whose += "" if self.is_own else " The run was recorded elsewhere, and its scores are as that machine says."
         return f"{whose}{remark}\n\n{lines}\n"
 
     @property

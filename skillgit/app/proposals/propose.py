@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.history.status import unfinished
+from skillgit.app.history.status import LEDGER, unfinished
 from skillgit.app.interventions.three_way_merge import merge
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.proposals.jobs import Jobs, SkillJob
@@ -30,6 +30,7 @@ from skillgit.app.setup.plan import Plan, whole_plan
 from skillgit.app.train.train import plan_train, train
 from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Split
@@ -43,6 +44,7 @@ from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import ProposalLock
 from skillgit.store.promotion import move_proposal, proposed_run, write_proposal
+from skillgit.store.seals import is_own
 from skillgit.store.work_tree import skill_tree
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class _Proposing:
         there = self._publication.tip(repo, job.branch) if self._publication is not None else ""
         standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
         if standing:
-            self._conclude(repo, pin, Word.PROPOSED, standing)
+            self._conclude(repo, pin, Word.PROPOSED, standing, pin.url)
             self._result = replace(self._result, commit=standing)
             self._end(Word.STANDS, f"{refs.short(job.branch)} has what run {pin.run} brought, and nothing is new since")
             if standing == there or not there or self._against(workspace, job, there, standing):
@@ -158,8 +160,8 @@ class _Proposing:
             workspace.index.refresh()
             self._decide(workspace, job, trained, there)
 
-    def _conclude(self, repo: Repo, pin: ProposalPin, word: Word, commit: str = "") -> None:
-        replace(pin, word=word.value, commit=commit).write(repo, self._name)
+    def _conclude(self, repo: Repo, pin: ProposalPin, word: Word, commit: str = "", url: str = "") -> None:
+        replace(pin, word=word.value, commit=commit, url=url).write(repo, self._name)
 
     def _refuse(self, repo: Repo, job: SkillJob, word: Word, sentence: str) -> None:
         self._conclude(repo, job.pin, word)
@@ -171,12 +173,11 @@ class _Proposing:
         if git(workspace.repo, "status", "--porcelain", "--", self._path).out:
             self._watcher.remark(f"{self._path} has changes that are not committed; they stay where they are")
         self._watcher.remark(f"{self._name}: run {job.pin.run} from {job.pin.base[:_SHORT]}")
-        before = _spent(workspace, job.pin.run)
+        before, counted = _bought(workspace.repo, job.pin.run), _counted(workspace, job.pin.run)
         try:
-            return train(self._context, job.training(self._left.beside(before)), self._watcher)
+            return train(self._context, job.training(self._left.beside(counted)), self._watcher)
         finally:
-            workspace.index.refresh()
-            self._cost += _spent(workspace, job.pin.run) - before
+            self._cost += _bought(workspace.repo, job.pin.run) - before
 
     def _decide(self, workspace: Workspace, job: SkillJob, trained: Trained, there: str) -> None:
         repo, rows = workspace.repo, {row.label: row for row in trained.report}
@@ -201,6 +202,7 @@ class _Proposing:
             tasks=task_counts(self._jobs.tasks(self._name)),
             cost=trained.cost,
             pinned=job.pin.base,
+            is_own=is_own(repo, start=read_run(repo, job.pin.run)[0].commit),
             remark="",
         )
         self._place(workspace, job, evidence, commit, there)
@@ -252,9 +254,9 @@ class _Proposing:
 
     def _place(self, workspace: Workspace, job: SkillJob, evidence: ProposalEvidence, version: str, there: str) -> None:
         """Write the commit on what the base is now, if it can be, and let the branch lead to it."""
-        repo, base, text, remark = workspace.repo, job.pin.base, version, ""
+        repo, base, remark = workspace.repo, job.pin.base, ""
         now = self._jobs.base(workspace)
-        whole: str | Skill = text
+        whole: str | Skill = version
         if skill_tree(repo, now, self._path) != skill_tree(repo, base, self._path):
             combined = self._combined(repo, job, now, version)
             if combined is None:
@@ -345,15 +347,27 @@ class _Proposing:
             return
         title, _, body = repo.commit(commit).message.partition("\n\n")
         url = publication.open(job.branch, commit, title, body)
+        self._conclude(repo, job.pin, Word.PROPOSED, commit, url)
         self._result = replace(self._result, commit=commit, remote=publication.remote.name, url=url)
 
 
-def _spent(workspace: Workspace, run: str) -> Cost:
-    """Return what a run has cost so far, what belongs to no event yet included."""
-    making = sum((entry.cost for entry in unfinished(workspace, [run]) or ()), Cost())
+def _bought(repo: Repo, run: str) -> Cost:
+    """Return what this machine has bought for ``run``, whatever history has of it."""
+    with Ledger.read(repo.private_dir / LEDGER) as ledger:
+        return ledger.spent(f"{run}/", f"{run}0")  # "0" comes after "/"
+
+
+def _counted(workspace: Workspace, run: str) -> Cost:
+    """Return what a process that goes on with ``run`` counts as spent before it buys anything."""
+    bought = _bought(workspace.repo, run)
     if run not in run_names(workspace.repo.tips()):
-        return making
-    return fold(record.event for record in read_run(workspace.repo, run)).cost.whole + making
+        return bought
+    making = sum((entry.cost for entry in unfinished(workspace, [run]) or ()), Cost())
+    return max(bought, fold(record.event for record in read_run(workspace.repo, run)).cost + making, key=_size)
+
+
+def _size(cost: Cost) -> tuple[float, int]:
+    return cost.usd, cost.calls
 
 
 class _Unwatched:

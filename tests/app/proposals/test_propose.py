@@ -13,7 +13,7 @@ from town_host import make_host, tasks
 from trained_runs import user
 
 from skillgit.app.proposals.jobs import ProposeRequest
-from skillgit.app.proposals.proposal import ProposalPin, Word
+from skillgit.app.proposals.proposal import Word
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
 from skillgit.domain.cost import Caps
@@ -321,8 +321,27 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_spen
         propose(user(two_skills), ProposeRequest(**request_), Quiet())
 
 
-def test_a_pin_is_no_longer_open_once_it_has_a_word(repository):
-    repo = Repo.discover(repository)
-    pin = ProposalPin(run="town-propose-0", base="0" * 40, word=Word.NO_BETTER)
-    pin.write(repo, "town")
-    assert ProposalPin.read(repo, "town") == pin
+def test_changed_tasks_make_another_run_of_what_was_begun(repository):
+    first = proposed(repository, "town", caps=Caps(max_calls=25)).proposals[0]
+    assert (first.word, first.error) == (Word.UNFINISHED, ExitCode.BUDGET)
+    (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
+    second = proposed(repository, "town").proposals[0]
+    assert second.word is Word.PROPOSED
+    assert second.run != first.run
+
+
+def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_time(two_skills, tmp_path):
+    whole = proposed(shutil.copytree(two_skills, tmp_path / "whole"), "town").cost.calls
+    spendings = []
+    for night in range(9):
+        runner = shutil.copytree(two_skills, tmp_path / f"runner-{night}")
+        if night:
+            ledger = tmp_path / f"runner-{night - 1}" / ".git/skillgit"
+            shutil.copytree(ledger, runner / ".git/skillgit", dirs_exist_ok=True)
+        report = proposed(runner, "town", caps=Caps(max_calls=whole // 2))
+        spendings.append(report.cost.calls)
+        if report.exit_code is ExitCode.OK:
+            break
+    assert report.proposals[0].word is Word.PROPOSED
+    assert sum(spendings) == whole
+    assert max(spendings) <= whole // 2
