@@ -1,4 +1,4 @@
-"""What became of the skills that were to be proposed, and what to type next."""
+"""How it ended for each skill that was to be proposed, and what to type next."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ class Jobs:
         run = _run_name(name, tree, setup)
         is_kept = pin is not None and pin.run == _run_name(name, skill_tree(repo, pin.base, path), setup)
         if pin is None or not (pin.run == run or (is_kept and self._goes_on(repo, path, pin, tree))):
-            begun = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
-            pin = ProposalPin(run=run, base=begun[0] if begun else base)
+            origin = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
+            pin = ProposalPin(run=run, base=origin[0] if origin else base)
         return SkillJob(
             path=path, branch=self._branch(path), setup=setup, config=self._config, overrides=overrides, pin=pin
         )
@@ -141,16 +141,16 @@ class Jobs:
 
     def _skills(self, there: tuple[str, ...]) -> tuple[str, ...]:
         names = [name for name in (path.rpartition("/")[2] for path in there) if _NAME.fullmatch(name)]
-        wanted = [name.removeprefix(f"{SKILLS}/").rstrip("/") for name in self.request.skills]
-        unknown = [name for name in wanted if name not in names]
+        choice = [name.removeprefix(f"{SKILLS}/").rstrip("/") for name in self.request.skills]
+        unknown = [name for name in choice if name not in names]
         if unknown:
             hint = f"skills there: {', '.join(names)}" if names else "skillgit init"
             raise RevisionNotFoundError(f"{self.request.base} has no skill '{unknown[0]}'", hint=hint)
-        chosen = wanted or [name for name in names if self.tasks(name).is_file()]
-        if not chosen:
+        choice = choice or [name for name in names if self.tasks(name).is_file()]
+        if not choice:
             hint = f"skillgit tasks add {TASKS}/NAME.jsonl"
             raise NotFoundError(f"no skill of {self.request.base} has reviewed tasks", hint=hint)
-        return tuple(f"{SKILLS}/{name}" for name in dict.fromkeys(chosen))
+        return tuple(f"{SKILLS}/{name}" for name in dict.fromkeys(choice))
 
     def _branch(self, path: str) -> str:
         pattern = self.request.branch

@@ -92,7 +92,7 @@ class TestedGain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillProposal:
-    """What became of one skill."""
+    """How it ended for one skill, with what it rests on."""
 
     skill: str  # its folder, ``skills/<name>``
     word: Word

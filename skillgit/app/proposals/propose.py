@@ -173,9 +173,9 @@ class _Proposing:
         if git(workspace.repo, "status", "--porcelain", "--", self._path).out:
             self._watcher.remark(f"{self._path} has changes that are not committed; they stay where they are")
         self._watcher.remark(f"{self._name}: run {job.pin.run} from {job.pin.base[:_SHORT]}")
-        before, counted = _bought(workspace.repo, job.pin.run), _counted(workspace, job.pin.run)
+        before, baseline = _bought(workspace.repo, job.pin.run), _counted(workspace, job.pin.run)
         try:
-            return train(self._context, job.training(self._left.beside(counted)), self._watcher)
+            return train(self._context, job.training(self._left.beside(baseline)), self._watcher)
         finally:
             self._cost += _bought(workspace.repo, job.pin.run) - before
 
@@ -258,10 +258,10 @@ class _Proposing:
         now = self._jobs.base(workspace)
         whole: str | Skill = version
         if skill_tree(repo, now, self._path) != skill_tree(repo, base, self._path):
-            combined = self._combined(repo, job, now, version)
-            if combined is None:
+            outcome = self._combined(repo, job, now, version)
+            if outcome is None:
                 return
-            whole, gain, remark = combined
+            whole, gain, remark = outcome
             if gain is not None:
                 base, evidence = now, replace(evidence, gain=gain, pinned=now)
                 self._result = replace(self._result, gain=gain, merged=True, base=now)
@@ -289,23 +289,23 @@ class _Proposing:
         nothing is to be proposed, which is said.
         """
         name = self._jobs.request.base
-        changed = f"{name} changed {self._path} while it was trained"
+        change = f"{name} changed {self._path} while it was trained"
         if not skill_tree(repo, now, self._path):
             return version, None, f"{name} has no {self._path} any more; this is for the text that it had"
         base, ours, theirs = (skill_at(repo, commit, self._path) for commit in (job.pin.base, now, version))
-        merged = merge(base, ours, theirs)
-        text = merged.settled(()) if not merged.conflicts else None
+        merging = merge(base, ours, theirs)
+        text = merging.settled(()) if not merging.conflicts else None
         if text is None:
-            return version, None, f"{changed}, in the same lines; a merge shows the conflict"
+            return version, None, f"{change}, in the same lines; a merge shows the conflict"
         try:
             report = self._judge(repo, job, now, text)
         except (BudgetError, ServiceError) as error:
-            return version, None, f"{changed}; what a merge makes of both was not measured, for {error.message}"
+            return version, None, f"{change}; what a merge makes of both was not measured, for {error.message}"
         if report is None:
             self._refuse(repo, job, Word.NO_BETTER, f"{name} has it already")
             return None
         gain = self._gain(repo, job, report)
-        return None if gain is None else (text, gain, f"{changed}; this is both together, and was measured again")
+        return None if gain is None else (text, gain, f"{change}; this is both together, and was measured again")
 
     def _against(self, workspace: Workspace, job: SkillJob, tip: str, commit: str) -> str:
         """Return which of two proposals the branch shall lead to; empty if ``tip`` stays, which is said."""
@@ -359,11 +359,11 @@ def _bought(repo: Repo, run: str) -> Cost:
 
 def _counted(workspace: Workspace, run: str) -> Cost:
     """Return what a process that goes on with ``run`` counts as spent before it buys anything."""
-    bought = _bought(workspace.repo, run)
+    purchases = _bought(workspace.repo, run)
     if run not in run_names(workspace.repo.tips()):
-        return bought
+        return purchases
     making = sum((entry.cost for entry in unfinished(workspace, [run]) or ()), Cost())
-    return max(bought, fold(record.event for record in read_run(workspace.repo, run)).cost + making, key=_size)
+    return max(purchases, fold(record.event for record in read_run(workspace.repo, run)).cost + making, key=_size)
 
 
 def _size(cost: Cost) -> tuple[float, int]:

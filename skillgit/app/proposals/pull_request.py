@@ -61,7 +61,7 @@ class Publication:
         hint = f"git push {remote} {short}, then gh pr create --head {short} --base {quote(self.base)} --fill"
         if shutil.which("gh", path=self.context.environ.get("PATH")) is None:
             raise NotFoundError("nothing was pushed, for gh, which opens pull requests, is not on the PATH", hint=hint)
-        if self._gh("auth", "status").code != 0:
+        if gh(self.context.directory, self.context.environ, "auth", "status").code != 0:
             raise NotFoundError("nothing was pushed, for gh is not signed in", hint=f"gh auth login; or {hint}")
 
     def push(self, workspace: Workspace, branch: str, commit: str, old: str) -> bool:
@@ -88,8 +88,8 @@ class Publication:
         """
         head, mark = refs.short(branch), f"<!-- skillgit propose {commit} -->"
         fields = "url,state,headRefOid,body"
-        listed = self._asked("pr", "list", "--head", head, "--state", "all", "--limit", str(_MOST), "--json", fields)
-        requests = _requests(listed)
+        listing = self._asked("pr", "list", "--head", head, "--state", "all", "--limit", str(_MOST), "--json", fields)
+        requests = _requests(listing)
         current = next((request for request in requests if request.get("state") == "OPEN"), None)
         over = next((request for request in requests if request.get("headRefOid") == commit), None)
         if current is not None:
@@ -102,23 +102,12 @@ class Publication:
         words = ("pr", "create", "--head", head, "--base", self.base, "--title", title, "--body-file", "-")
         return self._asked(*words, text=f"{body}\n{mark}\n").strip().rpartition("\n")[2]
 
-    def _gh(self, *words: str, text: str = "") -> _Answer:
-        answer = gh(self.context.directory, self.context.environ, *words, text=text)
-        return _Answer(code=answer.code, out=answer.out.decode(errors="replace"), error=answer.error)
-
     def _asked(self, *words: str, text: str = "") -> str:
-        answer = self._gh(*words, text=text)
+        answer = gh(self.context.directory, self.context.environ, *words, text=text)
         if answer.code != 0:
             reason = " ".join(answer.error.split()) or "it does not say why"
             raise RemoteError(f"gh {' '.join(words[:2])} failed: {reason}", hint="gh auth status; then propose again")
-        return answer.out
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    code: int
-    out: str
-    error: str
+        return answer.out.decode(errors="replace")
 
 
 def _requests(text: str) -> Sequence[Mapping[str, str]]:
