@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.proposals.proposal import ProposeReport, SkillProposal, Word
+from skillgit.app.proposals.proposal import Answer, ProposeReport, SkillProposal
 from skillgit.domain.address import version_label
 from skillgit.view import numbers
 from skillgit.view.surface import Screen, Style
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _STYLES = {
-    Word.PROPOSED: Style.ACCEPTED,
-    Word.STANDS: Style.ACCEPTED,
-    Word.NOTHING_NEW: Style.FAINT,
-    Word.NO_BETTER: Style.REJECTED,
-    Word.CANNOT_TELL: Style.REVERTED,
-    Word.BEHIND: Style.REVERTED,
-    Word.UNFINISHED: Style.REVERTED,
-    Word.FAILED: Style.REJECTED,
+    Answer.PROPOSED: Style.ACCEPTED,
+    Answer.STANDS: Style.ACCEPTED,
+    Answer.NOTHING_NEW: Style.FAINT,
+    Answer.NO_BETTER: Style.REJECTED,
+    Answer.CANNOT_TELL: Style.REVERTED,
+    Answer.BEHIND: Style.REVERTED,
+    Answer.UNFINISHED: Style.REVERTED,
+    Answer.FAILED: Style.REJECTED,
 }
 
 
@@ -29,7 +29,7 @@ def lines(report: ProposeReport, screen: Screen) -> Iterator[str]:
     for index, proposal in enumerate(report.proposals):
         if index:
             yield ""
-        yield f"{screen.paint(Style.STRONG, proposal.skill)}  {screen.paint(_STYLES[proposal.word], proposal.word)}"
+        yield f"{screen.paint(Style.STRONG, proposal.skill)}  {screen.paint(_STYLES[proposal.answer], proposal.answer)}"
         if proposal.sentence:
             yield from wrap(one_line(proposal.sentence), screen.width)
         yield from facts(_facts(proposal, report.base, screen), screen, label=8)

@@ -127,7 +127,7 @@ class Jobs:
         what it proposed: that someone took a proposal is nothing new.
         """
         lacks_request = self.request.pull_request and not pin.url and repo.tip(self._branch(path)) == pin.commit
-        return not pin.word or (bool(pin.commit) and (lacks_request or skill_tree(repo, pin.commit, path) == tree))
+        return not pin.answer or (bool(pin.commit) and (lacks_request or skill_tree(repo, pin.commit, path) == tree))
 
     def _overrides(self, name: str) -> tuple[str, ...]:
         """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""

@@ -30,7 +30,7 @@ _SHORT = 12
 _MOST = 1 << 16  # bytes of a pin that are read
 
 
-class Word(StrEnum):
+class Answer(StrEnum):
     """How it ended for a skill."""
 
     PROPOSED = "proposed"
@@ -95,7 +95,7 @@ class SkillProposal:
     """How it ended for one skill, with what it rests on."""
 
     skill: str  # its folder, ``skills/<name>``
-    word: Word
+    answer: Answer
     sentence: str = ""  # why, without a full stop
     hint: str = ""  # a command that leads on, or out
     base: str = ""  # the commit that the skill was taken from
@@ -113,17 +113,17 @@ class SkillProposal:
     @property
     def exit_code(self) -> ExitCode:
         """What the process would exit with if it were the only one."""
-        match self.word:
-            case Word.PROPOSED | Word.STANDS | Word.NOTHING_NEW:
+        match self.answer:
+            case Answer.PROPOSED | Answer.STANDS | Answer.NOTHING_NEW:
                 return self.error
-            case Word.NO_BETTER | Word.BEHIND:
+            case Answer.NO_BETTER | Answer.BEHIND:
                 return ExitCode.NO
-            case Word.CANNOT_TELL:
+            case Answer.CANNOT_TELL:
                 return ExitCode.UNDERPOWERED
-            case Word.UNFINISHED | Word.FAILED:
+            case Answer.UNFINISHED | Answer.FAILED:
                 return self.error
             case _:
-                assert_never(self.word)
+                assert_never(self.answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
     errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
     if errors:
         return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
-    if any(proposal.word in {Word.PROPOSED, Word.STANDS} for proposal in proposals):
+    if any(proposal.answer in {Answer.PROPOSED, Answer.STANDS} for proposal in proposals):
         return ExitCode.OK
     codes = {proposal.exit_code for proposal in proposals}
     return next((code for code in (ExitCode.UNDERPOWERED, ExitCode.NO) if code in codes), ExitCode.OK)
@@ -151,7 +151,7 @@ class ProposalPin:
 
     run: str
     base: str  # the commit that the skill was taken from
-    word: str = ""  # the :class:`Word` that it ended with; empty while it is under way
+    answer: str = ""  # the :class:`Answer` that it ended with; empty while it is under way
     commit: str = ""  # the commit of the proposal
     url: str = ""  # its pull request
 
@@ -160,8 +160,8 @@ class ProposalPin:
         """Return the pin of a skill; None without one, or if its file is no pin: then history says what it can."""
         try:
             document = json.loads(read_plain(_path(repo, skill), most=_MOST))
-            pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "word", "commit", "url")})
-            return pin if not pin.word or Word(pin.word) else None
+            pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "answer", "commit", "url")})
+            return pin if not pin.answer or Answer(pin.answer) else None
         except (OSError, ValueError, AttributeError, RecursionError):
             return None
 

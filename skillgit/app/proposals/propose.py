@@ -15,12 +15,12 @@ from skillgit.app.interventions.three_way_merge import merge
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.proposals.jobs import Jobs, SkillJob
 from skillgit.app.proposals.proposal import (
+    Answer,
     ProposalEvidence,
     ProposalPin,
     ProposeReport,
     SkillProposal,
     TestedGain,
-    Word,
     exit_code,
     task_counts,
 )
@@ -62,10 +62,10 @@ _SHORT = 12
 _TRIES = 3
 """How often a branch is looked at again that another machine moved meanwhile."""
 _NOT_NEW = {
-    Word.PROPOSED: "what it proposed was taken or declined",
-    Word.NO_BETTER: "it brought no better version",
-    Word.CANNOT_TELL: "its best version could not be told from chance",
-    Word.BEHIND: "another proposal scores no lower",
+    Answer.PROPOSED: "what it proposed was taken or declined",
+    Answer.NO_BETTER: "it brought no better version",
+    Answer.CANNOT_TELL: "its best version could not be told from chance",
+    Answer.BEHIND: "another proposal scores no lower",
 }
 """How a proposal ended after which nothing is new, to be behind the name of its run."""
 
@@ -94,8 +94,8 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
         try:
             with open_workspace(jobs.context) as workspace:
                 job = jobs.job(workspace, path)
-            if job.pin.word:
-                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Word(job.pin.word)]}"
+            if job.pin.answer:
+                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Answer(job.pin.answer)]}"
                 continue
             plans.append(plan_train(jobs.context, job.training(request.caps)))
             facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {plans[-1].facts['items']}"
@@ -112,7 +112,7 @@ class _Proposing:
         self._publication, self._path, self._caps = publication, path, caps
         self._name = path.rpartition("/")[2]
         self._cost = Cost()
-        self._result = SkillProposal(skill=path, word=Word.FAILED)
+        self._result = SkillProposal(skill=path, answer=Answer.FAILED)
 
     def carry_out(self) -> SkillProposal:
         """Return how it ended; an error of the user's, a provider's or the machine's is part of that."""
@@ -123,17 +123,17 @@ class _Proposing:
             ):
                 self._carry_out(workspace)
         except StoppedError:
-            self._end(Word.UNFINISHED, "it was stopped", error=ExitCode.INTERRUPTED)
+            self._end(Answer.UNFINISHED, "it was stopped", error=ExitCode.INTERRUPTED)
         except BudgetError as error:
-            self._end(Word.UNFINISHED, error.message, hint="the same command goes on", error=error.exit_code)
+            self._end(Answer.UNFINISHED, error.message, hint="the same command goes on", error=error.exit_code)
         except SkillgitError as error:
-            is_made = self._result.word in {Word.PROPOSED, Word.STANDS}
-            word = self._result.word if is_made else Word.FAILED
-            self._end(word, error.message, hint=error.hint, error=error.exit_code)
+            is_made = self._result.answer in {Answer.PROPOSED, Answer.STANDS}
+            answer = self._result.answer if is_made else Answer.FAILED
+            self._end(answer, error.message, hint=error.hint, error=error.exit_code)
         return replace(self._result, cost=self._cost)
 
-    def _end(self, word: Word, sentence: str, *, hint: str = "", error: ExitCode = ExitCode.OK) -> None:
-        self._result = replace(self._result, word=word, sentence=sentence, hint=hint, error=error)
+    def _end(self, answer: Answer, sentence: str, *, hint: str = "", error: ExitCode = ExitCode.OK) -> None:
+        self._result = replace(self._result, answer=answer, sentence=sentence, hint=hint, error=error)
 
     @property
     def _left(self) -> Caps:
@@ -147,25 +147,27 @@ class _Proposing:
         there = self._publication.tip(repo, job.branch) if self._publication is not None else ""
         standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
         if standing:
-            self._conclude(repo, pin, Word.PROPOSED, standing, pin.url)
+            self._conclude(repo, pin, Answer.PROPOSED, standing, pin.url)
             self._result = replace(self._result, commit=standing)
-            self._end(Word.STANDS, f"{refs.short(job.branch)} has what run {pin.run} brought, and nothing is new since")
+            self._end(
+                Answer.STANDS, f"{refs.short(job.branch)} has what run {pin.run} brought, and nothing is new since"
+            )
             if standing == there or not there or self._against(workspace, job, there, standing):
                 self._publish(workspace, job, standing, there)
-        elif pin.word:
-            self._end(Word.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Word(pin.word)]}")
+        elif pin.answer:
+            self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Answer(pin.answer)]}")
         else:
             pin.write(repo, self._name)
             trained = self._train(workspace, job)
             workspace.index.refresh()
             self._decide(workspace, job, trained, there)
 
-    def _conclude(self, repo: Repo, pin: ProposalPin, word: Word, commit: str = "", url: str = "") -> None:
-        replace(pin, word=word.value, commit=commit, url=url).write(repo, self._name)
+    def _conclude(self, repo: Repo, pin: ProposalPin, answer: Answer, commit: str = "", url: str = "") -> None:
+        replace(pin, answer=answer.value, commit=commit, url=url).write(repo, self._name)
 
-    def _refuse(self, repo: Repo, job: SkillJob, word: Word, sentence: str) -> None:
-        self._conclude(repo, job.pin, word)
-        self._end(word, sentence)
+    def _refuse(self, repo: Repo, job: SkillJob, answer: Answer, sentence: str) -> None:
+        self._conclude(repo, job.pin, answer)
+        self._end(answer, sentence)
 
     def _train(self, workspace: Workspace, job: SkillJob) -> Trained:
         if self._left.spent_up:
@@ -183,8 +185,8 @@ class _Proposing:
         repo, rows = workspace.repo, {row.label: row for row in trained.report}
         best = rows["best"]
         if not best.version:
-            word = Word.CANNOT_TELL if trained.outcome is RunOutcome.UNDERPOWERED else Word.NO_BETTER
-            self._refuse(repo, job, word, trained.sentence.rstrip("."))
+            answer = Answer.CANNOT_TELL if trained.outcome is RunOutcome.UNDERPOWERED else Answer.NO_BETTER
+            self._refuse(repo, job, answer, trained.sentence.rstrip("."))
             return
         commit = version_in(workspace, f"{job.pin.run}/{version_label(best.version)}").commit
         self._result = replace(self._result, version=best.version)
@@ -241,15 +243,15 @@ class _Proposing:
         gain = TestedGain.of(report, job.split.value) if report is not None else None
         self._result = replace(self._result, gain=gain)
         if report is None or gain is None:
-            self._refuse(repo, job, Word.NO_BETTER, "the best version has the text that it began with")
+            self._refuse(repo, job, Answer.NO_BETTER, "the best version has the text that it began with")
         elif report.word == "incomplete":
             raise ServiceError(report.reason, hint="the same command measures what is missing")
         elif report.word == "passes":
             return gain
         else:
             reason = report.reason or "it does not pass"
-            word = Word.CANNOT_TELL if gain.delta > 0 or report.word == "underpowered" else Word.NO_BETTER
-            self._refuse(repo, job, word, f"{reason} ({gain.text})")
+            answer = Answer.CANNOT_TELL if gain.delta > 0 or report.word == "underpowered" else Answer.NO_BETTER
+            self._refuse(repo, job, answer, f"{reason} ({gain.text})")
         return None
 
     def _place(self, workspace: Workspace, job: SkillJob, evidence: ProposalEvidence, version: str, there: str) -> None:
@@ -275,9 +277,9 @@ class _Proposing:
                 return
         if commit != here:
             move_proposal(repo, job.branch, here, commit, reason=f"skillgit: propose {evidence.name}")
-        self._conclude(repo, job.pin, Word.PROPOSED, commit)
+        self._conclude(repo, job.pin, Answer.PROPOSED, commit)
         self._result = replace(self._result, commit=commit)
-        self._end(Word.PROPOSED, remark)
+        self._end(Answer.PROPOSED, remark)
         self._publish(workspace, job, commit, there)
 
     def _combined(
@@ -302,7 +304,7 @@ class _Proposing:
         except (BudgetError, ServiceError) as error:
             return version, None, f"{change}; what a merge makes of both was not measured, for {error.message}"
         if report is None:
-            self._refuse(repo, job, Word.NO_BETTER, f"{name} has it already")
+            self._refuse(repo, job, Answer.NO_BETTER, f"{name} has it already")
             return None
         gain = self._gain(repo, job, report)
         return None if gain is None else (text, gain, f"{change}; this is both together, and was measured again")
@@ -326,7 +328,7 @@ class _Proposing:
         scores = "" if report is None else f", {report.base.score or 0:.4f} against {report.head.score or 0:.4f}"
         sentence = f"{short} has the proposal of run {proposed_run(repo, tip)}, which scores no lower on the same items"
         self._result = replace(self._result, commit="")
-        self._refuse(repo, job, Word.BEHIND, f"{sentence}{scores}")
+        self._refuse(repo, job, Answer.BEHIND, f"{sentence}{scores}")
         return ""
 
     def _publish(self, workspace: Workspace, job: SkillJob, commit: str, there: str) -> None:
@@ -347,7 +349,7 @@ class _Proposing:
             return
         title, _, body = repo.commit(commit).message.partition("\n\n")
         url = publication.open(job.branch, commit, title, body)
-        self._conclude(repo, job.pin, Word.PROPOSED, commit, url)
+        self._conclude(repo, job.pin, Answer.PROPOSED, commit, url)
         self._result = replace(self._result, commit=commit, remote=publication.remote.name, url=url)
 
 

@@ -13,7 +13,7 @@ from town_host import make_host, tasks
 from trained_runs import user
 
 from skillgit.app.proposals.jobs import ProposeRequest
-from skillgit.app.proposals.proposal import Word
+from skillgit.app.proposals.proposal import Answer
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
 from skillgit.domain.cost import Caps
@@ -71,7 +71,7 @@ def edit(repository: Path, old: str, new: str, *, branch: str = "main") -> None:
 def filled(two_skills, tmp_path_factory) -> Path:
     def fill(folder: Path) -> None:
         report = proposed(shutil.copytree(two_skills, folder / "repository"), "town")
-        assert [proposal.word for proposal in report.proposals] == [Word.PROPOSED]
+        assert [proposal.answer for proposal in report.proposals] == [Answer.PROPOSED]
 
     return once(tmp_path_factory, "one-proposal", fill) / "repository"
 
@@ -107,30 +107,30 @@ def test_it_is_one_commit_that_changes_one_skill_and_says_why(filled, two_skills
 def test_nothing_new_spends_nothing_and_moves_nothing(one):
     before = refs(one)
     report = proposed(one, "town")
-    assert (report.proposals[0].word, report.exit_code, report.cost.calls) == (Word.STANDS, ExitCode.OK, 0)
+    assert (report.proposals[0].answer, report.exit_code, report.cost.calls) == (Answer.STANDS, ExitCode.OK, 0)
     git("branch", "-D", "propose/town", cwd=one)
     report = proposed(one, "town")
-    assert (report.proposals[0].word, report.exit_code) == (Word.NOTHING_NEW, ExitCode.OK)
+    assert (report.proposals[0].answer, report.exit_code) == (Answer.NOTHING_NEW, ExitCode.OK)
     assert "declined" in report.proposals[0].sentence
     assert "nothing is new" in plan_propose(user(one), ProposeRequest(skills=("town",))).facts["town"]
     git("update-ref", BRANCH, before[BRANCH], cwd=one)
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
     git("branch", "-D", "propose/town", cwd=one)
-    assert proposed(one, "town").proposals[0].word is Word.NOTHING_NEW
+    assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
     assert not [name for name in refs(one).keys() - before.keys() if "run/" in name]
 
 
 def test_a_lost_pin_is_made_good_from_history(one):
     pin = Repo.discover(one).private_dir / "proposals" / "town.json"
     before, pinned = refs(one), pin.read_bytes()
-    for content in (None, b"", b"[]", b'{"word": "away"}', b"\xff"):
+    for content in (None, b"", b"[]", b'{"answer": "away"}', b"\xff"):
         pin.unlink(missing_ok=True) if content is None else pin.write_bytes(content)
         report = proposed(one, "town")
-        assert (report.proposals[0].word, report.cost.calls) == (Word.STANDS, 0)
+        assert (report.proposals[0].answer, report.cost.calls) == (Answer.STANDS, 0)
     git("branch", "-D", "propose/town", cwd=one)
     pin.unlink()
     report = proposed(one, "town")
-    assert (report.proposals[0].word, report.cost.calls) == (Word.PROPOSED, 0)
+    assert (report.proposals[0].answer, report.cost.calls) == (Answer.PROPOSED, 0)
     assert refs(one).keys() == before.keys()
     assert pin.read_bytes() == pinned
 
@@ -139,7 +139,7 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     (repository / "skills/county/SKILL.md").write_text("not committed")
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "from the text.", "from the text alone."))
     proposal = report.proposals[0]
-    assert (proposal.word, proposal.merged, report.exit_code) == (Word.PROPOSED, True, ExitCode.OK)
+    assert (proposal.answer, proposal.merged, report.exit_code) == (Answer.PROPOSED, True, ExitCode.OK)
     assert git("rev-parse", "propose/town~", cwd=repository).out == git("rev-parse", "main", cwd=repository).out
     text = git("show", f"propose/town:{TOWN}", cwd=repository).out
     assert "from the text alone." in text
@@ -152,7 +152,7 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     pinned = git("rev-parse", "main", cwd=repository).out
     ours = "Be brief.\n\n- Say when, in words.\n"
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "Be brief.\n", ours))
-    assert report.proposals[0].word is Word.PROPOSED
+    assert report.proposals[0].answer is Answer.PROPOSED
     assert not report.proposals[0].merged
     assert "conflict" in report.proposals[0].sentence
     assert git("rev-parse", "propose/town~", cwd=repository).out == pinned
@@ -162,7 +162,7 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
 def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
     text = git("show", f"propose/town:{TOWN}", cwd=filled).out
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, (repository / TOWN).read_text(), text))
-    assert report.proposals[0].word is Word.NO_BETTER
+    assert report.proposals[0].answer is Answer.NO_BETTER
     assert BRANCH not in refs(repository)
 
 
@@ -171,7 +171,7 @@ def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
     report = proposed(repository, "town", meanwhile=edit_now, caps=Caps(max_calls=calls))
     proposal = report.proposals[0]
-    assert (proposal.word, proposal.merged) == (Word.PROPOSED, False)
+    assert (proposal.answer, proposal.merged) == (Answer.PROPOSED, False)
     assert "was not measured" in proposal.sentence
 
 
@@ -179,16 +179,16 @@ def test_few_tasks_cannot_tell(repository):
     (repository / "tasks/town.jsonl").write_text(tasks(8))
     report = proposed(repository, "town")
     proposal = report.proposals[0]
-    assert (proposal.word, report.exit_code) == (Word.CANNOT_TELL, ExitCode.UNDERPOWERED)
+    assert (proposal.answer, report.exit_code) == (Answer.CANNOT_TELL, ExitCode.UNDERPOWERED)
     assert BRANCH not in refs(repository)
     report = proposed(repository, "town")
-    assert (report.proposals[0].word, report.cost.calls, report.exit_code) == (Word.NOTHING_NEW, 0, ExitCode.OK)
+    assert (report.proposals[0].answer, report.cost.calls, report.exit_code) == (Answer.NOTHING_NEW, 0, ExitCode.OK)
 
 
 def test_where_one_fails_the_others_go_on(repository):
     (repository / "tasks/county.jsonl").write_text('{"question": "When?", "answer": "1871", "status": "draft"}\n')
     report = proposed(repository)
-    assert [proposal.word for proposal in report.proposals] == [Word.FAILED, Word.PROPOSED]
+    assert [proposal.answer for proposal in report.proposals] == [Answer.FAILED, Answer.PROPOSED]
     assert report.exit_code is ExitCode.USAGE
     assert "county" in plan_propose(user(repository), ProposeRequest()).facts
 
@@ -196,10 +196,10 @@ def test_where_one_fails_the_others_go_on(repository):
 def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_skills, tmp_path):
     whole = proposed(shutil.copytree(two_skills, tmp_path / "whole")).cost.calls
     first = proposed(repository, caps=Caps(max_calls=whole - 4))
-    assert [proposal.word for proposal in first.proposals] == [Word.PROPOSED, Word.UNFINISHED]
+    assert [proposal.answer for proposal in first.proposals] == [Answer.PROPOSED, Answer.UNFINISHED]
     assert (first.exit_code, first.cost.calls <= whole - 4) == (ExitCode.BUDGET, True)
     second = proposed(repository, caps=Caps(max_calls=whole - 4))
-    assert [proposal.word for proposal in second.proposals] == [Word.STANDS, Word.PROPOSED]
+    assert [proposal.answer for proposal in second.proposals] == [Answer.STANDS, Answer.PROPOSED]
     assert first.cost.calls + second.cost.calls == whole
 
 
@@ -207,7 +207,7 @@ def test_two_processes_do_not_work_on_one_skill(repository):
     context = user(repository)
     with ProposalLock(Repo.discover(repository), "town", context.clock):
         report = proposed(repository, "town")
-    assert (report.proposals[0].word, report.exit_code) == (Word.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Answer.FAILED, ExitCode.CONFLICT)
     assert report.proposals[0].sentence.startswith("a proposal of town is being made by process")
 
 
@@ -218,7 +218,7 @@ def test_a_branch_with_work_of_a_person_stays(one):
     before = refs(one)[BRANCH]
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert (report.proposals[0].word, report.exit_code) == (Word.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Answer.FAILED, ExitCode.CONFLICT)
     assert refs(one)[BRANCH] == before
 
 
@@ -231,7 +231,7 @@ def test_a_branch_that_is_checked_out_stays(one):
     before = refs(one)[BRANCH]
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert (report.proposals[0].word, report.exit_code) == (Word.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Answer.FAILED, ExitCode.CONFLICT)
     assert "is checked out in" in report.proposals[0].sentence
     assert refs(one)[BRANCH] == before
 
@@ -248,15 +248,15 @@ def machines(repository, tmp_path) -> tuple[Path, Path, Path]:
 def test_the_second_machine_learns_what_the_first_did(machines):
     host, first, second = machines
     report = proposed(first, "town", host=host)
-    assert (report.proposals[0].word, report.proposals[0].url) == (Word.PROPOSED, "https://host/propose/town")
+    assert (report.proposals[0].answer, report.proposals[0].url) == (Answer.PROPOSED, "https://host/propose/town")
     before = refs(host / "origin.git")
     report = proposed(second, "town", host=host)
     proposal = report.proposals[0]
-    assert (proposal.word, proposal.url, report.cost.calls) == (Word.STANDS, "https://host/propose/town", 0)
+    assert (proposal.answer, proposal.url, report.cost.calls) == (Answer.STANDS, "https://host/propose/town", 0)
     # with another task it is another run, whose version is no better than the one that is proposed
     (second / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(second, "town", host=host)
-    assert (report.proposals[0].word, report.exit_code) == (Word.BEHIND, ExitCode.NO)
+    assert (report.proposals[0].answer, report.exit_code) == (Answer.BEHIND, ExitCode.NO)
     assert refs(host / "origin.git") == before
     assert BRANCH not in refs(second)
     assert (host / "log").read_text() == "created propose/town\n"
@@ -272,7 +272,7 @@ def test_a_better_proposal_takes_the_place_of_another_machines(machines):
     git("commit", "-q", "--amend", "-m", message, cwd=first)
     git("push", "-q", "--force", "origin", "worse:propose/town", cwd=first)
     report = proposed(second, "town", host=host)
-    assert (report.proposals[0].word, report.exit_code) == (Word.PROPOSED, ExitCode.OK)
+    assert (report.proposals[0].answer, report.exit_code) == (Answer.PROPOSED, ExitCode.OK)
     assert refs(host / "origin.git")[BRANCH] == refs(second)[BRANCH] == report.proposals[0].commit
     assert (host / "log").read_text() == "created propose/town\nedited https://host/propose/town\n"
 
@@ -297,7 +297,7 @@ def test_without_gh_nothing_is_pushed_and_the_commands_are_said(machines):
     (host / "bin" / "gh").unlink()
     report = proposed(first, "town", host=host)
     proposal = report.proposals[0]
-    assert (proposal.word, report.exit_code) == (Word.PROPOSED, ExitCode.NOT_FOUND)
+    assert (proposal.answer, report.exit_code) == (Answer.PROPOSED, ExitCode.NOT_FOUND)
     assert proposal.hint == ("git push origin propose/town, then gh pr create --head propose/town --base main --fill")
     assert BRANCH not in refs(host / "origin.git")
     assert BRANCH in refs(first)
@@ -323,10 +323,10 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_spen
 
 def test_changed_tasks_make_another_run_of_what_was_begun(repository):
     first = proposed(repository, "town", caps=Caps(max_calls=25)).proposals[0]
-    assert (first.word, first.error) == (Word.UNFINISHED, ExitCode.BUDGET)
+    assert (first.answer, first.error) == (Answer.UNFINISHED, ExitCode.BUDGET)
     (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     second = proposed(repository, "town").proposals[0]
-    assert second.word is Word.PROPOSED
+    assert second.answer is Answer.PROPOSED
     assert second.run != first.run
 
 
@@ -342,6 +342,6 @@ def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_tim
         spendings.append(report.cost.calls)
         if report.exit_code is ExitCode.OK:
             break
-    assert report.proposals[0].word is Word.PROPOSED
+    assert report.proposals[0].answer is Answer.PROPOSED
     assert sum(spendings) == whole
     assert max(spendings) <= whole // 2
