@@ -101,8 +101,10 @@ class Jobs:
         """Return the commit that the base is now."""
         return resolve_in(workspace, self.request.base).commit
 
-    def tasks(self, name: str) -> Path:
-        return self.context.directory / TASKS / f"{name}.jsonl"
+    def tasks(self, name: str) -> Path | None:
+        """Return the file of the skill's reviewed tasks; None without one. A link may lead to what is no one's task."""
+        file = self.context.directory / TASKS / f"{name}.jsonl"
+        return file if file.is_file() and not file.is_symlink() else None
 
     def job(self, workspace: Workspace, path: str) -> SkillJob:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
@@ -135,7 +137,7 @@ class Jobs:
         env = load_config(self.context, self._config, overrides).values.env
         if env.name != TASKS or env.data_path or env.split_dir:
             return overrides
-        if not self.tasks(name).is_file():
+        if self.tasks(name) is None:
             raise NotFoundError(f"{name} has no reviewed tasks", hint=f"skillgit tasks add {TASKS}/{name}.jsonl")
         return (f"env.data_path={TASKS}/{name}.jsonl", *overrides)
 
@@ -146,7 +148,7 @@ class Jobs:
         if unknown:
             hint = f"skills there: {', '.join(names)}" if names else "skillgit init"
             raise RevisionNotFoundError(f"{self.request.base} has no skill '{unknown[0]}'", hint=hint)
-        choice = choice or [name for name in names if self.tasks(name).is_file()]
+        choice = choice or [name for name in names if self.tasks(name)]
         if not choice:
             hint = f"skillgit tasks add {TASKS}/NAME.jsonl"
             raise NotFoundError(f"no skill of {self.request.base} has reviewed tasks", hint=hint)

@@ -175,10 +175,10 @@ def _path(repo: Repo, skill: str) -> Path:
     return repo.private_dir / "proposals" / f"{skill}.json"
 
 
-def task_counts(file: Path) -> str:
+def task_counts(file: Path | None) -> str:
     """Return how many reviewed tasks a skill has and whose sessions they are from, in words; counts only."""
     try:
-        rows = [row.fields for row in read_rows(file)]
+        rows = [row.fields for row in read_rows(file)] if file is not None else []
     except SkillgitError:
         return ""
     origins = [row.get("origin") for row in rows]
@@ -186,7 +186,7 @@ def task_counts(file: Path) -> str:
     parts = [f"{count} from sessions of {agent}" for agent, count in sorted(agents.items()) if agent.isalnum()]
     written = len(rows) - sum(agents.values())
     parts += [f"{written} written"] if written and parts else []
-    return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts))))
+    return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts)))) if rows else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import ProposalLock
 from skillgit.store.promotion import move_proposal, proposed_run, write_proposal
+from skillgit.store.repo import Repo, message_of
 from skillgit.store.seals import is_own
 from skillgit.store.work_tree import skill_tree
 
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Watcher
-    from skillgit.store.repo import Repo
 
 _SHORT = 12
 _TRIES = 3
@@ -149,11 +149,11 @@ class _Proposing:
         if standing:
             self._conclude(repo, pin, Answer.PROPOSED, standing, pin.url)
             self._result = replace(self._result, commit=standing)
-            self._end(
-                Answer.STANDS, f"{refs.short(job.branch)} has what run {pin.run} brought, and nothing is new since"
-            )
-            if standing == there or not there or self._against(workspace, job, there, standing):
-                self._publish(workspace, job, standing, there)
+            short = refs.short(job.branch)
+            self._end(Answer.STANDS, f"{short} has what run {pin.run} brought, and nothing is new since")
+            commit = self._against(workspace, job, there, standing) if there not in {"", standing} else standing
+            if commit:
+                self._publish(workspace, job, commit, there)
         elif pin.answer:
             self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Answer(pin.answer)]}")
         else:
@@ -347,7 +347,7 @@ class _Proposing:
             raise ConflictError(f"{refs.short(job.branch)} moves while it is pushed", hint="propose again")
         if not commit:
             return
-        title, _, body = repo.commit(commit).message.partition("\n\n")
+        title, _, body = message_of(repo.commit(commit)).partition("\n\n")
         url = publication.open(job.branch, commit, title, body)
         self._conclude(repo, job.pin, Answer.PROPOSED, commit, url)
         self._result = replace(self._result, commit=commit, remote=publication.remote.name, url=url)
