@@ -8,7 +8,7 @@ from skillgit.app.proposals.proposal import Answer, ProposeReport, SkillProposal
 from skillgit.domain.address import version_label
 from skillgit.view import numbers
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import facts, one_line, wrap
+from skillgit.view.text import facts, one_line, under, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _facts(proposal: SkillProposal, base: str, screen: Screen) -> Iterator[tuple
         yield "request", one_line(proposal.url)
     if proposal.cost.calls:
         yield "cost", numbers.cost(proposal.cost, screen)
-    yield from (("next", command) for command in _next(proposal, base))
+    yield from under("next", _next(proposal, base))
 
 
 def _next(proposal: SkillProposal, base: str) -> Iterator[str]:
@@ -60,4 +60,5 @@ def _next(proposal: SkillProposal, base: str) -> Iterator[str]:
     elif proposal.commit and not proposal.url:
         branch = one_line(proposal.branch)
         yield f"git diff {one_line(base)}...{branch}"
-        yield f"git push REMOTE {branch}, then gh pr create --head {branch} --fill; or propose with --pull-request"
+        push = f"git push REMOTE {branch}; gh pr create --head {branch} --fill"
+        yield f"skillgit propose --pull-request, or: {push}"

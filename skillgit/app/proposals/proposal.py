@@ -50,7 +50,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestedGain:
+class MeasuredGain:
     """By how much a text beats the one that it would replace, on items that decided nothing else."""
 
     split: str
@@ -65,7 +65,7 @@ class TestedGain:
     p: float  # of the paired test, one-sided
 
     @classmethod
-    def of(cls, report: SkillReport, split: str) -> TestedGain | None:
+    def of(cls, report: SkillReport, split: str) -> MeasuredGain | None:
         """Return the gain that the gate's report on one skill shows; None without items that have both scores."""
         compared = report.compared
         if compared is None or compared.delta is None or compared.interval is None:
@@ -101,7 +101,7 @@ class SkillProposal:
     base: str = ""  # the commit that the skill was taken from
     run: str = ""
     version: int | None = None  # the best version of the run; absent while there is none
-    gain: TestedGain | None = None
+    gain: MeasuredGain | None = None
     merged: bool = False  # whether the text is that version put together with what the base has become since
     branch: str = ""
     commit: str = ""  # the commit of the proposal; empty if there is none
@@ -196,7 +196,7 @@ class ProposalEvidence:
     skill: str  # its name
     run: str
     version: int
-    gain: TestedGain
+    gain: MeasuredGain
     selection: tuple[float | None, float | None]  # scores of seed and version on the items that chose the version
     items: str  # how many items each split has
     tasks: str

@@ -16,11 +16,11 @@ from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.proposals.jobs import Jobs, SkillJob
 from skillgit.app.proposals.proposal import (
     Answer,
+    MeasuredGain,
     ProposalEvidence,
     ProposalPin,
     ProposeReport,
     SkillProposal,
-    TestedGain,
     exit_code,
     task_counts,
 )
@@ -238,9 +238,9 @@ class _Proposing:
             raise TypeError("it was no dry run")
         return report.skills[0]
 
-    def _gain(self, repo: Repo, job: SkillJob, report: SkillReport | None) -> TestedGain | None:
+    def _gain(self, repo: Repo, job: SkillJob, report: SkillReport | None) -> MeasuredGain | None:
         """Return the gain of a text that may be proposed; for another one say why not, and return None."""
-        gain = TestedGain.of(report, job.split.value) if report is not None else None
+        gain = MeasuredGain.of(report, job.split.value) if report is not None else None
         self._result = replace(self._result, gain=gain)
         if report is None or gain is None:
             self._refuse(repo, job, Answer.NO_BETTER, "the best version has the text that it began with")
@@ -284,7 +284,7 @@ class _Proposing:
 
     def _combined(
         self, repo: Repo, job: SkillJob, now: str, version: str
-    ) -> tuple[str | Skill, TestedGain | None, str] | None:
+    ) -> tuple[str | Skill, MeasuredGain | None, str] | None:
         """Return what to propose now that the base has another text: both together with the gain, measured again.
 
         Without a gain it is the version itself, on the commit that it was measured on, and the reason why. None if

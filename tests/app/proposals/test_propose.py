@@ -159,6 +159,7 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     assert "conflict" in git("log", "-1", "--format=%B", "propose/town", cwd=repository).out
 
 
+@pytest.mark.soak
 def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
     text = git("show", f"propose/town:{TOWN}", cwd=filled).out
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, (repository / TOWN).read_text(), text))
@@ -166,6 +167,7 @@ def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
     assert BRANCH not in refs(repository)
 
 
+@pytest.mark.soak
 def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
     calls = proposed(repository, "county").cost.calls
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
@@ -193,6 +195,7 @@ def test_where_one_fails_the_others_go_on(repository):
     assert "county" in plan_propose(user(repository), ProposeRequest()).facts
 
 
+@pytest.mark.soak
 def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_skills, tmp_path):
     whole = proposed(shutil.copytree(two_skills, tmp_path / "whole")).cost.calls
     first = proposed(repository, caps=Caps(max_calls=whole - 4))
@@ -222,6 +225,7 @@ def test_a_branch_with_work_of_a_person_stays(one):
     assert refs(one)[BRANCH] == before
 
 
+@pytest.mark.soak
 def test_a_branch_that_is_checked_out_stays(one):
     git("checkout", "-q", "propose/town", cwd=one)
     message = git("log", "-1", "--format=%B", cwd=one).out.replace("-propose-", "-propose-0")
@@ -262,6 +266,7 @@ def test_the_second_machine_learns_what_the_first_did(machines):
     assert (host / "log").read_text() == "created propose/town\n"
 
 
+@pytest.mark.soak
 def test_a_better_proposal_takes_the_place_of_another_machines(machines):
     host, first, second = machines
     proposed(first, "town", host=host)
@@ -277,6 +282,7 @@ def test_a_better_proposal_takes_the_place_of_another_machines(machines):
     assert (host / "log").read_text() == "created propose/town\nedited https://host/propose/town\n"
 
 
+@pytest.mark.soak
 def test_a_branch_that_moves_while_it_is_pushed_is_looked_at_again(machines, monkeypatch):
     host, first, second = machines
     push, races = Publication.push, []
@@ -292,6 +298,7 @@ def test_a_branch_that_moves_while_it_is_pushed_is_looked_at_again(machines, mon
     assert (host / "log").read_text() == "created propose/town\n"
 
 
+@pytest.mark.soak
 def test_without_gh_nothing_is_pushed_and_the_commands_are_said(machines):
     host, first, _ = machines
     (host / "bin" / "gh").unlink()
@@ -321,6 +328,7 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_spen
         propose(user(two_skills), ProposeRequest(**request_), Quiet())
 
 
+@pytest.mark.soak
 def test_changed_tasks_make_another_run_of_what_was_begun(repository):
     first = proposed(repository, "town", caps=Caps(max_calls=25)).proposals[0]
     assert (first.answer, first.error) == (Answer.UNFINISHED, ExitCode.BUDGET)
@@ -330,6 +338,7 @@ def test_changed_tasks_make_another_run_of_what_was_begun(repository):
     assert second.run != first.run
 
 
+@pytest.mark.soak
 def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_time(two_skills, tmp_path):
     whole = proposed(shutil.copytree(two_skills, tmp_path / "whole"), "town").cost.calls
     spendings = []
