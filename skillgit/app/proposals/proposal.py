@@ -8,6 +8,7 @@ commit the skill was taken from, under which name its run goes on, and how the p
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _SHORT = 12
+_AGENT = re.compile(r"[a-z]{1,20}")
+"""The name of an agent, as a row may have it: what else it says stays out of a message."""
 _MOST = 1 << 16  # bytes of a pin that are read
 
 
@@ -182,9 +185,10 @@ def task_counts(file: Path | None) -> str:
     except SkillgitError:
         return ""
     origins = [row.get("origin") for row in rows]
-    agents = Counter(str(origin.get("agent", "")) for origin in origins if isinstance(origin, dict))
-    parts = [f"{count} from sessions of {agent}" for agent, count in sorted(agents.items()) if agent.isalnum()]
-    written = len(rows) - sum(agents.values())
+    names = [str(origin.get("agent", "")) for origin in origins if isinstance(origin, dict)]
+    agents = Counter(name for name in names if _AGENT.fullmatch(name))
+    parts = [f"{count} from sessions of {agent}" for agent, count in sorted(agents.items())]
+    written = len(rows) - agents.total()
     parts += [f"{written} written"] if written and parts else []
     return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts)))) if rows else ""
 

@@ -251,7 +251,7 @@ class _Proposing:
         else:
             reason = report.reason or "it does not pass"
             answer = Answer.CANNOT_TELL if gain.delta > 0 or report.word == "underpowered" else Answer.NO_BETTER
-            self._refuse(repo, job, answer, f"{reason} ({gain.text})")
+            self._refuse(repo, job, answer, reason)
         return None
 
     def _place(self, workspace: Workspace, job: SkillJob, evidence: ProposalEvidence, version: str, there: str) -> None:

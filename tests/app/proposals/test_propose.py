@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from town_host import make_host, tasks
 from trained_runs import user
 
 from skillgit.app.proposals.jobs import ProposeRequest
-from skillgit.app.proposals.proposal import Answer
+from skillgit.app.proposals.proposal import Answer, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
 from skillgit.domain.cost import Caps
@@ -354,3 +355,14 @@ def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_tim
     assert report.proposals[0].answer is Answer.PROPOSED
     assert sum(spendings) == whole
     assert max(spendings) <= whole // 2
+
+
+def test_sessions_are_counted_and_named_by_nothing_else(tmp_path):
+    rows = [
+        {"question": "When?", "answer": "1871", "status": "reviewed", "group": "0" * 16, "origin": {"agent": agent}}
+        for agent in ("claude", "codex", "claude", "an agent of @someone")
+    ]
+    file = tmp_path / "town.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, {"question": "Where?", "answer": "here"}]))
+    assert task_counts(file) == "5 reviewed: 2 from sessions of claude, 1 from sessions of codex, 2 written"
+    assert task_counts(None) == task_counts(tmp_path / "away.jsonl") == ""
