@@ -87,7 +87,7 @@ class Publication:
         One that was closed or merged with this very commit stays what it is.
         """
         head, mark = refs.short(branch), f"<!-- skillgit propose {commit} -->"
-        fields = "url,state,headRefOid,body"
+        fields = "url,state,headRefOid,body,isCrossRepository"
         listing = self._asked("pr", "list", "--head", head, "--state", "all", "--limit", str(_MOST), "--json", fields)
         requests = _requests(listing)
         current = next((request for request in requests if request.get("state") == "OPEN"), None)
@@ -111,11 +111,15 @@ class Publication:
 
 
 def _requests(text: str) -> Sequence[Mapping[str, str]]:
-    """Return the pull requests that ``gh`` lists, the newest first; a RemoteError if it lists something else."""
+    """Return the pull requests that ``gh`` lists, the newest first; a RemoteError if it lists something else.
+
+    A fork may have a branch of the same name, and anyone can open a pull request from there: those are left out.
+    """
     try:
         rows = json.loads(text or "[]")
     except (ValueError, RecursionError):
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise RemoteError("gh lists pull requests in a form that is not known", hint="gh --version")
-    return [{str(key): str(value or "") for key, value in row.items()} for row in rows]
+    own = (row for row in rows if not row.get("isCrossRepository"))
+    return [{str(key): str(value or "") for key, value in row.items()} for row in own]

@@ -252,6 +252,8 @@ def machines(repository, tmp_path) -> tuple[Path, Path, Path]:
 
 def test_the_second_machine_learns_what_the_first_did(machines):
     host, first, second = machines
+    of_a_fork = {"url": "https://host/fork", "state": "OPEN", "isCrossRepository": True}
+    (host / "propose_town.json").write_text(json.dumps([of_a_fork]))
     report = proposed(first, "town", host=host)
     assert (report.proposals[0].answer, report.proposals[0].url) == (Answer.PROPOSED, "https://host/propose/town")
     before = refs(host / "origin.git")
