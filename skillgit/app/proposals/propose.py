@@ -210,13 +210,15 @@ class _Proposing:
         self._place(workspace, job, evidence, commit, there)
 
     def _judge(
-        self, repo: Repo, job: SkillJob, base: str, text: str | Skill, rule: str = PAIRED.name
+        self, repo: Repo, job: SkillJob, base: str, text: str | Skill, rule: str = PAIRED.name, *, head: str = ""
     ) -> SkillReport | None:
         """Compare ``text`` with what the skill is at ``base`` on the items that decide; None if they are the same.
 
-        What is recorded is taken from there, and the rest is measured within the caps.
+        What is recorded is taken from there, and the rest is measured within the caps. ``head`` is the commit that
+        holds the text, if it has one of its own by now: then the outcomes are noted there.
         """
-        head = write_proposal(repo, base, self._path, text, "a text to be measured\n", time=self._context.clock())
+        is_noted, time = bool(head), self._context.clock()
+        head = head or write_proposal(repo, base, self._path, text, "a text to be measured\n", time=time)
         if skill_tree(repo, head, self._path) == skill_tree(repo, base, self._path):
             return None
         request = GateRequest(
@@ -227,7 +229,7 @@ class _Proposing:
             caps=self._left,
             split=job.split.value,
             rule=rule,
-            note=False,
+            note=is_noted,
         )
         watcher = _Unwatched()
         try:
@@ -280,6 +282,8 @@ class _Proposing:
         self._conclude(repo, job.pin, Answer.PROPOSED, commit)
         self._result = replace(self._result, commit=commit)
         self._end(Answer.PROPOSED, remark)
+        if self._result.merged:
+            self._judge(repo, job, base, whole, head=commit)  # no run records it, and the ledger has the answers
         self._publish(workspace, job, commit, there)
 
     def _combined(

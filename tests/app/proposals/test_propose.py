@@ -13,6 +13,7 @@ from program import git, refs
 from town_host import make_host, tasks
 from trained_runs import user
 
+from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
@@ -147,6 +148,9 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     assert "four digits" in text
     assert "measured again" in git("log", "-1", "--format=%B", "propose/town", cwd=repository).out
     assert (repository / "skills/county/SKILL.md").read_text() == "not committed"
+    # a gate on the pull request finds every outcome recorded
+    judged = GateRequest(base="main", head="propose/town", split="test", rule="paired", recorded_only=True)
+    assert gate(user(repository), judged, Quiet()).exit_code is ExitCode.OK
 
 
 def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
