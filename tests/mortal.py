@@ -11,8 +11,11 @@ import signal
 import sys
 from pathlib import Path
 
+import skillgit.app.proposals.propose as proposing
 import skillgit.app.train.train as training
 import skillgit.store.event_writer as writing
+from skillgit.app.proposals.proposal import ProposalPin
+from skillgit.app.proposals.pull_request import Publication
 from skillgit.calls.ledger import Ledger
 from skillgit.cli.main import main
 from skillgit_backends.offline import OfflineBackend
@@ -52,6 +55,23 @@ def moved(*arguments, **options):
     now("refs")
 
 
+def around(owner, name, moment):
+    """Let the moments ``before-MOMENT`` and ``after-MOMENT`` come around each call of a function."""
+    function = getattr(owner, name)
+
+    def surrounded(*arguments, **options):
+        now(f"before-{moment}")
+        answer = function(*arguments, **options)
+        now(f"after-{moment}")
+        return answer
+
+    setattr(owner, name, surrounded)
+
+
+around(ProposalPin, "write", "pin")
+around(proposing, "move_proposal", "branch")
+around(Publication, "push", "push")
+around(Publication, "open", "request")
 OfflineBackend.complete = logged_call
 Ledger.record_reply = recorded
 writing.update_refs = moved

@@ -285,13 +285,13 @@ class Ledger:
         query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
         return tuple(self._rows(itemgetter(0), query, f"{run}/", f"{run}0"))  # "0" comes after "/"
 
-    def spent(self, scope: str) -> Cost:
-        """Return what all calls cost that the event in progress ``scope`` paid for, those that failed included."""
-        columns = ("calls", "usd", "seconds", "unpriced", *COUNTS)
-        query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
-        costs = self._rows(lambda row: read_cost(columns, row), query, scope)
-        total = CostSum()
-        for cost in (*costs, *(attempt.charge.cost for attempt in self.failures_of(scope))):
+    def spent(self, scope: str, last: str = "") -> Cost:
+        """Return what all calls cost, failed ones too, that the events from ``scope`` to ``last``, or it, paid for."""
+        columns, ends = ("calls", "usd", "seconds", "unpriced", *COUNTS), (scope, last or scope)
+        query = f"SELECT {', '.join(columns)} FROM reply WHERE scope BETWEEN ? AND ?"  # noqa: S608 - constants
+        costs, total = self._rows(lambda row: read_cost(columns, row), query, *ends), CostSum()
+        failures = self._failures("scope BETWEEN ? AND ? ORDER BY call, number", *ends)
+        for cost in (*costs, *(attempt.charge.cost for attempt in failures)):
             total.add(cost)
         return total.total()
 
@@ -340,9 +340,9 @@ class Ledger:
             self._connection.execute(update, (FailureKind.PROVIDER.value, scope))
             self._connection.execute(f"DELETE FROM rollout WHERE scope = ? AND {_FAILED}", (scope,))  # noqa: S608
 
-    def _failures(self, condition: str, value: str) -> list[FailedAttempt]:
+    def _failures(self, condition: str, *values: str) -> list[FailedAttempt]:
         query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
-        return self._rows(read_failure, query, value)
+        return self._rows(read_failure, query, *values)
 
     def _rows(self, read: Callable[[Any], T], query: str, *values: str) -> list[T]:
         with _explained(self._name):

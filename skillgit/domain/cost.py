@@ -49,6 +49,11 @@ class Cost:
         amounts = {name: getattr(self, name) + getattr(addend, name) for name in (*_COUNTS, "usd", "seconds")}
         return Cost(**amounts, parts=_merged(self.parts, addend.parts))
 
+    def __sub__(self, earlier: Cost) -> Cost:
+        """Return what was added since the total was ``earlier``, without its parts."""
+        amounts = {name: getattr(self, name) - getattr(earlier, name) for name in (*_COUNTS, "usd", "seconds")}
+        return Cost(**amounts)
+
     @property
     def whole(self) -> Cost:
         return replace(self, parts=()) if self.parts else self
@@ -123,6 +128,24 @@ class Caps:
         amounts = {"max_calls": cost.calls, "max_tokens": cost.tokens_in + cost.tokens_out, "max_usd": cost.usd}
         caps = {name: getattr(self, name) for name in amounts}
         return next((name for name, cap in caps.items() if cap is not None and amounts[name] > cap), "")
+
+    def beside(self, cost: Cost) -> Caps:
+        """Return caps for work that has cost ``cost`` already and may cost as much as these again.
+
+        >>> Caps(max_calls=100).beside(Cost(calls=80))
+        Caps(max_calls=180, max_tokens=None, max_usd=None)
+        """
+        tokens = cost.tokens_in + cost.tokens_out
+        return Caps(
+            max_calls=None if self.max_calls is None else self.max_calls + cost.calls,
+            max_tokens=None if self.max_tokens is None else self.max_tokens + tokens,
+            max_usd=None if self.max_usd is None else self.max_usd + cost.usd,
+        )
+
+    @property
+    def spent_up(self) -> bool:
+        """Whether one of them leaves nothing to spend."""
+        return any(cap is not None and cap <= 0 for cap in (self.max_calls, self.max_tokens, self.max_usd))
 
     def without(self, cost: Cost) -> Caps:
         """Return what is left of them after ``cost``, never less than nothing."""

@@ -55,9 +55,12 @@ def _held(repo: Repo, name: str) -> Iterator[None]:
 class RunLock:
     """Hold the lock of a run as long as the block lasts: ``with RunLock(repo, run, clock): …``."""
 
+    prefix = _PREFIX
+    busy = "run {} is being trained"
+
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
         self._repo = repo
-        self._name = f"{_PREFIX}{run}{_SUFFIX}"
+        self._name = f"{self.prefix}{run}{_SUFFIX}"
         self._run = run
         self._clock = clock
         self._handle = -1
@@ -68,7 +71,7 @@ class RunLock:
             os.close(handle)
             holder = _holder(self._repo.private_dir / self._name)
             raise RunLockedError(
-                f"run {self._run} is being trained by process {holder.get('pid', '?')} on {holder.get('host', '?')}"
+                f"{self.busy.format(self._run)} by process {holder.get('pid', '?')} on {holder.get('host', '?')}"
                 f" since {holder.get('started', '?')}",
                 hint="wait for it, or stop it with Ctrl-C",
             )
@@ -89,6 +92,13 @@ class RunLock:
         os.ftruncate(self._handle, 0)
         os.close(self._handle)
         self._handle = -1
+
+
+class ProposalLock(RunLock):
+    """Hold the lock of a skill while a proposal of it is made; its run has a lock of its own."""
+
+    prefix = "proposal-"
+    busy = "a proposal of {} is being made"
 
 
 def live_runs(repo: Repo) -> dict[str, int]:

@@ -18,16 +18,21 @@ from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import entry_id, read_file, read_skill, with_folder
+from skillgit.store.tree import entry_id, read_file, read_skill, with_folder, with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from skillgit.domain.skill import Skill
 
 TRAILER = "Promoted"
 """``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""
 
+PROPOSED = "Proposed"
+"""``Skillgit-Proposed: <run>/v<N>``: likewise, for the commit of a proposal."""
+
+_NAMED = re.compile(rf"^Skillgit-{PROPOSED}: (?P<run>\S+)/(?P<version>\S+)$", re.MULTILINE)
 _PROMOTED = re.compile(rf"^Skillgit-{TRAILER}: (?P<name>\S+)$", re.MULTILINE)
 _IN_THE_WAY = re.compile(r"^error: (?!unable )[^']*'(?P<path>[^']+)'", re.MULTILINE)
 _LOOKED_BACK = 10_000
@@ -87,6 +92,42 @@ def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oi
     builder = repo.raw.TreeBuilder(root)
     builder.insert(DOCUMENT, repo.write_blob(document), root[DOCUMENT].filemode)
     return builder.write()
+
+
+def is_ref_name(name: str) -> bool:
+    """Say whether git takes ``name``, which begins with ``refs/``, as that of a ref."""
+    return bool(pygit2.reference_is_valid_name(name))
+
+
+def proposed_run(repo: Repo, commit: str) -> str:
+    """Return the run whose version the commit ``commit`` proposes; empty if it proposes none."""
+    match = _NAMED.search(message_of(repo.commit(commit)))
+    return match["run"] if match else ""
+
+
+def write_proposal(repo: Repo, base: str, path: str, text: str | Skill, message: str, *, time: datetime) -> str:
+    """Write a commit on ``base`` that changes the folder ``path`` alone, and return its id; no ref leads to it yet.
+
+    ``text`` is what the folder holds: a skill, or the commit that has it.
+    """
+
+    def write() -> str:
+        if isinstance(text, str):
+            tree = _merged(repo, base, path, text, None)
+        else:
+            tree = with_skill(repo, repo.commit(base).tree, path, text)
+        return repo.write_commit(repo.signature(time), message, tree.id, [base])
+
+    return until_kept(repo, write)
+
+
+def move_proposal(repo: Repo, branch: str, old: str | None, new: str, *, reason: str) -> None:
+    """Let the ref ``branch`` lead to ``new`` in place of ``old``; a ConflictError if a work tree has it checked out."""
+    for facts in work_trees(repo):
+        if facts.get("branch") == branch:
+            where, name = facts.get("worktree", "a work tree"), refs.short(branch)
+            raise ConflictError(f"{name} is checked out in {where}", hint="git switch main there, and propose again")
+    update_refs(repo, [RefUpdate(name=branch, new=new, old=old)], reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

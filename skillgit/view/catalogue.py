@@ -58,6 +58,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
         CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
+        CommandEntry("propose", "propose", "Train skills on reviewed tasks, and leave what is better as a branch"),
         CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
         CommandEntry("verify", "measure", "Measure a version again and say whether its recorded score holds"),
         CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),

@@ -37,6 +37,7 @@ DRY = {
     "merge": ("small", "fork/v2"),
     "restore": ("v0", "--gate"),
     "revert": ("v1",),
+    "propose": ("searchqa", "--config", "demo"),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
 }

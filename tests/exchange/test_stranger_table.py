@@ -77,6 +77,8 @@ WORDS = {
     "retry": f"retry {RUN}",
     "train": f"train demo --from {RUN}/v1 --run mine -o train.num_epochs=1 -o evaluation.sel_env_num=8 "
     "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
+    "propose": "propose searchqa --config demo -o train.num_epochs=1 -o evaluation.sel_env_num=8 "
+    "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
     "clone": "clone ../host.git ../victim/again --evidence",
     "fetch": "fetch --evidence --rejected",
     "pull": "pull --evidence",
@@ -90,7 +92,7 @@ WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",
     "refs": r"\.git/(refs/.*|logs/.*|packed-refs|objects/.*|HEAD|ORIG_HEAD|FETCH_HEAD|index"
     r"|skillgit/(own/.*|run-[\w-]+\.\w+|lock|.*\.lock))",
-    "ledger": r"\.git/skillgit/(ledger\.db.*|run-[\w-]+\.progress)",
+    "ledger": r"\.git/skillgit/(ledger\.db.*|run-[\w-]+\.progress|proposals/.*)",
     "git's configuration": r"\.git/config",
     "work tree": r"(?!\.git/).*",
     "the page that you name": r"named\.html",

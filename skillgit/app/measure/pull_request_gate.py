@@ -27,7 +27,7 @@ from skillgit.app.setup.model_session import (
     planned,
 )
 from skillgit.app.setup.models import STAGE as PREFLIGHT
-from skillgit.app.setup.plan import Plan, cap_notes, total_of
+from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.run_setup import Setup, can_be_found, measuring_setup
 from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -78,7 +78,10 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
             _Judging(context, workspace, own_request, (base, head), change)
             for own_request, change in zip(requests, changes, strict=True)
         ]
-        plan = _plan(request, [judgement.cost() for judgement in judgements])
+        plans = [judgement.cost() for judgement in judgements]
+        facts = {"base": request.base, "head": request.head}
+        facts |= {label: text for plan in plans for label, text in plan.facts.items()}
+        plan = whole_plan("gate", facts, plans, request.caps, once=PREFLIGHT)
         if request.dry_run:
             return plan
         watcher.remark(plan.sentence)
@@ -97,28 +100,6 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
             cost=sum((report.cost for report in reports), Cost()),
             exit_code=exit_code(tuple(reports)),
         )
-
-
-def _plan(request: GateRequest, plans: Sequence[Plan]) -> Plan:
-    """Return the plans of all skills as one; models that several of them ask are reached once."""
-    rows, pairs = [], set[tuple[str, str]]()
-    for row in (row for plan in plans for row in plan.stages):
-        if row.stage != PREFLIGHT or (row.role, row.model) not in pairs:
-            rows.append(row)
-        if row.stage == PREFLIGHT:
-            pairs.add((row.role, row.model))
-    total = total_of(rows)
-    facts = {label: text for plan in plans for label, text in plan.facts.items()}
-    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
-    return Plan(
-        command="gate",
-        facts={"base": request.base, "head": request.head} | facts,
-        stages=tuple(rows),
-        rollouts=sum(plan.rollouts for plan in plans),
-        known=sum(plan.known for plan in plans),
-        total=total,
-        notes=(*notes, *cap_notes(request.caps, total)),
-    )
 
 
 def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:

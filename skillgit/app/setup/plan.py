@@ -170,3 +170,24 @@ def cap_notes(caps: Caps, total: PlanTotal) -> tuple[str, ...]:
     elif caps.max_usd is not None and total.usd is not None and caps.max_usd < total.usd:
         notes.append(f"the cap of ${caps.max_usd} may end it early")
     return tuple(notes)
+
+
+def whole_plan(command: str, facts: Mapping[str, str], plans: Sequence[Plan], caps: Caps, *, once: str) -> Plan:
+    """Return ``plans`` as one; the stage ``once`` is gone through once for each model, whichever plans have it."""
+    rows, pairs = list[PlanRow](), set[tuple[str, str]]()
+    for row in (row for plan in plans for row in plan.stages):
+        if row.stage != once or (row.role, row.model) not in pairs:
+            rows.append(row)
+        if row.stage == once:
+            pairs.add((row.role, row.model))
+    total = total_of(rows)
+    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
+    return Plan(
+        command=command,
+        facts=facts,
+        stages=tuple(rows),
+        rollouts=sum(plan.rollouts for plan in plans),
+        known=sum(plan.known for plan in plans),
+        total=total,
+        notes=(*notes, *cap_notes(caps, total)),
+    )

@@ -108,16 +108,16 @@ class Beginning:
 
 
 def find_beginning(
-    workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None
+    workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None, path: str = ""
 ) -> Beginning:
-    """Return where a new run begins.
+    """Return where a new run begins; ``path`` says which skill is meant at the revision ``start``.
 
     ``start`` goes before ``env.skill_init``, that before the skill on ``main``, and that before the environment's own
     seed. A RevisionNotFoundError if there is no such revision, or no ``main``; a SkillError if it is not clear which of
     several skills is meant, or the skill is not valid; a ConfigError if a skill of the user's would be trained on the
     samples of an environment for data of the user's.
     """
-    beginning = _beginning(workspace, config, environment, start)
+    beginning = _beginning(workspace, config, environment, start, path)
     options, info = config.options, environment.info
     is_sample = "data_path" in options and not options["data_path"] and not options.get("split_dir")
     if is_sample and info.public is None and beginning.skill.name != environment.seed_skill().name:
@@ -128,9 +128,11 @@ def find_beginning(
     return beginning
 
 
-def _beginning(workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None) -> Beginning:
+def _beginning(
+    workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None, named: str
+) -> Beginning:
     if start is not None:
-        return _from_revision(workspace, environment, start)
+        return _from_revision(workspace, environment, start, named)
     commit = workspace.repo.tip(refs.MAIN)
     if commit is None:
         raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
@@ -152,7 +154,7 @@ def first_skill(context: Context, config: ResolvedConfig, environment: Environme
         return read_seed(Path(path)) if path else normalise(environment.seed_skill())
 
 
-def _from_revision(workspace: Workspace, environment: Environment, start: str) -> Beginning:
+def _from_revision(workspace: Workspace, environment: Environment, start: str, named: str) -> Beginning:
     from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - most runs start from main, and a server waits
 
     resolution = resolve_in(workspace, start)
@@ -161,7 +163,7 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str) -
         path = workspace.index.skill_path(row.run)
         skill = skill_at(workspace.repo, resolution.commit, path)
         return Beginning(commit=resolution.commit, skill_path=path, skill=skill, fork_of=str(row.address))
-    skill_path = _only_skill(workspace, environment, resolution.commit)
+    skill_path = named or _only_skill(workspace, environment, resolution.commit)
     if skill_path is None:
         raise SkillError(f"there is no skill at {start}", hint="skills are in skills/<name>/SKILL.md")
     skill = normalise(skill_at(workspace.repo, resolution.commit, skill_path))

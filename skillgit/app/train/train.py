@@ -66,6 +66,7 @@ class TrainRequest:
     overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
     run: str | None = None  # the run's name; a new one is made if there is none
     start: str | None = None  # the revision that a new run starts from; None takes the configuration's seed
+    skill: str = ""  # the folder of the skill that is meant at ``start``; empty where it is clear by itself
     caps: Caps = field(default_factory=Caps)  # what the run may cost; where it names no cap, the configuration's holds
     ask_again: bool = False  # whether to ask once more what was recorded as never to be answered
 
@@ -137,7 +138,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:
-        beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start)
+        beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
         with open_session(context, workspace, setup, caps, dry_run=True) as session:
             plan_maker = planner(workspace, setup, session)
             plan_training(plan_maker, beginning.skill)
@@ -232,7 +233,7 @@ class Training:
             first, repo = self._recorded[0], self._workspace.repo
             seed = skill_at(repo, first.commit, self._started.skill)
             return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
-        beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
+        beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start, request.skill)
         if beginning.fork_of:
             attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
             digests["evidence"] = {**setup.evidence(), **tried_file(attempts)}

@@ -161,6 +161,11 @@ def fetch_notes(repo: Repo, line: RemoteConnection, remote: str) -> None:
     _fetch(repo, line, remote, f"+{name}:{refs.tracking(remote, name)}")
 
 
+def fetch_branch(repo: Repo, line: RemoteConnection, remote: str, branch: str) -> None:
+    """Bring the tracking copy of the ref ``branch`` of ``remote`` up to date."""
+    _fetch(repo, line, remote, f"+{branch}:{refs.tracking(remote, branch)}")
+
+
 def _fetch(repo: Repo, line: RemoteConnection, remote: str, *specs: str) -> None:
     options = (
         "--progress" if line.shows else "--no-progress",

@@ -191,6 +191,11 @@ def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRe
     return [updates.get(update.ref, update) for update in plans]
 
 
+def send_leased(repo: Repo, line: RemoteConnection, remote: str, update: SentRef) -> SentRef:
+    """Send one ref whose history may be replaced, if ``remote`` has it where ``update`` says that it was."""
+    return _pushed(repo, line, remote, [update], verify=True, leased=True)[0]
+
+
 def held_with(hidden: Sequence[SentRef], lines: Sequence[SentRef]) -> list[SentRef]:
     """Return ``hidden`` with those held back whose run has a ref among ``lines`` that was refused."""
     stay = {update.run for update in lines if update.state is RefState.REJECTED}
@@ -217,9 +222,10 @@ def _held(update: SentRef) -> SentRef:
 
 
 def _pushed(
-    repo: Repo, line: RemoteConnection, remote: str, going: Sequence[SentRef], *, verify: bool
+    repo: Repo, line: RemoteConnection, remote: str, going: Sequence[SentRef], *, verify: bool, leased: bool = False
 ) -> list[SentRef]:
     options = (
+        *(f"--force-with-lease={update.ref}:{update.old}" for update in going if leased),
         "--porcelain",
         "--progress" if line.shows else "--no-progress",
         *(() if going[0].optional else ("--atomic",)),

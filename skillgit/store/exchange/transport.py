@@ -249,14 +249,20 @@ def stand_on_main(repo: Repo, name: str) -> None:
 
 
 def create_repository(name: str, directory: Path, environ: Mapping[str, str]) -> None:
+    answer = gh(directory, environ, "repo", "create", name, "--private")
+    if answer.code != 0:
+        message = " ".join(answer.error.split())
+        raise RemoteError(f"gh could not create {name}: {message or 'it does not say why'}", hint="gh auth status")
+
+
+def gh(directory: Path, environ: Mapping[str, str], *words: str, text: str = "") -> GitResult:
+    """Run GitHub's command line program, the one on the PATH, in ``directory``, with ``text`` on its stdin."""
     process = subprocess.run(  # noqa: S603 - a list
-        ["gh", "repo", "create", name, "--private"],  # noqa: S607 - the one on the PATH
+        ["gh", *words],  # noqa: S607 - see above
         cwd=directory,
         env=dict(environ),
-        stdin=subprocess.DEVNULL,
+        input=text.encode(),
         capture_output=True,
         check=False,
     )
-    if process.returncode != 0:
-        message = " ".join(process.stderr.decode(errors="replace").split())
-        raise RemoteError(f"gh could not create {name}: {message or 'it does not say why'}", hint="gh auth status")
+    return GitResult(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace"))

@@ -1,0 +1,177 @@
+"""From a request for proposals to what is to be done for each skill: which items, from which text, in which run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.proposals.proposal import ProposalPin
+from skillgit.app.setup.config.load import load_config
+from skillgit.app.setup.run_setup import Setup, set_up
+from skillgit.app.train.starting_point import SKILLS
+from skillgit.app.train.train import TrainRequest
+from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.cost import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.domain.ids import check_run_name, short_digest
+from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.store import refs
+from skillgit.store.history import run_names
+from skillgit.store.history_reader import read_run
+from skillgit.store.promotion import is_ref_name
+from skillgit.store.work_tree import skill_tree, skills_at
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.store.repo import Repo
+
+TASKS = "tasks"
+"""The folder of a repository that holds the reviewed tasks of each skill, ``tasks/<skill>.jsonl``."""
+_USUAL = "tasks/default"
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PATTERN = "NAME"
+"""What stands for the skill in the name of a branch."""
+_HINT = "--branch propose/NAME"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeRequest:
+    skills: tuple[str, ...] = ()  # names of skills; none for all that have reviewed tasks
+    config: str | None = None  # a file, or the name of a shipped one; None takes ``tasks/default``
+    overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
+    caps: Caps = field(default_factory=Caps)  # what all skills together may cost in this process
+    base: str = "main"  # the revision that skills are taken from and proposals are made for
+    branch: str = "propose/NAME"  # the branch of a proposal; NAME is the skill
+    pull_request: bool = False  # whether the branch is pushed and a pull request opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillJob:
+    """What is to be done for one skill."""
+
+    path: str  # its folder, ``skills/<name>``
+    branch: str  # the ref of its proposal
+    setup: Setup
+    config: str
+    overrides: tuple[str, ...]
+    pin: ProposalPin
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def split(self) -> Split:
+        """The split that decides: items that chose no version, where the configuration measures any."""
+        is_measured = self.setup.config.values.evaluation.eval_test and self.setup.task.items[Split.TEST]
+        return Split.TEST if is_measured else Split.SELECTION
+
+    def training(self, caps: Caps) -> TrainRequest:
+        return TrainRequest(
+            config=self.config,
+            overrides=self.overrides,
+            run=self.pin.run,
+            start=self.pin.base,
+            skill=self.path,
+            caps=caps,
+        )
+
+
+class Jobs:
+    """The skills of a request; what is wrong with the request itself is raised when it is made."""
+
+    def __init__(self, context: Context, request: ProposeRequest) -> None:
+        self.request = request
+        with open_workspace(context) as workspace:
+            if workspace.repo.workdir is None:
+                raise UsageError("a bare repository has no tasks", hint="clone it, and propose there")
+            # paths of a configuration are those of the repository, wherever in it the command was typed
+            self.context = replace(context, directory=workspace.repo.workdir)
+            file = context.directory / (request.config or "")
+            self._config = str(file.resolve()) if file.is_file() else request.config or _USUAL
+            self.skills = self._skills(skills_at(workspace.repo, self.base(workspace)))
+        for path in self.skills:
+            self._branch(path)
+
+    def base(self, workspace: Workspace) -> str:
+        """Return the commit that the base is now."""
+        return resolve_in(workspace, self.request.base).commit
+
+    def tasks(self, name: str) -> Path | None:
+        """Return the file of the skill's reviewed tasks; None without one. A link may lead to what is no one's task."""
+        file = self.context.directory / TASKS / f"{name}.jsonl"
+        return file if file.is_file() and not file.is_symlink() else None
+
+    def job(self, workspace: Workspace, path: str) -> SkillJob:
+        """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
+        repo, name = workspace.repo, path.rpartition("/")[2]
+        overrides = self._overrides(name)
+        setup = set_up(load_config(self.context, self._config, overrides))
+        base = self.base(workspace)
+        tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)
+        run = _run_name(name, tree, setup)
+        is_kept = pin is not None and pin.run == _run_name(name, skill_tree(repo, pin.base, path), setup)
+        if pin is None or not (pin.run == run or (is_kept and self._goes_on(repo, path, pin, tree))):
+            origin = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
+            pin = ProposalPin(run=run, base=origin[0] if origin else base)
+        return SkillJob(
+            path=path, branch=self._branch(path), setup=setup, config=self._config, overrides=overrides, pin=pin
+        )
+
+    def _goes_on(self, repo: Repo, path: str, pin: ProposalPin, tree: str) -> bool:
+        """Say whether ``pin`` holds though the skill has become another text, ``tree``, at the base.
+
+        It does as long as it is under way, up to the pull request where one is wanted, and after that if the text is
+        what it proposed: that someone took a proposal is nothing new.
+        """
+        lacks_request = self.request.pull_request and not pin.url and repo.tip(self._branch(path)) == pin.commit
+        return not pin.answer or (bool(pin.commit) and (lacks_request or skill_tree(repo, pin.commit, path) == tree))
+
+    def _overrides(self, name: str) -> tuple[str, ...]:
+        """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""
+        overrides = self.request.overrides
+        env = load_config(self.context, self._config, overrides).values.env
+        if env.name != TASKS or env.data_path or env.split_dir:
+            return overrides
+        if self.tasks(name) is None:
+            raise NotFoundError(f"{name} has no reviewed tasks", hint=f"skillgit tasks add {TASKS}/{name}.jsonl")
+        return (f"env.data_path={TASKS}/{name}.jsonl", *overrides)
+
+    def _skills(self, there: tuple[str, ...]) -> tuple[str, ...]:
+        names = [name for name in (path.rpartition("/")[2] for path in there) if _NAME.fullmatch(name)]
+        choice = [name.removeprefix(f"{SKILLS}/").rstrip("/") for name in self.request.skills]
+        unknown = [name for name in choice if name not in names]
+        if unknown:
+            hint = f"skills there: {', '.join(names)}" if names else "skillgit init"
+            raise RevisionNotFoundError(f"{self.request.base} has no skill '{unknown[0]}'", hint=hint)
+        choice = choice or [name for name in names if self.tasks(name)]
+        if not choice:
+            hint = f"skillgit tasks add {TASKS}/NAME.jsonl"
+            raise NotFoundError(f"no skill of {self.request.base} has reviewed tasks", hint=hint)
+        return tuple(f"{SKILLS}/{name}" for name in dict.fromkeys(choice))
+
+    def _branch(self, path: str) -> str:
+        pattern = self.request.branch
+        if _PATTERN not in pattern and len(self.skills) > 1:
+            raise UsageError(f"{pattern} is one branch for {len(self.skills)} skills", hint=_HINT)
+        short = pattern.replace(_PATTERN, path.rpartition("/")[2])
+        ref = f"refs/heads/{short}"
+        if not is_ref_name(ref) or refs.parse(ref) is not None:
+            raise UsageError(f"'{short}' cannot be the branch of a proposal", hint=_HINT)
+        if short in {self.request.base, refs.short(refs.MAIN)}:
+            raise UsageError(f"{short} is what proposals are made for", hint=_HINT)
+        return ref
+
+
+def _run_name(skill: str, tree: str, setup: Setup) -> str:
+    """Return the name of the run that trains the text ``tree`` of a skill as ``setup`` says.
+
+    The same text, items and configuration make the same name on every machine, so that a run is known again wherever
+    it was begun, and something is new exactly if the name is.
+    """
+    identity = short_digest([skill, tree, setup.splits_digest, setup.config.digest])
+    return check_run_name(f"{skill[:40].rstrip('-')}-propose-{identity[:8]}")

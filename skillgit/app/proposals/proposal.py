@@ -1,0 +1,243 @@
+"""What a proposal is: how it ended for a skill, the pin that it rests on, and the commit message with its evidence.
+
+A stage that history can show is read from history: the run says how far the training is, a trailer of the branch's tip
+which version is proposed, the remote's branch and its pull requests what was published. Only the pin is a file: which
+commit the skill was taken from, under which name its run goes on, and how the proposal ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost, money
+from skillgit.errors import ExitCode, SkillgitError
+from skillgit.files import read_plain, write_file
+from skillgit.plugin.data_rows import read_rows
+from skillgit.store.promotion import PROPOSED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.app.measure.pull_request_verdicts import SkillReport
+    from skillgit.store.repo import Repo
+
+_SHORT = 12
+_AGENT = re.compile(r"[a-z]{1,20}")
+"""The name of an agent, as a row may have it: what else it says stays out of a message."""
+_MOST = 1 << 16  # bytes of a pin that are read
+
+
+class Answer(StrEnum):
+    """How it ended for a skill."""
+
+    PROPOSED = "proposed"
+    """Its branch has a better version now."""
+    STANDS = "stands"
+    """It was proposed before, and nothing is new since."""
+    NOTHING_NEW = "nothing new"
+    """It was trained before on the same text and tasks."""
+    NO_BETTER = "no better version"
+    CANNOT_TELL = "cannot tell"
+    """A version scores higher, and that may be chance."""
+    BEHIND = "behind"
+    """Another proposal of the skill stands, and scores no lower on the same items."""
+    UNFINISHED = "unfinished"
+    """A cap or Ctrl-C ended the work; the same command goes on."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredGain:
+    """By how much a text beats the one that it would replace, on items that decided nothing else."""
+
+    split: str
+    metric: str
+    policy: str
+    alpha: float  # the level of the test
+    n: int  # items that have a score for both texts
+    before: float | None
+    after: float | None
+    delta: float
+    interval: tuple[float, float]  # 95 %, paired bootstrap
+    p: float  # of the paired test, one-sided
+
+    @classmethod
+    def of(cls, report: SkillReport, split: str) -> MeasuredGain | None:
+        """Return the gain that the gate's report on one skill shows; None without items that have both scores."""
+        compared = report.compared
+        if compared is None or compared.delta is None or compared.interval is None:
+            return None
+        return cls(
+            split=split,
+            metric=report.metric,
+            policy=report.policy,
+            alpha=compared.verdict.terms.alpha,
+            n=compared.n,
+            before=report.base.score,
+            after=report.head.score,
+            delta=compared.delta,
+            interval=compared.interval,
+            p=compared.verdict.p,
+        )
+
+    @property
+    def text(self) -> str:
+        low, high = self.interval
+        chance = f"p {self.p:.4f} one-sided, n {self.n}"
+        return f"{self.delta:+.4f}, 95 % {low:+.4f} to {high:+.4f}, {chance}, {self.split} split"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillProposal:
+    """How it ended for one skill, with what it rests on."""
+
+    skill: str  # its folder, ``skills/<name>``
+    answer: Answer
+    sentence: str = ""  # why, without a full stop
+    hint: str = ""  # a command that leads on, or out
+    base: str = ""  # the commit that the skill was taken from
+    run: str = ""
+    version: int | None = None  # the best version of the run; absent while there is none
+    gain: MeasuredGain | None = None
+    merged: bool = False  # whether the text is that version put together with what the base has become since
+    branch: str = ""
+    commit: str = ""  # the commit of the proposal; empty if there is none
+    remote: str = ""  # where the branch was pushed to, or stands already; empty for nowhere
+    url: str = ""  # its pull request; empty for none
+    cost: Cost = field(default_factory=Cost)  # what this process spent on it
+    error: ExitCode = ExitCode.OK  # the code of the error that ended it
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the process would exit with if it were the only one."""
+        match self.answer:
+            case Answer.PROPOSED | Answer.STANDS | Answer.NOTHING_NEW:
+                return self.error
+            case Answer.NO_BETTER | Answer.BEHIND:
+                return ExitCode.NO
+            case Answer.CANNOT_TELL:
+                return ExitCode.UNDERPOWERED
+            case Answer.UNFINISHED | Answer.FAILED:
+                return self.error
+            case _:
+                assert_never(self.answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeReport:
+    base: str
+    proposals: tuple[SkillProposal, ...]
+    cost: Cost
+    exit_code: ExitCode
+
+
+def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
+    """Return the first error; without one OK if something is proposed, else whether it cannot be told, or is no."""
+    errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
+    if errors:
+        return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
+    if any(proposal.answer in {Answer.PROPOSED, Answer.STANDS} for proposal in proposals):
+        return ExitCode.OK
+    codes = {proposal.exit_code for proposal in proposals}
+    return next((code for code in (ExitCode.UNDERPOWERED, ExitCode.NO) if code in codes), ExitCode.OK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPin:
+    """What one proposal of a skill rests on, and how it ended."""
+
+    run: str
+    base: str  # the commit that the skill was taken from
+    answer: str = ""  # the :class:`Answer` that it ended with; empty while it is under way
+    commit: str = ""  # the commit of the proposal
+    url: str = ""  # its pull request
+
+    @classmethod
+    def read(cls, repo: Repo, skill: str) -> ProposalPin | None:
+        """Return the pin of a skill; None without one, or if its file is no pin: then history says what it can."""
+        try:
+            document = json.loads(read_plain(_path(repo, skill), most=_MOST))
+            pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "answer", "commit", "url")})
+            return pin if not pin.answer or Answer(pin.answer) else None
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return None
+
+    def write(self, repo: Repo, skill: str) -> None:
+        path = _path(repo, skill)
+        path.parent.mkdir(exist_ok=True)
+        write_file(path, json.dumps(asdict(self), indent=1, sort_keys=True).encode())
+
+
+def _path(repo: Repo, skill: str) -> Path:
+    return repo.private_dir / "proposals" / f"{skill}.json"
+
+
+def task_counts(file: Path | None) -> str:
+    """Return how many reviewed tasks a skill has and whose sessions they are from, in words; counts only."""
+    try:
+        rows = [row.fields for row in read_rows(file)] if file is not None else []
+    except SkillgitError:
+        return ""
+    origins = [row.get("origin") for row in rows]
+    names = [str(origin.get("agent", "")) for origin in origins if isinstance(origin, dict)]
+    agents = Counter(name for name in names if _AGENT.fullmatch(name))
+    parts = [f"{count} from sessions of {agent}" for agent, count in sorted(agents.items())]
+    written = len(rows) - agents.total()
+    parts += [f"{written} written"] if written and parts else []
+    return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts)))) if rows else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalEvidence:
+    """What the commit of a proposal says."""
+
+    skill: str  # its name
+    run: str
+    version: int
+    gain: MeasuredGain
+    selection: tuple[float | None, float | None]  # scores of seed and version on the items that chose the version
+    items: str  # how many items each split has
+    tasks: str
+    cost: Cost  # of the run
+    pinned: str  # the commit that was measured against
+    is_own: bool  # whether the run began in this repository, so that its scores are not another machine's word
+    remark: str  # what the base has become since, and what that means; empty if nothing
+
+    @property
+    def name(self) -> str:
+        return f"{self.run}/{version_label(self.version)}"
+
+    @property
+    def title(self) -> str:
+        before, after = (f"{score or 0.0:.4f}" for score in (self.gain.before, self.gain.after))
+        return f"propose {self.skill}: {self.gain.metric} {after}, was {before}"
+
+    @property
+    def body(self) -> str:
+        """The message below its title, in Markdown that is plain text; no word of it is a model's."""
+        cost = self.cost
+        first, best = ("none" if score is None else f"{score:.4f}" for score in self.selection)
+        facts = {
+            "gain": self.gain.text,
+            "gate": f"{self.gain.policy} at {self.gain.alpha:g}",
+            "selection": f"{best}, was {first}; these items chose the version",
+            "items": self.items,
+            "tasks": self.tasks,
+            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {money(cost.usd)}",
+        }
+        lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
+        remark = f"\n\n{self.remark}." if self.remark else ""
+        whose = f"Version {self.version} of run {self.run}, against skills/{self.skill} at {self.pinned[:_SHORT]}."
+        whose += "" if self.is_own else " The run was recorded elsewhere, and its scores are as that machine says."
+        return f"{whose}{remark}\n\n{lines}\n"
+
+    @property
+    def message(self) -> str:
+        trailers = {PROPOSED: self.name, "Gain": self.gain.text}
+        return f"{self.title}\n\n{self.body}\n" + "".join(f"Skillgit-{key}: {text}\n" for key, text in trailers.items())

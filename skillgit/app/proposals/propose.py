@@ -1,0 +1,390 @@
+"""``skillgit propose``: skills are trained on their reviewed tasks, and what is better is left as a branch.
+
+For each skill: pin what it is trained from, train or go on with its run, judge the best version on items that chose no
+version, write one commit, move the branch, and, if asked to, push it and open a pull request. A process that dies
+anywhere is followed by one that looks at what is there and does what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.history.status import LEDGER, unfinished
+from skillgit.app.interventions.three_way_merge import merge
+from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.proposals.jobs import Jobs, SkillJob
+from skillgit.app.proposals.proposal import (
+    Answer,
+    MeasuredGain,
+    ProposalEvidence,
+    ProposalPin,
+    ProposeReport,
+    SkillProposal,
+    exit_code,
+    task_counts,
+)
+from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.setup.models import STAGE as PREFLIGHT
+from skillgit.app.setup.plan import Plan, whole_plan
+from skillgit.app.train.train import plan_train, train
+from skillgit.app.workspace.revision import version_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.address import version_label
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunOutcome
+from skillgit.domain.gate_policies import PAIRED, STRICT
+from skillgit.domain.run_state import fold
+from skillgit.errors import BudgetError, ConflictError, ExitCode, ServiceError, SkillgitError, StoppedError
+from skillgit.store import refs
+from skillgit.store.git_binary import git
+from skillgit.store.history import run_names
+from skillgit.store.history_reader import read_run, skill_at
+from skillgit.store.lock import ProposalLock
+from skillgit.store.promotion import move_proposal, proposed_run, write_proposal
+from skillgit.store.repo import Repo, message_of
+from skillgit.store.seals import is_own
+from skillgit.store.work_tree import skill_tree
+
+if TYPE_CHECKING:
+    from skillgit.app.measure.pull_request_verdicts import SkillReport
+    from skillgit.app.proposals.jobs import ProposeRequest
+    from skillgit.app.recorded.score_summary import Scores
+    from skillgit.app.setup.model_session import EvalProgress
+    from skillgit.app.train.run_report import Trained
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Watcher
+
+_SHORT = 12
+_TRIES = 3
+"""How often a branch is looked at again that another machine moved meanwhile."""
+_NOT_NEW = {
+    Answer.PROPOSED: "what it proposed was taken or declined",
+    Answer.NO_BETTER: "it brought no better version",
+    Answer.CANNOT_TELL: "its best version could not be told from chance",
+    Answer.BEHIND: "another proposal scores no lower",
+}
+"""How a proposal ended after which nothing is new, to be behind the name of its run."""
+
+
+def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> ProposeReport:
+    """Propose what is better. Where one skill fails the others go on, and each may spend what those before it left."""
+    jobs = Jobs(context, request)
+    with open_workspace(jobs.context) as workspace:
+        is_public = request.pull_request
+        publication = Publication.to(jobs.context, workspace.repo, request.base) if is_public else None
+    proposals: list[SkillProposal] = []
+    for path in jobs.skills:
+        caps = request.caps.without(sum((proposal.cost for proposal in proposals), Cost()))
+        proposals.append(_Proposing(jobs, publication, watcher, path, caps).carry_out())
+        if proposals[-1].error is ExitCode.INTERRUPTED:
+            break
+    cost = sum((proposal.cost for proposal in proposals), Cost())
+    return ProposeReport(base=request.base, proposals=tuple(proposals), cost=cost, exit_code=exit_code((*proposals,)))
+
+
+def plan_propose(context: Context, request: ProposeRequest) -> Plan:
+    """Return what :func:`propose` would do with the same request; nothing is written and nobody is asked."""
+    jobs, facts, plans = Jobs(context, request), dict[str, str](), list[Plan]()
+    for path in jobs.skills:
+        name = path.rpartition("/")[2]
+        try:
+            with open_workspace(jobs.context) as workspace:
+                job = jobs.job(workspace, path)
+            if job.pin.answer:
+                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Answer(job.pin.answer)]}"
+                continue
+            plans.append(plan_train(jobs.context, job.training(request.caps)))
+            facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {plans[-1].facts['items']}"
+        except SkillgitError as error:
+            facts[name] = error.message
+    return whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
+
+
+class _Proposing:
+    """The work on one skill within what is left of the caps."""
+
+    def __init__(self, jobs: Jobs, publication: Publication | None, watcher: Watcher, path: str, caps: Caps) -> None:
+        self._jobs, self._context, self._watcher = jobs, jobs.context, watcher
+        self._publication, self._path, self._caps = publication, path, caps
+        self._name = path.rpartition("/")[2]
+        self._cost = Cost()
+        self._result = SkillProposal(skill=path, answer=Answer.FAILED)
+
+    def carry_out(self) -> SkillProposal:
+        """Return how it ended; an error of the user's, a provider's or the machine's is part of that."""
+        try:
+            with (
+                open_workspace(self._context) as workspace,
+                ProposalLock(workspace.repo, self._name, self._context.clock),
+            ):
+                self._carry_out(workspace)
+        except StoppedError:
+            self._end(Answer.UNFINISHED, "it was stopped", error=ExitCode.INTERRUPTED)
+        except BudgetError as error:
+            self._end(Answer.UNFINISHED, error.message, hint="the same command goes on", error=error.exit_code)
+        except SkillgitError as error:
+            is_made = self._result.answer in {Answer.PROPOSED, Answer.STANDS}
+            answer = self._result.answer if is_made else Answer.FAILED
+            self._end(answer, error.message, hint=error.hint, error=error.exit_code)
+        return replace(self._result, cost=self._cost)
+
+    def _end(self, answer: Answer, sentence: str, *, hint: str = "", error: ExitCode = ExitCode.OK) -> None:
+        self._result = replace(self._result, answer=answer, sentence=sentence, hint=hint, error=error)
+
+    @property
+    def _left(self) -> Caps:
+        return self._caps.without(self._cost)
+
+    def _carry_out(self, workspace: Workspace) -> None:
+        job, repo = self._jobs.job(workspace, self._path), workspace.repo
+        pin = job.pin
+        self._result = replace(self._result, run=pin.run, base=pin.base, branch=refs.short(job.branch))
+        here = repo.tip(job.branch)
+        there = self._publication.tip(repo, job.branch) if self._publication is not None else ""
+        standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
+        if standing:
+            self._conclude(repo, pin, Answer.PROPOSED, standing, pin.url)
+            self._result = replace(self._result, commit=standing)
+            short = refs.short(job.branch)
+            self._end(Answer.STANDS, f"{short} has what run {pin.run} brought, and nothing is new since")
+            commit = self._against(workspace, job, there, standing) if there not in {"", standing} else standing
+            if commit:
+                self._publish(workspace, job, commit, there)
+        elif pin.answer:
+            self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Answer(pin.answer)]}")
+        else:
+            pin.write(repo, self._name)
+            trained = self._train(workspace, job)
+            workspace.index.refresh()
+            self._decide(workspace, job, trained, there)
+
+    def _conclude(self, repo: Repo, pin: ProposalPin, answer: Answer, commit: str = "", url: str = "") -> None:
+        replace(pin, answer=answer.value, commit=commit, url=url).write(repo, self._name)
+
+    def _refuse(self, repo: Repo, job: SkillJob, answer: Answer, sentence: str) -> None:
+        self._conclude(repo, job.pin, answer)
+        self._end(answer, sentence)
+
+    def _train(self, workspace: Workspace, job: SkillJob) -> Trained:
+        if self._left.spent_up:
+            raise BudgetError("the skills before it have spent what there was", hint="the same command goes on")
+        if git(workspace.repo, "status", "--porcelain", "--", self._path).out:
+            self._watcher.remark(f"{self._path} has changes that are not committed; they stay where they are")
+        self._watcher.remark(f"{self._name}: run {job.pin.run} from {job.pin.base[:_SHORT]}")
+        before, baseline = _bought(workspace.repo, job.pin.run), _counted(workspace, job.pin.run)
+        try:
+            return train(self._context, job.training(self._left.beside(baseline)), self._watcher)
+        finally:
+            self._cost += _bought(workspace.repo, job.pin.run) - before
+
+    def _decide(self, workspace: Workspace, job: SkillJob, trained: Trained, there: str) -> None:
+        repo, rows = workspace.repo, {row.label: row for row in trained.report}
+        best = rows["best"]
+        if not best.version:
+            answer = Answer.CANNOT_TELL if trained.outcome is RunOutcome.UNDERPOWERED else Answer.NO_BETTER
+            self._refuse(repo, job, answer, trained.sentence.rstrip("."))
+            return
+        commit = version_in(workspace, f"{job.pin.run}/{version_label(best.version)}").commit
+        self._result = replace(self._result, version=best.version)
+        report = self._judge(repo, job, job.pin.base, commit)
+        gain = self._gain(repo, job, report)
+        if gain is None:
+            return
+        evidence = ProposalEvidence(
+            skill=self._name,
+            run=job.pin.run,
+            version=best.version,
+            gain=gain,
+            selection=(rows["first"].selection, best.selection),
+            items=", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
+            tasks=task_counts(self._jobs.tasks(self._name)),
+            cost=trained.cost,
+            pinned=job.pin.base,
+            is_own=is_own(repo, start=read_run(repo, job.pin.run)[0].commit),
+            remark="",
+        )
+        self._place(workspace, job, evidence, commit, there)
+
+    def _judge(
+        self, repo: Repo, job: SkillJob, base: str, text: str | Skill, rule: str = PAIRED.name, *, head: str = ""
+    ) -> SkillReport | None:
+        """Compare ``text`` with what the skill is at ``base`` on the items that decide; None if they are the same.
+
+        What is recorded is taken from there, and the rest is measured within the caps. ``head`` is the commit that
+        holds the text, if it has one of its own by now: then the outcomes are noted there.
+        """
+        is_noted, time = bool(head), self._context.clock()
+        head = head or write_proposal(repo, base, self._path, text, "a text to be measured\n", time=time)
+        if skill_tree(repo, head, self._path) == skill_tree(repo, base, self._path):
+            return None
+        request = GateRequest(
+            base=base,
+            head=head,
+            configs=(job.config,),
+            overrides=job.overrides,
+            caps=self._left,
+            split=job.split.value,
+            rule=rule,
+            note=is_noted,
+        )
+        watcher = _Unwatched()
+        try:
+            report = gate(self._context, request, watcher)
+        finally:
+            self._cost += watcher.cost
+        if isinstance(report, Plan):
+            raise TypeError("it was no dry run")
+        return report.skills[0]
+
+    def _gain(self, repo: Repo, job: SkillJob, report: SkillReport | None) -> MeasuredGain | None:
+        """Return the gain of a text that may be proposed; for another one say why not, and return None."""
+        gain = MeasuredGain.of(report, job.split.value) if report is not None else None
+        self._result = replace(self._result, gain=gain)
+        if report is None or gain is None:
+            self._refuse(repo, job, Answer.NO_BETTER, "the best version has the text that it began with")
+        elif report.word == "incomplete":
+            raise ServiceError(report.reason, hint="the same command measures what is missing")
+        elif report.word == "passes":
+            return gain
+        else:
+            reason = report.reason or "it does not pass"
+            answer = Answer.CANNOT_TELL if gain.delta > 0 or report.word == "underpowered" else Answer.NO_BETTER
+            self._refuse(repo, job, answer, reason)
+        return None
+
+    def _place(self, workspace: Workspace, job: SkillJob, evidence: ProposalEvidence, version: str, there: str) -> None:
+        """Write the commit on what the base is now, if it can be, and let the branch lead to it."""
+        repo, base, remark = workspace.repo, job.pin.base, ""
+        now = self._jobs.base(workspace)
+        whole: str | Skill = version
+        if skill_tree(repo, now, self._path) != skill_tree(repo, base, self._path):
+            outcome = self._combined(repo, job, now, version)
+            if outcome is None:
+                return
+            whole, gain, remark = outcome
+            if gain is not None:
+                base, evidence = now, replace(evidence, gain=gain, pinned=now)
+                self._result = replace(self._result, gain=gain, merged=True, base=now)
+        evidence = replace(evidence, remark=remark)
+        time = self._context.clock()
+        commit = write_proposal(repo, base, self._path, whole, evidence.message, time=time)
+        here = repo.tip(job.branch)
+        for tip in dict.fromkeys(filter(None, (here, there))):
+            commit = self._against(workspace, job, tip, commit)
+            if not commit:
+                return
+        if commit != here:
+            move_proposal(repo, job.branch, here, commit, reason=f"skillgit: propose {evidence.name}")
+        self._conclude(repo, job.pin, Answer.PROPOSED, commit)
+        self._result = replace(self._result, commit=commit)
+        self._end(Answer.PROPOSED, remark)
+        if self._result.merged:
+            self._judge(repo, job, base, whole, head=commit)  # no run records it, and the ledger has the answers
+        self._publish(workspace, job, commit, there)
+
+    def _combined(
+        self, repo: Repo, job: SkillJob, now: str, version: str
+    ) -> tuple[str | Skill, MeasuredGain | None, str] | None:
+        """Return what to propose now that the base has another text: both together with the gain, measured again.
+
+        Without a gain it is the version itself, on the commit that it was measured on, and the reason why. None if
+        nothing is to be proposed, which is said.
+        """
+        name = self._jobs.request.base
+        change = f"{name} changed {self._path} while it was trained"
+        if not skill_tree(repo, now, self._path):
+            return version, None, f"{name} has no {self._path} any more; this is for the text that it had"
+        base, ours, theirs = (skill_at(repo, commit, self._path) for commit in (job.pin.base, now, version))
+        merging = merge(base, ours, theirs)
+        text = merging.settled(()) if not merging.conflicts else None
+        if text is None:
+            return version, None, f"{change}, in the same lines; a merge shows the conflict"
+        try:
+            report = self._judge(repo, job, now, text)
+        except (BudgetError, ServiceError) as error:
+            return version, None, f"{change}; what a merge makes of both was not measured, for {error.message}"
+        if report is None:
+            self._refuse(repo, job, Answer.NO_BETTER, f"{name} has it already")
+            return None
+        gain = self._gain(repo, job, report)
+        return None if gain is None else (text, gain, f"{change}; this is both together, and was measured again")
+
+    def _against(self, workspace: Workspace, job: SkillJob, tip: str, commit: str) -> str:
+        """Return which of two proposals the branch shall lead to; empty if ``tip`` stays, which is said."""
+        repo, short = workspace.repo, refs.short(job.branch)
+        if not proposed_run(repo, tip):
+            raise ConflictError(
+                f"{short} has work of someone's: {tip[:_SHORT]} is no proposal",
+                hint=f"git branch -m {short} NAME keeps it elsewhere; or propose with --branch",
+            )
+        trees = [skill_tree(repo, oid, self._path) for oid in (tip, commit, self._jobs.base(workspace))]
+        if trees[0] == trees[1]:
+            return tip
+        if trees[0] == trees[2] or repo.reaches(self._jobs.base(workspace), tip):
+            return commit  # it was taken
+        report = self._judge(repo, job, tip, commit, STRICT.name)
+        if report is not None and report.word == "passes":
+            return commit
+        scores = "" if report is None else f", {report.base.score or 0:.4f} against {report.head.score or 0:.4f}"
+        sentence = f"{short} has the proposal of run {proposed_run(repo, tip)}, which scores no lower on the same items"
+        self._result = replace(self._result, commit="")
+        self._refuse(repo, job, Answer.BEHIND, f"{sentence}{scores}")
+        return ""
+
+    def _publish(self, workspace: Workspace, job: SkillJob, commit: str, there: str) -> None:
+        """Push the branch and open a pull request; nothing where that was not asked for."""
+        publication, repo = self._publication, workspace.repo
+        if publication is None:
+            return
+        publication.check(job.branch)
+        for _ in range(_TRIES):
+            if there == commit or publication.push(workspace, job.branch, commit, there):
+                break
+            there = publication.tip(repo, job.branch)
+            if there and (commit := self._against(workspace, job, there, commit)) in {"", there}:
+                break
+        else:
+            raise ConflictError(f"{refs.short(job.branch)} moves while it is pushed", hint="propose again")
+        if not commit:
+            return
+        title, _, body = message_of(repo.commit(commit)).partition("\n\n")
+        url = publication.open(job.branch, commit, title, body)
+        self._conclude(repo, job.pin, Answer.PROPOSED, commit, url)
+        self._result = replace(self._result, commit=commit, remote=publication.remote.name, url=url)
+
+
+def _bought(repo: Repo, run: str) -> Cost:
+    """Return what this machine has bought for ``run``, whatever history has of it."""
+    with Ledger.read(repo.private_dir / LEDGER) as ledger:
+        return ledger.spent(f"{run}/", f"{run}0")  # "0" comes after "/"
+
+
+def _counted(workspace: Workspace, run: str) -> Cost:
+    """Return what a process that goes on with ``run`` counts as spent before it buys anything."""
+    purchases = _bought(workspace.repo, run)
+    if run not in run_names(workspace.repo.tips()):
+        return purchases
+    making = sum((entry.cost for entry in unfinished(workspace, [run]) or ()), Cost())
+    return max(purchases, fold(record.event for record in read_run(workspace.repo, run)).cost + making, key=_size)
+
+
+def _size(cost: Cost) -> tuple[float, int]:
+    return cost.usd, cost.calls
+
+
+class _Unwatched:
+    """Looks on while texts are compared: what is measured is part of the result."""
+
+    def __init__(self) -> None:
+        self.cost = Cost()
+
+    def progress(self, progress: EvalProgress) -> None:
+        self.cost = progress.cost
+
+    def measured(self, name: str, split: str, scores: Scores) -> None: ...
+
+    def remark(self, text: str) -> None: ...
