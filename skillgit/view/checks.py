@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.lint_rules import RuleSeverity
 from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
+from skillgit.domain.skill_listing import Shown
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, pad
+from skillgit.view.text import fit, headed, one_line, pad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.exchange.push_check import Scan
     from skillgit.app.exchange.secret_scan import ScanFinding
+    from skillgit.app.skill_format.library_lint import LibraryReport
     from skillgit.app.skill_format.lint import Linted
     from skillgit.app.upkeep.fsck import Checked, Problem
     from skillgit.app.upkeep.maintenance import Tidied
@@ -33,6 +35,38 @@ def linted(report: Linted, screen: Screen) -> Iterator[str]:
             yield f"    {screen.paint(Style.FAINT, fault.mend)}"
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
     yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
+
+
+_SHOWN = {
+    Shown.WHOLE: Style.ACCEPTED,
+    Shown.CUT: Style.REVERTED,
+    Shown.NAME: Style.REJECTED,
+    Shown.ABSENT: Style.REJECTED,
+}
+
+
+def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
+    """Yield a table for each agent, then what the rules say."""
+    for shown in report.listings:
+        yield f"{screen.paint(Style.STRONG, shown.agent.label)}  {shown.size:,} of {shown.budget:,} {shown.unit}"
+        rows = [
+            (
+                one_line(entry.skill.name),
+                screen.paint(_SHOWN[entry.shown], entry.shown.value),
+                f"{len(entry.text):,}",
+                f"{len(entry.skill.description):,}",
+                *_nearest(report, entry.skill.name),
+            )
+            for entry in shown.entries
+        ]
+        yield from headed(("skill", "shown", "characters", "of", "nearest", ""), rows, screen, align="llrrlr")
+        yield ""
+    yield from linted(report.linted, screen)
+
+
+def _nearest(report: LibraryReport, name: str) -> tuple[str, str]:
+    neighbour = report.nearest.get(name)
+    return ("", "") if neighbour is None else (one_line(neighbour.name), f"{round(100 * neighbour.share)} %")
 
 
 _DIFFERS = "differs"

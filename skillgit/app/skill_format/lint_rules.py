@@ -129,6 +129,26 @@ _LIST = (
         "link to it in SKILL.md too",
     ),
     _warning("region-open", "A skillgit region that is opened is closed.", "add its end marker"),
+    _warning(
+        "listing-absent",
+        "Every agent lists every skill of a library.",
+        "rename one of two skills of a name, remove what is not needed, or leave it if people alone shall use it",
+    ),
+    _warning(
+        "listing-name",
+        "A library is so small that Claude Code lists every description: 1 % of the context window.",
+        "remove skills that are not needed, or shorten descriptions",
+    ),
+    _warning(
+        "listing-cut",
+        "Descriptions are so short that Claude Code (1,536 characters) and Codex (1,024; 2 % of the window) cut none.",
+        "shorten it, and say first when to use the skill",
+    ),
+    _warning(
+        "listing-alike",
+        "The descriptions of a library tell its skills apart.",
+        "say in each when the other one is meant, or make one skill of both",
+    ),
 )
 
 RULES = {rule.name: rule for rule in _LIST}  # name to rule, in the order in which they are documented
