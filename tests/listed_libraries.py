@@ -12,10 +12,7 @@ from skillgit.domain.skill_listing import LibrarySkill, ListingAgent
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WORDS = (
-    *(["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dogs", "when", "you"]),
-    *(["naïve", "漢字", "—", "use", "this", "skill", "for", "PDF", "files"]),
-)
+WORDS = ("the", "quick", "brown", "fox", "when", "you", "naïve", "漢字", "—", "use", "this", "skill", "for", "PDF")
 LENGTHS = (3, 20, 60, 200, 400)  # words of a description
 
 

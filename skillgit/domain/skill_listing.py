@@ -150,7 +150,7 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
         fits = is_whole or extra <= room
         room -= extra if fits else 0
         if index < len(listed):
-            listed[index] = _entry(listed[index].skill, texts[index] if fits else "")
+            listed[index] = _entry(listed[index].skill, texts[index] if fits else "", _described(listed[index].skill))
     return SkillListing(
         agent=ListingAgent.CLAUDE_CODE,
         entries=(*listed, *absent),
@@ -160,12 +160,9 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
     )
 
 
-def _entry(skill: LibrarySkill, text: str) -> ListingEntry:
-    whole = _described(skill)
-    shown = (
-        Shown.NAME if not text else Shown.WHOLE if len(text) >= len(whole) and text[-3:] == whole[-3:] else Shown.CUT
-    )
-    return ListingEntry(skill=skill, shown=shown, text=text)
+def _entry(skill: LibrarySkill, text: str, whole: str) -> ListingEntry:
+    state = Shown.WHOLE if text == whole else Shown.CUT
+    return ListingEntry(skill=skill, shown=state if text else Shown.NAME, text=text)
 
 
 def _described(skill: LibrarySkill) -> str:
@@ -204,7 +201,7 @@ def _of_codex(skills: Sequence[LibrarySkill], window: int, roots: Sequence[str])
         if share is None:
             absent.append(ListingEntry(skill=skill, shown=Shown.ABSENT, reason="the names alone are over the budget"))
         else:
-            entries.append(_entry(replace(skill, when=""), line.text[:share]))
+            entries.append(_entry(skill, line.text[:share], " ".join(skill.description.split())))
     return SkillListing(
         agent=ListingAgent.CODEX,
         entries=(*entries, *absent),

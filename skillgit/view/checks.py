@@ -47,8 +47,8 @@ _SHOWN = {
 
 def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
     """Yield a table for each agent, then what the rules say."""
-    for shown in report.listings:
-        yield f"{screen.paint(Style.STRONG, shown.agent.label)}  {shown.size:,} of {shown.budget:,} {shown.unit}"
+    for table in report.listings:
+        yield f"{screen.paint(Style.STRONG, table.agent.label)}  {table.size:,} of {table.budget:,} {table.unit}"
         rows = [
             (
                 one_line(entry.skill.name),
@@ -57,7 +57,7 @@ def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
                 f"{len(entry.skill.description):,}",
                 *_nearest(report, entry.skill.name),
             )
-            for entry in shown.entries
+            for entry in table.entries
         ]
         yield from headed(("skill", "shown", "characters", "of", "nearest", ""), rows, screen, align="llrrlr")
         yield ""

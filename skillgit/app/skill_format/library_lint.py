@@ -86,9 +86,9 @@ def agent_folders(context: Context, agent: ListingAgent, words: Sequence[str]) -
     return {homes[1]: True, homes[2]: True, here / ".agents" / "skills": False}
 
 
-def _faults(shown: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
-    agent = shown.agent.label
-    over = f"the library has {shown.size:,} {shown.unit} of {shown.budget:,}"
+def _faults(table: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
+    agent = table.agent.label
+    over = f"the library has {table.size:,} {table.unit} of {table.budget:,}"
     match entry.shown:
         case Shown.ABSENT:
             yield broken("listing-absent", DOCUMENT, 0, f"{agent} does not list it: {entry.reason}")
@@ -97,6 +97,6 @@ def _faults(shown: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
         case Shown.CUT:
             length = len(entry.skill.description)
             cut = f"{agent} shows {len(entry.text):,} of {length:,} characters of its description"
-            yield broken("listing-cut", DOCUMENT, 0, f"{cut}: {over}" if shown.size > shown.budget else cut)
+            yield broken("listing-cut", DOCUMENT, 0, f"{cut}: {over}" if table.size > table.budget else cut)
         case Shown.WHOLE:
             pass
