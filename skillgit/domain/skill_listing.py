@@ -48,7 +48,7 @@ class ListingAgent(StrEnum):
         return 200_000 if self is ListingAgent.CLAUDE_CODE else 272_000
 
 
-class Shown(StrEnum):
+class ListingState(StrEnum):
     """What the model sees of a skill."""
 
     WHOLE = "whole"
@@ -72,7 +72,7 @@ class LibrarySkill:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingEntry:
     skill: LibrarySkill
-    shown: Shown
+    state: ListingState
     text: str = ""  # the description as the model reads it
     reason: str = ""  # why it is not listed
 
@@ -88,7 +88,7 @@ class SkillListing:
     @property
     def text(self) -> str:
         """The lines of the listing as the model reads them, the agent's own skills left out."""
-        return "\n".join(_line(self.agent, entry) for entry in self.entries if entry.shown is not Shown.ABSENT)
+        return "\n".join(_line(self.agent, entry) for entry in self.entries if entry.state is not ListingState.ABSENT)
 
 
 def _line(agent: ListingAgent, entry: ListingEntry) -> str:
@@ -129,19 +129,19 @@ def listing(
 
 
 def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing:
-    ordered = sorted(skills, key=lambda skill: (not skill.is_users, skill.folder or skill.name))
+    ranking = sorted(skills, key=lambda skill: (not skill.is_users, skill.folder or skill.name))
     names: set[str] = set()
-    listed, absent = list[ListingEntry](), list[ListingEntry]()
-    for skill in ordered:
+    entries, absent = list[ListingEntry](), list[ListingEntry]()
+    for skill in ranking:
         reason = "disable-model-invocation" if skill.is_silent else ""
         folder = skill.folder or skill.name
         reason = reason or ("the user's skill of the same name wins" if folder in names else "")
         names.add(folder)
-        entry = ListingEntry(skill=skill, shown=Shown.ABSENT, reason=reason)
-        (absent if reason else listed).append(entry)
+        entry = ListingEntry(skill=skill, state=ListingState.ABSENT, reason=reason)
+        (absent if reason else entries).append(entry)
     budget = max(1, int(window * CHARACTERS_OF_A_TOKEN * CLAUDE_SHARE))
-    texts = [_cut(_described(entry.skill)) for entry in listed]
-    labels = [_columns(_label(entry.skill)) for entry in listed] + [len(name) for name, _ in _BUILT_IN]
+    texts = [_cut(_described(entry.skill)) for entry in entries]
+    labels = [_columns(_label(entry.skill)) for entry in entries] + [len(name) for name, _ in _BUILT_IN]
     extras = [2 + _columns(text) if text else 0 for text in texts] + [2 + columns for _, columns in _BUILT_IN]
     fixed = _BUNDLED_COLUMNS + sum(labels) + 3 * len(labels) - 1  # dash, space and line end of each but the last
     room = budget - fixed
@@ -149,11 +149,12 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
     for index, extra in enumerate(extras):
         fits = is_whole or extra <= room
         room -= extra if fits else 0
-        if index < len(listed):
-            listed[index] = _entry(listed[index].skill, texts[index] if fits else "", _described(listed[index].skill))
+        if index < len(entries):
+            skill = entries[index].skill
+            entries[index] = _entry(skill, texts[index] if fits else "", _described(skill))
     return SkillListing(
         agent=ListingAgent.CLAUDE_CODE,
-        entries=(*listed, *absent),
+        entries=(*entries, *absent),
         size=fixed + sum(extras),
         budget=budget,
         unit="characters",
@@ -161,8 +162,8 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
 
 
 def _entry(skill: LibrarySkill, text: str, whole: str) -> ListingEntry:
-    state = Shown.WHOLE if text == whole else Shown.CUT
-    return ListingEntry(skill=skill, shown=state if text else Shown.NAME, text=text)
+    state = ListingState.WHOLE if text == whole else ListingState.CUT
+    return ListingEntry(skill=skill, state=state if text else ListingState.NAME, text=text)
 
 
 def _described(skill: LibrarySkill) -> str:
@@ -187,19 +188,21 @@ def _columns(text: str) -> int:
 
 def _of_codex(skills: Sequence[LibrarySkill], window: int, roots: Sequence[str]) -> SkillListing:
     own = [LibrarySkill(name=name, description="x" * length) for name, length in _SYSTEM]
-    ordered = sorted((skill for skill in skills if skill.description.strip()),
+    ranking = sorted((skill for skill in skills if skill.description.strip()),
                      key=lambda skill: (skill.is_users, skill.name))  # fmt: skip
-    absent = [ListingEntry(skill=skill, shown=Shown.ABSENT, reason="it has no description")
+    absent = [ListingEntry(skill=skill, state=ListingState.ABSENT, reason="it has no description")
               for skill in skills if not skill.description.strip()]  # fmt: skip
-    every = [replace(skill, description=_shortened(" ".join(skill.description.split()))) for skill in (*own, *ordered)]
+    every = [replace(skill, description=_shortened(" ".join(skill.description.split()))) for skill in (*own, *ranking)]
     budget = max(1, int(window * CODEX_SHARE)) if window else CODEX_CHARACTERS
     lines = [_CodexLine(skill, BYTES_OF_A_TOKEN if window else 1) for skill in every]
     table = sum(len(f"- `r{index}` = `{root}`\n".encode()) for index, root in enumerate(roots))
     shares = _even_shares(lines, budget - max(0, -(-(table - _ROOT_TABLE) // BYTES_OF_A_TOKEN)))
     entries = []
-    for skill, line, share in list(zip(ordered, lines[len(own) :], shares[len(own) :], strict=True)):
+    for skill, line, share in list(zip(ranking, lines[len(own) :], shares[len(own) :], strict=True)):
         if share is None:
-            absent.append(ListingEntry(skill=skill, shown=Shown.ABSENT, reason="the names alone are over the budget"))
+            absent.append(
+                ListingEntry(skill=skill, state=ListingState.ABSENT, reason="the names alone are over the budget")
+            )
         else:
             entries.append(_entry(skill, line.text[:share], " ".join(skill.description.split())))
     return SkillListing(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.lint_rules import RuleSeverity
 from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
-from skillgit.domain.skill_listing import Shown
+from skillgit.domain.skill_listing import ListingState
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, one_line, pad
@@ -38,10 +38,10 @@ def linted(report: Linted, screen: Screen) -> Iterator[str]:
 
 
 _SHOWN = {
-    Shown.WHOLE: Style.ACCEPTED,
-    Shown.CUT: Style.REVERTED,
-    Shown.NAME: Style.REJECTED,
-    Shown.ABSENT: Style.REJECTED,
+    ListingState.WHOLE: Style.ACCEPTED,
+    ListingState.CUT: Style.REVERTED,
+    ListingState.NAME: Style.REJECTED,
+    ListingState.ABSENT: Style.REJECTED,
 }
 
 
@@ -52,7 +52,7 @@ def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
         rows = [
             (
                 one_line(entry.skill.name),
-                screen.paint(_SHOWN[entry.shown], entry.shown.value),
+                screen.paint(_SHOWN[entry.state], entry.state.value),
                 f"{len(entry.text):,}",
                 f"{len(entry.skill.description):,}",
                 *_nearest(report, entry.skill.name),

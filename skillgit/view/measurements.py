@@ -47,6 +47,13 @@ def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     if len(first.types) > 1:
         yield ""
         yield from _types(arms, index, screen)
+    shares = [(arm.name, share) for arm in arms for share in arm.splits[index].shares]
+    if shares:
+        yield ""
+        cells = [
+            (name, share.name, str(share.n), _mean(share.share), _interval(share.interval)) for name, share in shares
+        ]
+        yield from headed(("", "share", "requests", "", "95 %"), cells, screen, align="llrrl")
 
 
 def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:

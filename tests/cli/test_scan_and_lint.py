@@ -173,5 +173,5 @@ def test_a_library_is_printed_as_a_table_for_each_agent(skillgit, tmp_path):
     assert text.index("Claude Code  ") < text.index("Codex  ") < text.index("[listing-alike]")
     strict = skillgit("lint", "--library", library, "--strict", "--json")
     assert strict.code == 1
-    assert json.loads(strict.text)["listings"][0]["entries"][0]["shown"] == "whole"
+    assert json.loads(strict.text)["listings"][0]["entries"][0]["state"] == "whole"
     assert skillgit("lint", library, "--window", "9").code == 2

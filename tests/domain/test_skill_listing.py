@@ -12,7 +12,7 @@ from skillgit.domain.skill_listing import (
     CODEX_DESCRIPTION,
     LibrarySkill,
     ListingAgent,
-    Shown,
+    ListingState,
     listing,
     neighbours,
 )
@@ -42,31 +42,37 @@ def test_the_forecast_is_what_the_programs_listed(record):
 def test_one_description_is_cut_where_each_agent_cuts_it():
     long = [skill("long", "x" * 2_000)]
     claude, codex = (listing(agent, long, 1_000_000).entries[0] for agent in ListingAgent)
-    assert (claude.shown, claude.text) == (Shown.CUT, "x" * (CLAUDE_DESCRIPTION - 1) + "…")
-    assert (codex.shown, codex.text) == (Shown.CUT, "x" * (CODEX_DESCRIPTION - 3) + "...")
+    assert (claude.state, claude.text) == (ListingState.CUT, "x" * (CLAUDE_DESCRIPTION - 1) + "…")
+    assert (codex.state, codex.text) == (ListingState.CUT, "x" * (CODEX_DESCRIPTION - 3) + "...")
 
 
 def test_of_two_skills_of_a_name_the_users_wins_with_claude_code_and_both_stay_with_codex():
     pair = [skill("a", "project's"), skill("a", "user's", is_users=True)]
     claude, codex = (listing(agent, pair) for agent in ListingAgent)
-    assert [(entry.text, entry.shown) for entry in claude.entries] == [("user's", Shown.WHOLE), ("", Shown.ABSENT)]
+    assert [(entry.text, entry.state) for entry in claude.entries] == [
+        ("user's", ListingState.WHOLE),
+        ("", ListingState.ABSENT),
+    ]
     assert [entry.text for entry in codex.entries] == ["project's", "user's"]
 
 
 def test_a_silent_skill_is_listed_by_codex_alone():
     silent = [skill("a", is_silent=True)]
-    assert [listing(agent, silent).entries[0].shown for agent in ListingAgent] == [Shown.ABSENT, Shown.WHOLE]
+    assert [listing(agent, silent).entries[0].state for agent in ListingAgent] == [
+        ListingState.ABSENT,
+        ListingState.WHOLE,
+    ]
 
 
 @given(SKILLS, WINDOWS, st.sampled_from(ListingAgent))
 def test_every_skill_has_one_entry_and_over_the_budget_something_is_lost(skills, window, agent):
     shown = listing(agent, skills, window)
     assert sorted(entry.skill.name for entry in shown.entries) == sorted(each.name for each in skills)
-    states = {entry.shown for entry in shown.entries}
+    states = {entry.state for entry in shown.entries}
     if shown.size <= shown.budget:
-        assert states <= {Shown.WHOLE}
+        assert states <= {ListingState.WHOLE}
     for entry in shown.entries:
-        assert (entry.text == "") == (entry.shown in {Shown.NAME, Shown.ABSENT})
+        assert (entry.text == "") == (entry.state in {ListingState.NAME, ListingState.ABSENT})
 
 
 @given(SKILLS, WINDOWS)

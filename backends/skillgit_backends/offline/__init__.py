@@ -8,6 +8,7 @@ language model; all are deterministic.
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from skillgit.plugin.backend import (
     Price,
     Reply,
     Request,
+    ToolCall,
     estimated_usage,
 )
 from skillgit_backends.offline import agent, analyst, reader
@@ -254,6 +256,8 @@ class OfflineBackend:
         if model is None:
             hint = "use offline/reader or offline/agent as the target and offline/analyst as the optimizer"
             raise FatalBackendError(f"the offline backend has no model '{request.model}'", hint=hint)
+        if any(tool.name == _LOAD for tool in request.tools):
+            return _loaded(request)
         text = model(request.messages)
         limit = request.max_output_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason = "length" if len(text) > limit else "stop"
@@ -262,6 +266,29 @@ class OfflineBackend:
 
     async def aclose(self) -> None:
         """Release nothing: there is no connection."""
+
+
+_LOAD = "load_skill"
+_ENTRY = re.compile(r"^- (?P<name>[\w-]+): (?P<description>.+?)(?: \(file: .*)?$", re.MULTILINE)
+_LIKENESS = 2  # words that a request and a description have to share
+
+
+def _loaded(request: Request) -> Reply:
+    """Load the skill whose listed description has most words of the request, if it has enough of them."""
+    system, question = (next(m.text for m in request.messages if m.role == role) for role in ("system", "user"))
+    words = _stems(question)
+    counts = {entry["name"]: len(words & _stems(entry["description"])) for entry in _ENTRY.finditer(system)}
+    name = max(counts, key=lambda name: (counts[name], name), default="")
+    if counts.get(name, 0) < _LIKENESS:
+        text = "No skill is for this."
+        return Reply(text=text, usage=estimated_usage(request.messages, text))
+    call = ToolCall(id="call_1", name=_LOAD, arguments=json.dumps({"name": name}))
+    usage = estimated_usage(request.messages, call.arguments)
+    return Reply(text="", usage=usage, finish_reason="tool_calls", tool_calls=(call,))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:5] for word in re.findall(r"[a-z]{4,}", text.lower()))
 
 
 __all__ = ["OfflineBackend"]

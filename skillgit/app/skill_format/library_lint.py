@@ -14,8 +14,8 @@ from skillgit.domain.skill_listing import (
     LibrarySkill,
     ListingAgent,
     ListingEntry,
+    ListingState,
     Neighbour,
-    Shown,
     SkillListing,
     listing,
     neighbours,
@@ -47,13 +47,13 @@ def lint_library(context: Context, words: Sequence[str] = (), window: int | None
     faults: dict[str, list[Fault]] = {}
     for agent in ListingAgent:
         folders = agent_folders(context, agent, words)
-        installed = [
+        library = [
             skill for folder, is_users in folders.items() for skill in read_library(folder, is_users=is_users).values()
         ]
-        if not installed:
+        if not library:
             continue
         roots = [_homes(context)[1] / _SYSTEM_FOLDER, *(folder for folder in folders if folder.is_dir())]
-        listings.append(listing(agent, installed, window, [str(root) for root in roots]))
+        listings.append(listing(agent, library, window, [str(root) for root in roots]))
         for entry in listings[-1].entries:
             skills.setdefault(entry.skill.name, entry.skill)
             faults.setdefault(entry.skill.name, []).extend(_faults(listings[-1], entry))
@@ -89,14 +89,14 @@ def agent_folders(context: Context, agent: ListingAgent, words: Sequence[str]) -
 def _faults(table: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
     agent = table.agent.label
     over = f"the library has {table.size:,} {table.unit} of {table.budget:,}"
-    match entry.shown:
-        case Shown.ABSENT:
+    match entry.state:
+        case ListingState.ABSENT:
             yield broken("listing-absent", DOCUMENT, 0, f"{agent} does not list it: {entry.reason}")
-        case Shown.NAME:
+        case ListingState.NAME:
             yield broken("listing-name", DOCUMENT, 0, f"{agent} lists its name alone: {over}")
-        case Shown.CUT:
+        case ListingState.CUT:
             length = len(entry.skill.description)
             cut = f"{agent} shows {len(entry.text):,} of {length:,} characters of its description"
             yield broken("listing-cut", DOCUMENT, 0, f"{cut}: {over}" if table.size > table.budget else cut)
-        case Shown.WHOLE:
+        case ListingState.WHOLE:
             pass

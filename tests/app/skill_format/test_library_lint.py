@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from skillgit.app.skill_format.library_lint import lint_library
-from skillgit.domain.skill_listing import ListingAgent, Shown
+from skillgit.domain.skill_listing import ListingAgent, ListingState
 from skillgit.errors import NotFoundError
 
 
@@ -55,7 +55,7 @@ def test_links_are_followed_as_agents_do(context):
     install(context.directory / "shared", linked="Somewhere else.")
     (context.directory / "lib").mkdir()
     (context.directory / "lib" / "linked").symlink_to(context.directory / "shared" / "linked")
-    assert lint_library(context, ["lib"]).listings[0].entries[0].shown is Shown.WHOLE
+    assert lint_library(context, ["lib"]).listings[0].entries[0].state is ListingState.WHOLE
 
 
 def test_a_folder_without_skills_is_refused(context):
