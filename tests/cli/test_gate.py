@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from skillgit.app.measure.library_gate import LibraryVerdict, Shadowing
 from skillgit.app.measure.pull_request_gate import GateRequest
 from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
 from skillgit.domain.cost import Caps, Cost

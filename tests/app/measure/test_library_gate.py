@@ -52,7 +52,7 @@ def test_an_honest_edit_passes(seeded):
 
 
 def test_an_edit_that_takes_the_room_of_neighbours_is_refused(seeded):
-    found = verdict(seeded, "Does job 07 of it. " + "And so much more that nobody reads it. " * 15)
+    found = verdict(seeded, "Does job 07 of it. " + "And so much more that nobody reads it. " * 30)
     assert found.exit_code is ExitCode.NO
     assert {shadowing.sentence for shadowing in found.shadowings} == {
         "Claude Code lists it as name only, because the library grows"
