@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ from skillgit_backends.offline.patches import (
 )
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
 from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
-from skillgit_backends.offline.text import Briefing
+from skillgit_backends.offline.text import Briefing, sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -206,6 +207,22 @@ def analyse_successes(briefing: Briefing) -> Answer:
     }
 
 
+def _described(briefing: Briefing) -> Answer:
+    """Add to a description the words that the requests missed have in common, and others have not."""
+    text = briefing.section("description")
+    missed, others = Counter[str](), Counter[str]()
+    for attributes, body in sections(briefing.text, "trajectory"):
+        request = next((words for turn, words in sections(body, "turn") if turn.get("role") == "user"), "")
+        words = frozenset(re.findall(r"[a-z]{4,}", request.lower()))
+        (others if attributes.get("task_type") == "near miss" else missed).update(words)
+    chosen = [word for word, _ in missed.most_common(40) if word not in others and word not in text.lower()][:8]
+    return {
+        "reasoning": "The requests that were missed use words that the description does not have.",
+        "title": "say more of what is asked",
+        "description": f"{text} Use it for {', '.join(chosen)}.",
+    }
+
+
 _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "analyse failures": analyse_failures,
     "analyse successes": analyse_successes,
@@ -229,6 +246,7 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "write a probe": analyst.probe,
     "put reminders together": analyst.consolidate,
     "shorten the skill": analyst.compress,
+    "rewrite a description": _described,
 }
 
 

@@ -166,6 +166,11 @@ class Trigger(PackagedEnvironment):
     def _most_replies(self) -> int:
         return 1
 
+    def target_prompt(self) -> str:
+        """Return what a model is shown that is no agent, the skill behind its neighbours."""
+        neighbours = "\n".join(f"- {skill.folder}: {skill.description}" for skill in self._library.values())
+        return self._prompt_file("system").replace("{listing}", f"{neighbours}\n{{skill}}")
+
     def secrets(self, item: Item) -> Secrets:
         return Secrets(inputs=(str(item.content["request"]),))
 

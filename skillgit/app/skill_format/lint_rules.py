@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from skillgit.plugin.skill_library import DESCRIPTION_LENGTH
+
 KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-NAME_LENGTH, DESCRIPTION_LENGTH, COMPATIBILITY_LENGTH = 64, 1024, 500
+NAME_LENGTH, COMPATIBILITY_LENGTH = 64, 500
 DOCUMENT_LINES, BODY_TOKENS = 500, 5000
 CHARACTERS_PER_TOKEN = 4  # about how many characters of English prose make a token; models differ
 

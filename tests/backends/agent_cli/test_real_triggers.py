@@ -1,4 +1,4 @@
-"""The real Claude Code and Codex with a library of installed skills, against a model on the loopback that loads some."""
+"""The real Claude Code and Codex with installed skills, against a model on the loopback that loads some of them."""
 
 from __future__ import annotations
 
