@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op
-from skillgit.domain.skill import DESCRIPTION
-from skillgit.domain.untrusted.model_text import clean
+from skillgit.domain.document_rewrite import folder_hunks
+from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus
+from skillgit.domain.skill import DESCRIPTION, DOCUMENT
+from skillgit.domain.untrusted.model_text import clean_title
 from skillgit.engine.candidate_text import RewriteResult
 from skillgit.engine.prompt_sections import environment_section, marked, tagged, trajectories_section
 from skillgit.engine.proposals import Draft
@@ -96,16 +97,9 @@ async def _asked(search: Search, failures: Sequence[Rollout]) -> DescriptionRepl
 def _proposed(
     skill: Skill, rollouts: tuple[Rollout, ...], failures: Sequence[Rollout], reply: DescriptionReply
 ) -> Proposal:
-    new = " ".join(reply.description.split())
-    edit = Edit(
-        op=Op.REPLACE,
-        anchor=clean(library_skill(skill.name, skill.document).description),
-        content=clean(new),
-        support=len(failures),
-        items=tuple(rollout.item.id for rollout in failures),
-    )
-    candidate = skill.with_text("SKILL.md", with_description(skill.document, new))
-    reports = (EditReport(edit=edit, status=EditStatus.APPLIED),)
-    draft = Draft(proposals=(edit,), title=" ".join(reply.title.split())[:60], reasoning=reply.reasoning)
+    candidate = skill.with_text(DOCUMENT, with_description(skill.document, " ".join(reply.description.split())))
+    edits = folder_hunks(skill, candidate, support=len(failures), source=EditSource.FAILURE)
+    reports = tuple(EditReport(edit=edit, status=EditStatus.APPLIED) for edit in edits)
+    draft = Draft(proposals=edits, title=clean_title(reply.title), reasoning=reply.reasoning)
     result = RewriteResult(application=Application(skill=candidate, reports=reports))
     return Proposal(rollouts=rollouts, pool=draft, choice=draft, candidate=result, is_folder=True)
