@@ -14,7 +14,7 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill_listing import LibrarySkill, ListingAgent, listing
 from skillgit.domain.statistics import wilson_interval
 from skillgit.domain.trajectory import Item, ToolUse, Trajectory, Turn
-from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, assistant, system, user
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, SummaryShare
@@ -160,7 +160,14 @@ class Trigger(PackagedEnvironment):
         )
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_items(files)
+        items = read_items(files)
+        for item in items:
+            if item.content["skill"] not in {OWN, "", *self._library}:
+                sentence = f"item {item.id} is for {item.content['skill']}, which is not installed"
+                raise DataError(
+                    sentence, hint="check env.library; should_trigger: true is for the skill that is measured"
+                )
+        return items
 
     @property
     def _most_replies(self) -> int:
@@ -188,9 +195,6 @@ class Trigger(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         request, skills = str(item.content["request"]), self._skills(skill)
-        if item.content["skill"] not in {OWN, "", *(each.folder for each in skills)}:
-            sentence = f"item {item.id} is for {item.content['skill']}, which is not installed"
-            raise EnvironmentFaultError(sentence, hint="check env.library")
         tools = () if self._client == INSTALLED else (LOAD_SKILL,)
         reply = await target.chat(self._messages(request, skills), tools)
         loads = loaded_skills(_uses(reply), [each.folder for each in skills])

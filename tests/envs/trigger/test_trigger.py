@@ -195,7 +195,13 @@ def test_rows_say_which_skill_they_are_for(tmp_path, row, kind, expected):
 
 
 @pytest.mark.parametrize(
-    "row", [{"request": "a"}, {"should_trigger": True}, {"request": "a", "should_trigger": True, "skill": "csv"}]
+    "row",
+    [
+        {"request": "a"},
+        {"should_trigger": True},
+        {"request": "a", "should_trigger": True, "skill": "csv"},
+        {"request": "a", "skill": "not-installed"},
+    ],
 )
 def test_rows_that_do_not_say_it_are_refused(tmp_path, row):
     with pytest.raises(DataError):
