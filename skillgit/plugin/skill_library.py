@@ -11,6 +11,7 @@ import yaml
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_listing import LibrarySkill
+from skillgit.domain.untrusted.model_text import clean
 from skillgit.errors import SkillError
 from skillgit.files import read_plain
 
@@ -73,6 +74,8 @@ def description_fault(document: str, description: str) -> str:
     text = " ".join(description.split())
     if not 1 <= len(text) <= DESCRIPTION_LENGTH:
         return f"the description has {len(text)} characters, and 1 to {DESCRIPTION_LENGTH} are allowed"
+    if clean(text) != text:
+        return "the description holds characters that nobody sees"
     if "---" in text:
         return "the description contains '---', where validators would split the frontmatter"
     after = with_description(document, text)

@@ -213,7 +213,7 @@ def _described(briefing: Briefing) -> Answer:
     missed, others = Counter[str](), Counter[str]()
     for attributes, body in sections(briefing.text, "trajectory"):
         request = next((words for turn, words in sections(body, "turn") if turn.get("role") == "user"), "")
-        words = frozenset(re.findall(r"[a-z]{4,}", request.lower()))
+        words = dict.fromkeys(re.findall(r"[a-z]{4,}", request.lower()))  # in an order that is the same in any process
         (others if attributes.get("task_type") == "near miss" else missed).update(words)
     chosen = [word for word, _ in missed.most_common(40) if word not in others and word not in text.lower()][:8]
     return {
