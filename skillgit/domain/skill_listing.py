@@ -143,8 +143,8 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
     texts = [_cut(_described(entry.skill)) for entry in entries]
     labels = [_columns(_label(entry.skill)) for entry in entries] + [len(name) for name, _ in _BUILT_IN]
     extras = [2 + _columns(text) if text else 0 for text in texts] + [2 + columns for _, columns in _BUILT_IN]
-    fixed = _BUNDLED_COLUMNS + sum(labels) + 3 * len(labels) - 1  # dash, space and line end of each but the last
-    room = budget - fixed
+    frame = _BUNDLED_COLUMNS + sum(labels) + 3 * len(labels) - 1  # dash, space and line end of each but the last
+    room = budget - frame
     is_whole = sum(extras) <= room
     for index, extra in enumerate(extras):
         fits = is_whole or extra <= room
@@ -155,7 +155,7 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
     return SkillListing(
         agent=ListingAgent.CLAUDE_CODE,
         entries=(*entries, *absent),
-        size=fixed + sum(extras),
+        size=frame + sum(extras),
         budget=budget,
         unit="characters",
     )
@@ -279,13 +279,17 @@ def neighbours(skills: Sequence[LibrarySkill]) -> Mapping[str, Neighbour]:
     words = {skill.name: frozenset(_WORD.findall(skill.description.lower())) for skill in skills}
     counts = Counter(word for each in words.values() for word in each)
     weights = {word: log(1 + len(words) / count) for word, count in counts.items()}
-    return {name: max(others, key=lambda other: (other.share, other.name))
-            for name in words if (others := list(_others(name, words, weights)))}  # fmt: skip
+    likenesses = {name: list(_likenesses(name, words, weights)) for name in words}
+    return {
+        name: max(candidates, key=lambda candidate: (candidate.share, candidate.name))
+        for name, candidates in likenesses.items()
+        if candidates
+    }
 
 
-def _others(name: str, words: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> Iterator[Neighbour]:
+def _likenesses(name: str, words: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> Iterator[Neighbour]:
     own = words[name]
-    for other, theirs in words.items():
+    for neighbour, theirs in words.items():
         common = sum(weights[word] for word in own & theirs)
-        if other != name and common:
-            yield Neighbour(name=other, share=common / sum(weights[word] for word in own | theirs))
+        if neighbour != name and common:
+            yield Neighbour(name=neighbour, share=common / sum(weights[word] for word in own | theirs))

@@ -59,17 +59,17 @@ def _items(row: Row, _: Path) -> Iterator[Item]:
     where, fields = row.where, row.fields
     request = text_field(where, fields, "request", "query", "prompt")
     require(where, "trigger", {"request": request})
-    expected, wanted = text_field(where, fields, "skill"), fields.get("should_trigger")
-    if not isinstance(wanted, bool | None):
+    name, is_for_it = text_field(where, fields, "skill"), fields.get("should_trigger")
+    if not isinstance(is_for_it, bool | None):
         raise DataError(f"{where} has a should_trigger that is neither true nor false", hint=_HINT)
-    if wanted is None and "skill" not in fields:
+    if is_for_it is None and "skill" not in fields:
         raise DataError(f"{where} says neither should_trigger nor skill", hint=_HINT)
-    if wanted and expected:
+    if is_for_it and name:
         raise DataError(f"{where} says should_trigger and names a skill", hint="name another skill, or say true")
-    expected = OWN if wanted else expected
-    content = {"request": request, "skill": expected}
+    name = OWN if is_for_it else name
+    content = {"request": request, "skill": name}
     kind = text_field(where, fields, "task_type") or (
-        LOADS if expected == OWN or (wanted is None and expected) else NEAR_MISS
+        LOADS if name == OWN or (is_for_it is None and name) else NEAR_MISS
     )
     yield Item(id=text_field(where, fields, "id") or f"t-{short_digest(content)}", content=content, task_type=kind)
 
@@ -208,25 +208,25 @@ class Trigger(PackagedEnvironment):
         """Return whether the right skill was loaded; the parts of the score say which were."""
         del judge
         own, loads = trajectory.products["skill"].decode(), tuple(json.loads(trajectory.products["loads"]))
-        expected = str(item.content["skill"])
-        right = (own if expected == OWN else expected,) if expected else ()
+        name = str(item.content["skill"])
+        right = (own if name == OWN else name,) if name else ()
         hard = float(loads == right)
         soft = hard or (0.5 if right and right[0] in loads else 0.0)
         parts = [(_FOR_ITSELF, float(own in loads)), *((f"{_INSTEAD}{name}", 1.0) for name in loads if name != own)]
-        wanted = f"It is a request for {right[0]}" if right else "It is a request for no skill"
-        return Scored(hard, soft, tuple(parts)), f"{wanted}; loaded: {', '.join(loads) or 'none'}."
+        sentence = f"It is a request for {right[0]}" if right else "It is a request for no skill"
+        return Scored(hard, soft, tuple(parts)), f"{sentence}; loaded: {', '.join(loads) or 'none'}."
 
     def summary(self, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
         """Return recall, false positives on near misses and the skills that were taken in place of the right one."""
         own = [item for item in items if item.content["skill"] == OWN]
-        others = [item for item in items if item.content["skill"] != OWN]
-        taken = {name for outcome in outcomes.values() if isinstance(outcome, Scored) for name, _ in outcome.parts}
+        rest = [item for item in items if item.content["skill"] != OWN]
+        parts = {name for outcome in outcomes.values() if isinstance(outcome, Scored) for name, _ in outcome.parts}
         return (
             _share("recall", own, outcomes, _FOR_ITSELF),
-            _share("false positives", others, outcomes, _FOR_ITSELF),
+            _share("false positives", rest, outcomes, _FOR_ITSELF),
             *(
                 _share(f"{name.removeprefix(_INSTEAD)} in its place", own, outcomes, name)
-                for name in sorted(taken - {_FOR_ITSELF})
+                for name in sorted(parts - {_FOR_ITSELF})
                 if any(dict(_parts(outcomes.get(item.id))).get(name) for item in own)
             ),
         )

@@ -55,15 +55,15 @@ def library_gate(context: Context, base: str, head: str, folder: Path) -> Librar
 
     A skill of the repository is in place of an installed one in a folder of the same name.
     """
-    installed = read_library(context.directory / folder)
-    if not installed:
+    copies = read_library(context.directory / folder)
+    if not copies:
         raise NotFoundError(
             f"there are no installed skills in {folder}", hint="name a folder of folders with a SKILL.md"
         )
     with open_workspace(context) as workspace:
         ends = [resolve_in(workspace, word).commit for word in (base, head)]
         changed = tuple(change.path.rpartition("/")[2] for change in changed_skills(workspace, *ends))
-        before, after = (_at(workspace, commit, installed, changed) for commit in ends)
+        before, after = (_at(workspace, commit, copies, changed) for commit in ends)
     return LibraryVerdict(
         base=base,
         head=head,
@@ -73,8 +73,8 @@ def library_gate(context: Context, base: str, head: str, folder: Path) -> Librar
     )
 
 
-def _at(workspace: Workspace, commit: str, installed: Mapping[str, LibrarySkill], changed: tuple[str, ...]) -> Library:
-    library = {name: skill for name, skill in installed.items() if name not in changed}
+def _at(workspace: Workspace, commit: str, copies: Mapping[str, LibrarySkill], changed: tuple[str, ...]) -> Library:
+    library = {name: skill for name, skill in copies.items() if name not in changed}
     for path, files in skill_folders(workspace.repo, commit).items():
         folder, name = path.rpartition("/")[::2]
         if folder == "skills" and DOCUMENT in files:
@@ -83,18 +83,18 @@ def _at(workspace: Workspace, commit: str, installed: Mapping[str, LibrarySkill]
 
 
 def _shadowings(before: Library, after: Library, changed: tuple[str, ...]) -> Iterator[Shadowing]:
-    others = [name for name in after if name not in changed]
+    rest = [name for name in after if name not in changed]
     for agent in ListingAgent:
         texts, later = (_texts(listing(agent, list(library.values()))) for library in (before, after))
-        for name in others:
+        for name in rest:
             old, (text, state) = texts.get(name, ("", ListingState.ABSENT))[0], later[name]
             if len(old) - len(text) > LOSS * len(old):
                 now = f"{len(text):,} of the {len(old):,} characters that it showed"
                 now = f"lists it as {state.value}" if not text else f"shows {now}"
                 yield Shadowing(skill=name, by=changed, sentence=f"{agent.label} {now}, because the library grows")
     for name in (name for name in changed if name in after):
-        namesakes = [other for other in others if after[other].name == after[name].name]
-        yield from (Shadowing(skill=other, by=(name,), sentence="both have the same name") for other in namesakes)
+        namesakes = [each for each in rest if after[each].name == after[name].name]
+        yield from (Shadowing(skill=each, by=(name,), sentence="both have the same name") for each in namesakes)
         yield from _likeness(before, after, name)
 
 

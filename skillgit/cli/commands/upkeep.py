@@ -74,9 +74,9 @@ def lint_command(
     from skillgit.view.checks import library_lines, linted  # noqa: PLC0415 - as above
 
     if library:
-        listed = lint_library(session.context, words, window)
-        session.show("library/1", listed, library_lines(listed, session.screen))
-        return ExitCode.NO if strict and listed.linted.warnings else ExitCode.OK
+        table = lint_library(session.context, words, window)
+        session.show("library/1", table, library_lines(table, session.screen))
+        return ExitCode.NO if strict and table.linted.warnings else ExitCode.OK
     if window is not None:
         raise UsageError("--window is about a library", hint="skillgit lint --library --window N")
     report = lint(session.context, words)
