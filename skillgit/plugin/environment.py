@@ -381,6 +381,10 @@ class Summarizes(Protocol):
         """Return the shares of ``outcomes``, by item id; without any, what they will be shares of."""
         ...
 
+    def conditions(self) -> str:
+        """Return what else the shares are of, such as the library that skills compete in; one line."""
+        ...
+
 
 @runtime_checkable
 class KeepsSecrets(Protocol):

@@ -25,6 +25,8 @@ def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
 
 def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
     yield screen.dotted((result.environment, f"target {result.target}", f"seed {result.seed}"))
+    if result.conditions:
+        yield result.conditions
     for index, split in enumerate(entry.split for entry in result.arms[0].splits):
         yield ""
         yield from _split(result, index, screen)

@@ -216,6 +216,13 @@ class Trigger(PackagedEnvironment):
         sentence = f"It is a request for {right[0]}" if right else "It is a request for no skill"
         return Scored(hard, soft, tuple(parts)), f"{sentence}; loaded: {', '.join(loads) or 'none'}."
 
+    def conditions(self) -> str:
+        library = list(self._library.values())
+        names = [self._client] if self._client != INSTALLED else list(ListingAgent)
+        tables = [listing(ListingAgent(name), library, self._window or None) for name in names]
+        sizes = (f"{table.size:,} of {table.budget:,} {table.unit} of {table.agent.label}" for table in tables)
+        return f"{len(library)} installed skills, {', '.join(sizes)}; client {self._client}"
+
     def summary(self, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
         """Return recall, false positives on near misses and the skills that were taken in place of the right one."""
         own = [item for item in items if item.content["skill"] == OWN]

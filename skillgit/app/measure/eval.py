@@ -216,7 +216,7 @@ class SplitScores:
     item_set: str  # digest of its items
     overall: Scores
     types: tuple[Scores, ...]
-    shares: tuple[SummaryShare, ...]  # what the environment says of all outcomes together; most say nothing
+    shares: tuple[SummaryShare, ...] = ()  # what the environment says of all outcomes together; most say nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +244,7 @@ class Evaluated:
     cost: Cost  # what it cost; what was measured before cost nothing
     warnings: tuple[str, ...]  # what the user should know of the numbers
     exit_code: ExitCode
+    conditions: str = ""  # what the shares are of besides, where the environment gives some
 
 
 def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
@@ -288,12 +289,16 @@ class _Evaluating:
         planner.preflight()
         for split in self._splits:
             planner.roll_out(split.value, [(arm.skill, items[split], 0) for arm in arms])
-        facts = {
-            "measure": ", ".join(arm.name for arm in arms),
-            "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
-            "config": self._setup.config.name,
-        } | {f"{split.value} shares": text for split in self._splits if (text := self._widths(split))}
-        return planner.plan("eval", facts, caps=self._request.caps)
+        facts = (
+            {
+                "measure": ", ".join(arm.name for arm in arms),
+                "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
+                "config": self._setup.config.name,
+            }
+            | {"conditions": self._conditions}
+            | {f"{split.value} shares": text for split in self._splits if (text := self._widths(split))}
+        )
+        return planner.plan("eval", {name: fact for name, fact in facts.items() if fact}, caps=self._request.caps)
 
     def _widths(self, split: Split) -> str:
         """Say how wide the intervals of the environment's shares will be at most."""
@@ -338,7 +343,13 @@ class _Evaluating:
             cost=cost,
             warnings=(*warnings, *thin),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
+            conditions=self._conditions,
         )
+
+    @property
+    def _conditions(self) -> str:
+        environment = self._setup.task.environment
+        return environment.conditions() if isinstance(environment, Summarizes) else ""
 
     def _comparisons(self) -> tuple[SkillComparison, ...]:
         return tuple(

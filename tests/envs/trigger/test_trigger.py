@@ -111,6 +111,7 @@ def test_the_plan_knows_how_wide_the_intervals_will_be(tmp_path):
     environment = made(written(tmp_path, rows), repeats=3)
     recall, false_positives = environment.summary(environment.items(Split.TRAIN), {})
     assert (recall.n, false_positives.n, recall.share) == (20, 10, None)
+    assert environment.conditions().startswith("2 installed skills, ")
     assert recall.interval[1] - recall.interval[0] < false_positives.interval[1] - false_positives.interval[0]
 
 
