@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DESCRIPTION_LENGTH = 1024  # characters of a description, by the rules of Agent Skills
+_LONGEST_HEAD = 64_000  # characters of a frontmatter; YAML takes its time over nested nonsense
 _LONGEST = 1 << 20  # bytes of a document; a longer one is no skill
 
 
@@ -27,8 +28,9 @@ def library_skill(folder: str, document: str, *, is_users: bool = False) -> Libr
     text = document.removeprefix("\ufeff").replace("\r\n", "\n")
     inside = "\n".join(frontmatter(text).rstrip().splitlines()[1:-1])
     fields: Any = None
-    with suppress(yaml.YAMLError, RecursionError):
-        fields = yaml.load(inside, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts, lists and mappings alone
+    if len(inside) <= _LONGEST_HEAD:
+        with suppress(yaml.YAMLError, RecursionError):
+            fields = yaml.load(inside, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts, lists and mappings alone
     values = {key: value for key, value in fields.items() if isinstance(value, str)} if isinstance(fields, dict) else {}
     return LibrarySkill(
         name=values.get("name", "") or folder,
