@@ -21,7 +21,7 @@ ROOTS = {"skillgit": ROOT, "skillgit_envs": ROOT / "envs", "skillgit_backends": 
 LOADED_BY_NAME = re.compile(
     r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.|sandbox\.documents$)"
     r"|skillgit\.endpoint\.(messages|responses|chat)$"
-    r"|skillgit\.strategies\.(agent|compose|conformance|pareto|racing|skillopt)$"
+    r"|skillgit\.strategies\.(agent|compose|conformance|description|pareto|racing|skillopt)$"
     r"|skillgit_(envs|backends)\.\w+$|skillgit_envs\.tasks\.checks\.harness$|skillgit_backends\.agent_cli\.doorway$"
 )
 """Modules that are loaded by name or from a list, the program, commands, screens, pages, dialects and plug-ins, and

@@ -32,6 +32,8 @@ class NoRegression(StrEnum):
     ALL = "all"
 
 
+PINNED_TYPE = "type:"
+"""What the name of a task type is behind, where all items of that type are pinned."""
 LOSS_LEVEL = 0.05  # of the test that tells items lost by a candidate from those that infrastructure loses now and then
 _NEARLY = Fraction(1, 10**12)  # what floats in a trailer may be off by
 

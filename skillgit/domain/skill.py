@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 DOCUMENT = "SKILL.md"
+DESCRIPTION = "frontmatter.description"
+"""Names, among the patterns of trainable files, the one value of the frontmatter that can be trained."""
 MOST_DOCUMENT = 1 << 20
 """Bytes of a ``SKILL.md``: more than a model is shown with a question, and compared and drawn in seconds."""
 MOST_COMPANION = 4 << 20
@@ -138,23 +140,31 @@ class TrainableFiles:
 
     @property
     def beyond_document(self) -> bool:
-        return any(pattern != DOCUMENT for pattern in self.patterns)
+        return any(pattern not in {DOCUMENT, DESCRIPTION} for pattern in self.patterns)
+
+    @property
+    def description(self) -> bool:
+        """Whether steps may replace the description in the frontmatter."""
+        return DESCRIPTION in self.patterns
 
     def covers(self, path: str) -> bool:
         """Say whether the file at ``path`` may be edited, or made where there is none."""
-        names, patterns = path.split("/"), (pattern.split("/") for pattern in self.patterns)
+        names = path.split("/")
+        patterns = (pattern.split("/") for pattern in self.patterns if pattern != DESCRIPTION)
         return any(len(names) == len(globs) and all(map(fnmatchcase, names, globs)) for globs in patterns)
 
 
 def pattern_problem(pattern: str) -> str:
     """Return why ``pattern`` cannot name trainable files, to be after it in a sentence; empty if it can."""
+    if pattern == DESCRIPTION:
+        return ""
     parts = pattern.split("/")
     if pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern or ":" in parts[0]:
         return "does not stay inside the skill folder"
     if not {"", "."}.isdisjoint(parts) or pattern != pattern.strip():
         return "is no path in its shortest form"
     if "#" in pattern or parts[-1].casefold() == "frontmatter":
-        return "names a part of a file, and only whole files are trained; frontmatter never is"
+        return f"names a part of a file, and only whole files are trained, and {DESCRIPTION}"
     if any("**" in part for part in parts):
         return "has a '**', and patterns go folder by folder, as in references/*.md"
     if any(part.startswith(".") for part in parts):

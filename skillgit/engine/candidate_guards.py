@@ -32,6 +32,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import secrets_of
+from skillgit.plugin.skill_library import changes_description_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -57,7 +58,7 @@ def refusal(
     session: Session, state: RunState, skill: Skill, candidate: Skill, *, base: int | None = None
 ) -> Refusal | None:
     """Return why ``candidate`` is not to be measured; ``base`` is the version ``skill``, the current one by default."""
-    if unfit := _no_agent_skill(skill, candidate) or _excess(candidate):
+    if unfit := _no_agent_skill(session, skill, candidate) or _excess(candidate):
         return unfit
     changes = changed_lines(skill, candidate)
     return (
@@ -73,11 +74,17 @@ def skill_tokens(skill: Skill) -> int:
     return ceil(len(skill.document.removeprefix(frontmatter(skill.document))) / CHARACTERS_PER_TOKEN)
 
 
-def _no_agent_skill(skill: Skill, candidate: Skill) -> Refusal | None:
-    """Return the refusal of another frontmatter than the base's, which was checked when the run began."""
+def _no_agent_skill(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
+    """Return the refusal of another frontmatter than the base's, but for a description that may be trained."""
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
-    if before == after and skill.name == candidate.name:
+    if skill.name == candidate.name and before == after:
         return None
+    files = session.settings.optimizer.trainable
+    if skill.name == candidate.name and files.description:
+        is_body_free = files.covers(DOCUMENT)
+        same_body = candidate.document.removeprefix(after) == skill.document.removeprefix(before)
+        if changes_description_alone(skill.document, candidate.document) and (is_body_free or same_body):
+            return None
     why = "The candidate changes the frontmatter of SKILL.md, which belongs to people."
     return Refusal(title="invalid: the frontmatter is not that of the base", why=why)
 

@@ -269,7 +269,9 @@ class GateSettings(_Section):
     no_regression: NoRegression = Field(
         NoRegression.NONE, strict=False, description="Items that may not score lower: none, pinned or all."
     )
-    pinned: str = Field("", description="File with the ids of pinned items, one on a line.")
+    pinned: str = Field(
+        "", description="File with the ids of pinned items, one on a line; or type:NAME, all items of a task type."
+    )
     screening: Natural = Field(
         0,
         description="Solved train items on which a candidate is tried before it is measured, with the failing ones that"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Outcome, Scored, Split
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory, Turn
     from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, ReplyForm, Tool
@@ -360,6 +360,29 @@ class ShowsPictures(Protocol):
 
     def pictures(self, item: Item) -> Sequence[Image]:
         """Return the pictures of ``item`` as the target sees them; an EnvironmentFaultError if one is unreadable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryShare:
+    """A share that says more of a measurement than the mean score does, such as recall."""
+
+    name: str
+    share: float | None  # absent before anything was measured
+    n: int  # how many independent things it is a share of
+    interval: tuple[float, float]  # 95 %; before anything was measured, that of a half, which is the widest
+
+
+@runtime_checkable
+class Summarizes(Protocol):
+    """What an environment adds whose outcomes have more to say together than their mean."""
+
+    def summary(self, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
+        """Return the shares of ``outcomes``, by item id; without any, what they will be shares of."""
+        ...
+
+    def conditions(self) -> str:
+        """Return what else the shares are of, such as the library that skills compete in; one line."""
         ...
 
 

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.lint_rules import RuleSeverity
 from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
+from skillgit.domain.skill_listing import ListingState
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, pad
+from skillgit.view.text import fit, headed, one_line, pad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.exchange.push_check import Scan
     from skillgit.app.exchange.secret_scan import ScanFinding
+    from skillgit.app.skill_format.library_lint import LibraryReport
     from skillgit.app.skill_format.lint import Linted
     from skillgit.app.upkeep.fsck import Checked, Problem
     from skillgit.app.upkeep.maintenance import Tidied
@@ -33,6 +35,38 @@ def linted(report: Linted, screen: Screen) -> Iterator[str]:
             yield f"    {screen.paint(Style.FAINT, fault.mend)}"
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
     yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
+
+
+_SHOWN = {
+    ListingState.WHOLE: Style.ACCEPTED,
+    ListingState.CUT: Style.REVERTED,
+    ListingState.NAME: Style.REJECTED,
+    ListingState.ABSENT: Style.REJECTED,
+}
+
+
+def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
+    """Yield a table for each agent, then what the rules say."""
+    for table in report.listings:
+        yield f"{screen.paint(Style.STRONG, table.agent.label)}  {table.size:,} of {table.budget:,} {table.unit}"
+        rows = [
+            (
+                one_line(entry.skill.name),
+                screen.paint(_SHOWN[entry.state], entry.state.value),
+                f"{len(entry.text):,}",
+                f"{len(entry.skill.description):,}",
+                *_nearest(report, entry.skill.name),
+            )
+            for entry in table.entries
+        ]
+        yield from headed(("skill", "shown", "characters", "of", "nearest", ""), rows, screen, align="llrrlr")
+        yield ""
+    yield from linted(report.linted, screen)
+
+
+def _nearest(report: LibraryReport, name: str) -> tuple[str, str]:
+    neighbour = report.nearest.get(name)
+    return ("", "") if neighbour is None else (one_line(neighbour.name), f"{round(100 * neighbour.share)} %")
 
 
 _DIFFERS = "differs"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.interventions.intervention import Decided
+    from skillgit.app.measure.library_gate import LibraryVerdict
     from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
     from skillgit.domain.cost import Cost
     from skillgit.domain.gate_decision import Verdict
@@ -255,3 +256,15 @@ def next_commands(result: Decided) -> tuple[str, ...]:
     show = f"skillgit show {row.address}"
     diff = f"skillgit diff {row.run}/{version_label(result.base)} {row.address} --items"
     return (diff, show) if result.accepted else (show,)
+
+
+def library_lines(verdict: LibraryVerdict, screen: Screen) -> Iterator[str]:
+    """Yield what an edit takes from other skills of a library."""
+    for shadowing in verdict.shadowings:
+        word = screen.paint(Style.REJECTED, "shadows")
+        by = ", ".join(map(one_line, shadowing.by))
+        yield f"{by} {word} {one_line(shadowing.skill)}: {shadowing.sentence}"
+    count = numbers.plural(verdict.skills, "skill")
+    changes = ", ".join(map(one_line, verdict.changed)) or "no skill"
+    outcome = "does not pass" if verdict.shadowings else "passes"
+    yield f"{outcome}: {changes} changed in a library of {count}"

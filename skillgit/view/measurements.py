@@ -25,6 +25,8 @@ def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
 
 def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
     yield screen.dotted((result.environment, f"target {result.target}", f"seed {result.seed}"))
+    if result.conditions:
+        yield result.conditions
     for index, split in enumerate(entry.split for entry in result.arms[0].splits):
         yield ""
         yield from _split(result, index, screen)
@@ -47,6 +49,13 @@ def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     if len(first.types) > 1:
         yield ""
         yield from _types(arms, index, screen)
+    shares = [(arm.name, share) for arm in arms for share in arm.splits[index].shares]
+    if shares:
+        yield ""
+        cells = [
+            (name, share.name, str(share.n), _mean(share.share), _interval(share.interval)) for name, share in shares
+        ]
+        yield from headed(("", "share", "requests", "", "95 %"), cells, screen, align="llrrl")
 
 
 def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:

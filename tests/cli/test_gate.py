@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from skillgit.app.measure.library_gate import LibraryVerdict, Shadowing
 from skillgit.app.measure.pull_request_gate import GateRequest
 from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
 from skillgit.domain.cost import Caps, Cost
@@ -258,3 +260,15 @@ def test_words_of_others_change_nothing_but_themselves(name):
     wild = "\n".join(markdown(replace(REPORT, base=name, skills=(one,))))
     kinds = [kind for kind, _ in inlines(tame)]
     assert [kind for kind, _ in inlines(wild)] == kinds
+
+
+def test_a_library_is_judged_without_a_model(skillgit, fake):
+    shadowing = Shadowing(skill="old", by=("new",), sentence="both have the same name")
+    verdict = LibraryVerdict(base="main", head="HEAD", skills=2, changed=("new",), shadowings=(shadowing,))
+    calls = fake("measure.library_gate.library_gate", verdict)
+    ended = skillgit("gate", "--base", "main", "--library", "lib")
+    assert (ended.code, calls[0]) == (1, ("main", "HEAD", Path("lib")))
+    assert ended.text.splitlines() == [
+        "new shadows old: both have the same name",
+        "does not pass: new changed in a library of 2 skills",
+    ]

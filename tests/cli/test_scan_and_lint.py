@@ -161,3 +161,17 @@ def test_a_seed_with_an_error_is_refused_with_the_sentence_of_lint(tmp_path):
 def test_a_fresh_repository_of_an_environment_passes(tmp_path):
     repository = new_repository(tmp_path / "repository")
     assert "nothing to mend" in skillgit("lint", cwd=repository).out
+
+
+def test_a_library_is_printed_as_a_table_for_each_agent(skillgit, tmp_path):
+    for name, mark in (("one", "."), ("two", "!")):
+        path = tmp_path / "lib" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: {name}\ndescription: Reads invoices of hotels{mark}\n---\n\nDo it.\n")
+    library = str(tmp_path / "lib")
+    text = skillgit("lint", "--library", library).text
+    assert text.index("Claude Code  ") < text.index("Codex  ") < text.index("[listing-alike]")
+    strict = skillgit("lint", "--library", library, "--strict", "--json")
+    assert strict.code == 1
+    assert json.loads(strict.text)["listings"][0]["entries"][0]["state"] == "whole"
+    assert skillgit("lint", library, "--window", "9").code == 2

@@ -59,6 +59,7 @@ class Says:
         ("alfworld", {"max_steps": 9}, 9),
         ("tasks", {"tools": "none"}, 1),
         ("tasks", {"tools": "read", "max_turns": 5}, 5),
+        ("trigger", {}, 1),
     ],
 )
 def test_the_target_replies_as_often_as_the_options_say(name, options, most, tmp_path):

@@ -14,7 +14,7 @@ MORTAL = Path(__file__).parents[1] / "mortal.py"
 NEVER = 10**9
 SHORT = ("-o", "train.num_epochs=1", "-o", "optimizer.use_slow_update=false", "-o", "env.limit=3")
 NAMES = ("mmrb", "swebench", "alfworld", "babyvision", "docvqa", "livemathematicianbench", "mathverse", "officeqa")
-MORE = ("inspect", "sealqa", "searchqa", "spreadsheetbench", "tasks")
+MORE = ("inspect", "sealqa", "searchqa", "spreadsheetbench", "tasks", "trigger")
 
 
 def trained(repository: Path, name: str, calls: int) -> int:

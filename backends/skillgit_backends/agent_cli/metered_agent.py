@@ -110,7 +110,7 @@ class MeteredAgent(AgentBackend):
 def _prompt(task: Assignment, folder: str, pictures: Sequence[Path], tool_text: str) -> str:
     load = [
         f"Before you begin, load the skill {skill.name}, or read {folder}/{skill.name}/SKILL.md."
-        for skill in task.skills
+        for skill in task.to_load
     ]
     look = ["Look at the pictures that the task names by reading their files."] if pictures else []
     instructions = "\n\n".join(text for text in (task.instructions, tool_text, *load, *look) if text)

@@ -3,6 +3,8 @@
 A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
 out: it is delivered as a file where the agent looks for skills. A sentence is in its place. Its other files stand
 at its end between ``<companion path="…">`` and ``</companion>``; they are delivered as files of its folder.
+With ``offered`` behind the name, a skill is installed as it is, its frontmatter too, and not a word says so: it is up
+to the agent whether it loads it.
 
 Tools that an agent does not have are offered in words: it answers in JSON and names the ones to call.
 """
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import BadRequestError, UnusableAnswerError
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 
 Match = re.Match[str]
-_OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
+_OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)"(?P<offered> offered)?>[ \t]*\n', re.MULTILINE)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)
 _COMPANION_END = re.compile(r"^</companion>[ \t]*(?:\n|\Z)", re.MULTILINE)
@@ -44,6 +47,7 @@ class DeliveredSkill:
     name: str
     document: str
     files: Mapping[str, str] = field(default_factory=dict)
+    offered: bool = False  # whether it is up to the agent to load it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,16 @@ class Assignment:
     pictures: tuple[PictureFile, ...]
     instructions: str  # what the system messages say besides the skills
     task: str  # what is to be done, or the conversation to be continued
+
+    @property
+    def to_load(self) -> tuple[DeliveredSkill, ...]:
+        """The skills that the agent is told to load."""
+        return tuple(skill for skill in self.skills if not skill.offered)
+
+    @property
+    def offers(self) -> bool:
+        """Whether what the agent loads is what is asked."""
+        return any(skill.offered for skill in self.skills)
 
 
 def assignment(request: Request) -> Assignment:
@@ -92,20 +106,23 @@ def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
     parts: list[str] = []
     position = 0
     for opening, closing in _blocks(text, _OPENED, _CLOSED):
-        skill = _skill(opening["name"], text[opening.end() : closing.start()], {skill.name for skill in skills})
+        skill = _skill(opening, text[opening.end() : closing.start()], {skill.name for skill in skills})
         skills.append(skill)
         parts.append(text[position : opening.start()])
-        parts.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
+        if not skill.offered:
+            parts.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
         position = closing.end()
     return "".join([*parts, text[position:]]).strip()
 
 
-def _skill(label: str, body: str, names: set[str]) -> DeliveredSkill:
-    plain = _NO_NAME.sub("-", label.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "skill"
+def _skill(opening: Match, body: str, names: set[str]) -> DeliveredSkill:
+    plain = _NO_NAME.sub("-", opening["name"].lower()).strip("-")[:_LONGEST_NAME].strip("-") or "skill"
     name, number = plain, 1
     while name in names:
         number += 1
         name = f"{plain[: _LONGEST_NAME - 4].rstrip('-')}-{number}"
+    if opening["offered"]:
+        return DeliveredSkill(name=name, document=body, offered=True)
     body, files = _unfolded(body)
     head = frontmatter(body)
     # A JSON string is a YAML string too, whatever is in it.
@@ -224,3 +241,8 @@ def read_answer(text: str, usage: Usage) -> Reply:
         for number, (name, arguments) in enumerate(pairs, 1)
     )
     return Reply(text=content, usage=usage, finish_reason="tool_calls" if tool_calls else "stop", tool_calls=tool_calls)
+
+
+def tool_turns(uses: Sequence[ToolUse]) -> tuple[Turn, ...]:
+    """Return what an agent that asked its model by itself did before it answered."""
+    return tuple(Turn(role="assistant", content="", tool_calls=(use,)) for use in uses)

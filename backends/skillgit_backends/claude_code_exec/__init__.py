@@ -55,6 +55,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
@@ -71,7 +72,7 @@ from skillgit_backends.agent_cli.backend import (
 )
 from skillgit_backends.agent_cli.error_mapping import LONGEST, failure
 from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, number_at, text_at
-from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
+from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key
 from skillgit_backends.request_fields import refuse
 
@@ -184,7 +185,8 @@ class ClaudeCodeExecBackend(AgentBackend):
         result, noise = await self._run(words, prompt(task), workspace, environment, session.hear)
         if result.code or session.is_failed or not session.result:
             raise self._failure(result, session, noise, environment)
-        return self._reply(request, session)
+        reply = self._reply(request, session)
+        return replace(reply, turns=tool_turns(session.tool_uses)) if task.offers else reply
 
     def _failure(self, result: Ended, session: ClaudeSession, noise: str, environment: Mapping[str, str]) -> Exception:
         message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
@@ -236,7 +238,7 @@ def instructions(task: Assignment, pictures: Sequence[Path], tool_text: str) -> 
     parts = [task.instructions, tool_text]
     parts += [
         f"Before you begin, load the skill {skill.name} with the Skill tool, or read {SKILLS}/{skill.name}/SKILL.md."
-        for skill in task.skills
+        for skill in task.to_load
     ]
     if pictures:
         parts.append("Look at the pictures that the task names with the Read tool.")
@@ -271,6 +273,7 @@ _OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens"
 class ClaudeSession:
     result: Event = field(default_factory=dict)  # the last result event; empty if there was none
     actions: dict[str, int] = field(default_factory=dict)  # tool to how often the agent has used it
+    tool_uses: list[ToolUse] = field(default_factory=list)
     trouble: str = ""  # the kind of error that a message of the agent carried; empty if none did
 
     def hear(self, event: Event) -> None:
@@ -285,6 +288,8 @@ class ClaudeSession:
                     if isinstance(block, dict) and text_at(block, "type") == "tool_use":
                         name = text_at(block, "name")
                         self.actions[name] = self.actions.get(name, 0) + 1
+                        arguments = json.dumps(block.get("input"), ensure_ascii=False)
+                        self.tool_uses.append(ToolUse(name=name, arguments=arguments))
 
     @property
     def text(self) -> str:

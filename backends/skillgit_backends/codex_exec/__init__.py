@@ -51,6 +51,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
@@ -66,7 +67,7 @@ from skillgit_backends.agent_cli.backend import (
 )
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, text_at
-from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
+from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
 
@@ -188,7 +189,9 @@ class CodexExecBackend(AgentBackend):
         text = _last_message(workspace) or turn.message
         usage = turn.usage or estimate(NAME, request, text)
         self._check_said(text, usage)
-        return read_answer(text, usage) if request.tools else Reply(text=text, usage=usage)
+        if request.tools:
+            return read_answer(text, usage)
+        return Reply(text=text, usage=usage, turns=tool_turns(turn.commands) if task.offers else ())
 
     def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)
@@ -241,7 +244,7 @@ def command(
 
 def prompt(task: Assignment, tool_text: str) -> bytes:
     """Return what the agent reads; ``$name`` is how Codex is told to load a skill."""
-    parts = [" ".join(f"${skill.name}" for skill in task.skills)]
+    parts = [" ".join(f"${skill.name}" for skill in task.to_load)]
     instructions = "\n\n".join(text for text in (task.instructions, tool_text) if text)
     parts += [f"<instructions>\n{instructions}\n</instructions>"] if instructions else []
     return "\n\n".join(part for part in (*parts, task.task) if part).encode("utf-8", "replace")
@@ -308,6 +311,7 @@ class CodexTurn:
     thread: str = ""
     message: str = ""
     actions: dict[str, int] = field(default_factory=dict)  # kind of an item to how many are complete
+    commands: list[ToolUse] = field(default_factory=list)  # that it has run
     failure: str = ""
     is_complete: bool = False
     _total: Usage | None = None
@@ -323,6 +327,8 @@ class CodexTurn:
                     self.message = text_at(event, "item", "text") or self.message
                 elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
                     self.actions[kind] = self.actions.get(kind, 0) + 1
+                if kind == "command_execution":
+                    self.commands.append(ToolUse(name=kind, arguments=text_at(event, "item", "command")))
             case "turn.completed":
                 self.is_complete, self.failure = True, ""
                 self._total = _usage(event_at(event, "usage")) or self._total

@@ -8,6 +8,8 @@ language model; all are deterministic.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from skillgit.plugin.backend import (
     Price,
     Reply,
     Request,
+    ToolCall,
     estimated_usage,
 )
 from skillgit_backends.offline import agent, analyst, reader
@@ -43,7 +46,7 @@ from skillgit_backends.offline.patches import (
 )
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
 from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
-from skillgit_backends.offline.text import Briefing
+from skillgit_backends.offline.text import Briefing, sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -204,6 +207,22 @@ def analyse_successes(briefing: Briefing) -> Answer:
     }
 
 
+def _described(briefing: Briefing) -> Answer:
+    """Add to a description the words that the requests missed have in common, and others have not."""
+    text = briefing.section("description")
+    misses, others = Counter[str](), Counter[str]()
+    for attributes, body in sections(briefing.text, "trajectory"):
+        request = next((words for turn, words in sections(body, "turn") if turn.get("role") == "user"), "")
+        words = list(dict.fromkeys(re.findall(r"[a-z]{4,}", request.lower())))  # the order is the same in any process
+        (others if attributes.get("task_type") == "near miss" else misses).update(words)
+    words = [word for word, _ in misses.most_common(40) if word not in others and word not in text.lower()][:8]
+    return {
+        "reasoning": "The requests that were missed use words that the description does not have.",
+        "title": "say more of what is asked",
+        "description": f"{text} Use it for {', '.join(words)}.",
+    }
+
+
 _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "analyse failures": analyse_failures,
     "analyse successes": analyse_successes,
@@ -227,6 +246,7 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "write a probe": analyst.probe,
     "put reminders together": analyst.consolidate,
     "shorten the skill": analyst.compress,
+    "rewrite a description": _described,
 }
 
 
@@ -254,6 +274,8 @@ class OfflineBackend:
         if model is None:
             hint = "use offline/reader or offline/agent as the target and offline/analyst as the optimizer"
             raise FatalBackendError(f"the offline backend has no model '{request.model}'", hint=hint)
+        if any(tool.name == _LOAD for tool in request.tools):
+            return _loaded(request)
         text = model(request.messages)
         limit = request.max_output_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason = "length" if len(text) > limit else "stop"
@@ -262,6 +284,29 @@ class OfflineBackend:
 
     async def aclose(self) -> None:
         """Release nothing: there is no connection."""
+
+
+_LOAD = "load_skill"
+_ENTRY = re.compile(r"^- (?P<name>[\w-]+): (?P<description>.+?)(?: \(file: .*)?$", re.MULTILINE)
+_LIKENESS = 2  # words that a request and a description have to share
+
+
+def _loaded(request: Request) -> Reply:
+    """Load the skill whose listed description has most words of the request, if it has enough of them."""
+    system, question = (next(m.text for m in request.messages if m.role == role) for role in ("system", "user"))
+    words = _stems(question)
+    counts = {entry["name"]: len(words & _stems(entry["description"])) for entry in _ENTRY.finditer(system)}
+    name = max(counts, key=lambda name: (counts[name], name), default="")
+    if counts.get(name, 0) < _LIKENESS:
+        text = "No skill is for this."
+        return Reply(text=text, usage=estimated_usage(request.messages, text))
+    call = ToolCall(id="call_1", name=_LOAD, arguments=json.dumps({"name": name}))
+    usage = estimated_usage(request.messages, call.arguments)
+    return Reply(text="", usage=usage, finish_reason="tool_calls", tool_calls=(call,))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:5] for word in re.findall(r"[a-z]{4,}", text.lower()))
 
 
 __all__ = ["OfflineBackend"]

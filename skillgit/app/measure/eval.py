@@ -23,17 +23,17 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.evaluation import Evaluation, Outcome, Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ExitCode, SkillError, UsageError
-from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.environment import Summarizes, SummaryShare, asks_judge
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
 from skillgit.store.work_tree import skill_trees, skills_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from skillgit.app.setup.planner import Planner
@@ -216,6 +216,7 @@ class SplitScores:
     item_set: str  # digest of its items
     overall: Scores
     types: tuple[Scores, ...]
+    shares: tuple[SummaryShare, ...] = ()  # what the environment says of all outcomes together; most say nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +244,7 @@ class Evaluated:
     cost: Cost  # what it cost; what was measured before cost nothing
     warnings: tuple[str, ...]  # what the user should know of the numbers
     exit_code: ExitCode
+    conditions: str = ""  # what the shares are of besides, where the environment gives some
 
 
 def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
@@ -287,12 +289,21 @@ class _Evaluating:
         planner.preflight()
         for split in self._splits:
             planner.roll_out(split.value, [(arm.skill, items[split], 0) for arm in arms])
-        facts = {
-            "measure": ", ".join(arm.name for arm in arms),
-            "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
-            "config": self._setup.config.name,
-        }
-        return planner.plan("eval", facts, caps=self._request.caps)
+        facts = (
+            {
+                "measure": ", ".join(arm.name for arm in arms),
+                "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
+                "config": self._setup.config.name,
+            }
+            | {"conditions": self._conditions}
+            | {f"{split.value} shares": text for split in self._splits if (text := self._widths(split))}
+        )
+        return planner.plan("eval", {name: fact for name, fact in facts.items() if fact}, caps=self._request.caps)
+
+    def _widths(self, split: Split) -> str:
+        """Say how wide the intervals of the environment's shares will be at most."""
+        halves = ((share, (share.interval[1] - share.interval[0]) / 2) for share in self._shares(split, {}))
+        return ", ".join(f"{share.name} of {share.n} known within {half:.2f}" for share, half in halves)
 
     async def measure(self, measuring: Measuring) -> Cost:
         """Measure every arm on every split and return what that cost."""
@@ -332,7 +343,13 @@ class _Evaluating:
             cost=cost,
             warnings=(*warnings, *thin),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
+            conditions=self._conditions,
         )
+
+    @property
+    def _conditions(self) -> str:
+        environment = self._setup.task.environment
+        return environment.conditions() if isinstance(environment, Summarizes) else ""
 
     def _comparisons(self) -> tuple[SkillComparison, ...]:
         return tuple(
@@ -365,4 +382,11 @@ class _Evaluating:
             item_set=evaluation.item_set,
             overall=scores(evaluation.outcomes.values()),
             types=by_type(self._setup.task.items[split], evaluation),
+            shares=tuple(self._shares(split, evaluation.outcomes)),
         )
+
+    def _shares(self, split: Split, outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
+        environment = self._setup.task.environment
+        if not isinstance(environment, Summarizes):
+            return ()
+        return environment.summary(self._setup.task.items[split], outcomes)

@@ -13,6 +13,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Scored, Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.skill import DESCRIPTION
 from skillgit.errors import SkillgitError
 from skillgit.index import event_rows, item_queries, queries, version_queries
 from skillgit.index.event_rows import CONFIG
@@ -136,6 +137,12 @@ def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:
     """Return the share of scored items below which the run's gate is indecisive; the usual one if that is not known."""
     coverage = members(start_document(repo, records[0].evidence, CONFIG).get("evaluation")).get("min_coverage")
     return float(coverage) if isinstance(coverage, int | float) else GateRule().min_coverage
+
+
+def trains_description(repo: Repo, start: Recorded) -> bool:
+    """Say whether the run that ``start`` began may change the description in the frontmatter, as its files say."""
+    files = members(start_document(repo, start.evidence, CONFIG).get("optimizer")).get("files")
+    return isinstance(files, list) and DESCRIPTION in files
 
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:

@@ -16,7 +16,7 @@ from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, re
 from skillgit.app.setup.models import find_routes
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.gate_decision import GateRule, NoRegression
+from skillgit.domain.gate_decision import PINNED_TYPE, GateRule, NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.allowed_settings import RecordedSettings, of_own_run, of_stranger
 from skillgit.engine.evidence_files import json_file
@@ -34,7 +34,6 @@ from skillgit.store.seals import is_own, local_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.workspace.context import Context
@@ -134,7 +133,7 @@ def set_up(config: ResolvedConfig) -> Setup:
     if expected_size not in {0, there}:
         problem = f"train.train_size is {expected_size}, but there are {there} train items"
         raise ConfigError(problem, hint="set it to 0 to take the items as they are")
-    pins = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
+    pins = _pinned(config.values.gate, {item.id: item.task_type for item in items[Split.SELECTION]})
     task = Task(environment=environment, items=items, source=plugin.source)
     if config.values.model.target_batch and not asks_target_once(environment, items.values()):
         problem = (
@@ -149,10 +148,22 @@ def set_up(config: ResolvedConfig) -> Setup:
     return Setup(config=config, task=task, routes=find_routes(config, roles), pins=pins)
 
 
-def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
-    """Return the ids in the file of pinned items; blank lines and what follows a ``#`` are passed over."""
+def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
+    """Return the pinned ones of ``items``, id to task type: those of a type, or those that a file names.
+
+    Blank lines of the file and what follows a ``#`` are passed over.
+    """
     if gate.no_regression is not NoRegression.PINNED:
         return frozenset()
+    if gate.pinned.startswith(PINNED_TYPE):
+        name = gate.pinned.removeprefix(PINNED_TYPE).strip()
+        pins = frozenset(item for item, task_type in items.items() if task_type == name)
+        if not pins:
+            raise ConfigError(
+                f"gate.pinned names the task type '{name}', and no selection item is of it",
+                hint=f"there are {', '.join(sorted(set(items.values())))}",
+            )
+        return pins
     try:
         lines = Path(gate.pinned).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:

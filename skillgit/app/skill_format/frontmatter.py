@@ -11,7 +11,6 @@ import yaml
 
 from skillgit.app.skill_format.lint_rules import (
     COMPATIBILITY_LENGTH,
-    DESCRIPTION_LENGTH,
     KEYS,
     NAME_LENGTH,
     Fault,
@@ -21,6 +20,7 @@ from skillgit.app.skill_format.lint_rules import (
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillError
+from skillgit.plugin.skill_library import DESCRIPTION_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

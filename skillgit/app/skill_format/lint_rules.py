@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from skillgit.plugin.skill_library import DESCRIPTION_LENGTH
+
 KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-NAME_LENGTH, DESCRIPTION_LENGTH, COMPATIBILITY_LENGTH = 64, 1024, 500
+NAME_LENGTH, COMPATIBILITY_LENGTH = 64, 500
 DOCUMENT_LINES, BODY_TOKENS = 500, 5000
 CHARACTERS_PER_TOKEN = 4  # about how many characters of English prose make a token; models differ
 
@@ -129,6 +131,26 @@ _LIST = (
         "link to it in SKILL.md too",
     ),
     _warning("region-open", "A skillgit region that is opened is closed.", "add its end marker"),
+    _warning(
+        "listing-absent",
+        "Every agent lists every skill of a library.",
+        "rename one of two skills of a name, remove what is not needed, or leave it if people alone shall use it",
+    ),
+    _warning(
+        "listing-name",
+        "A library is so small that Claude Code lists every description: 1 % of the context window.",
+        "remove skills that are not needed, or shorten descriptions",
+    ),
+    _warning(
+        "listing-cut",
+        "Descriptions are so short that Claude Code (1,536 characters) and Codex (1,024; 2 % of the window) cut none.",
+        "shorten it, and say first when to use the skill",
+    ),
+    _warning(
+        "listing-alike",
+        "The descriptions of a library tell its skills apart.",
+        "say in each when the other one is meant, or make one skill of both",
+    ),
 )
 
 RULES = {rule.name: rule for rule in _LIST}  # name to rule, in the order in which they are documented

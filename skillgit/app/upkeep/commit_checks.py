@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.run_record import trains_description
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
 from skillgit.app.upkeep.round_checks import joined_text_problems, screening_problems
 from skillgit.domain.address import version_label
@@ -25,7 +26,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
-from skillgit.domain.protected_regions import protected, slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.protected_regions import frontmatter, protected, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill, hidden_characters
 from skillgit.domain.untrusted.file_names import (
     PATH_BYTES,
@@ -39,6 +40,7 @@ from skillgit.domain.untrusted.file_names import (
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import SkillText, verbatim
 from skillgit.errors import SkillgitError, UnsafeNameError
+from skillgit.plugin.skill_library import changes_description_alone
 from skillgit.store import history_reader, notes, refs
 from skillgit.store.evidence import read_evidence
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
@@ -199,7 +201,7 @@ def _patch_problems(
     elif event.origin.intervenes and document.get("lines") is True:
         yield from _line_problems(event, base, skill, edits)
     elif event.origin is Origin.STEP and document.get("lines") is True:
-        yield from _folder_problems(base, skill, edits)
+        yield from _folder_problems(base, skill, edits, lambda: _may_describe(repo, versions))
     elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
         yield f"the patch in the evidence, applied to {version_label(event.base)}, does not give the committed skill"
 
@@ -228,15 +230,32 @@ def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits:
         yield "the edits in the evidence are not what changed in the base"
 
 
-def _folder_problems(base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:
-    """Yield where edits that only say which lines of a whole folder changed are not the commit's."""
+def _may_describe(repo: Repo, versions: Mapping[int, str]) -> bool:
+    return trains_description(repo, history_reader.read_commit(repo, versions[0]))
+
+
+def _folder_problems(
+    base: Skill, skill: Skill, edits: Sequence[Edit], may_describe: Callable[[], bool]
+) -> Iterator[str]:
+    """Yield where edits that only say which lines of a whole folder changed are not the commit's.
+
+    ``may_describe`` says whether the run trains the description, which is all of the frontmatter that may change.
+    """
     support, source = (edits[0].support, edits[0].source) if edits else (1, EditSource.MIXED)
     if folder_hunks(base, skill, support=support, source=source) != tuple(edits):
         yield "the edits in the evidence are not what changed in the base"
-    if protected(base.document) != protected(skill.document):
+    if not _keeps_frame(base, skill) and not (_keeps_frame(base, skill, described=True) and may_describe()):
         yield f"what is protected in {DOCUMENT} is not that of the base"
     if _no_texts(base) != _no_texts(skill):
         yield "files that are no text are not those of the base"
+
+
+def _keeps_frame(base: Skill, skill: Skill, *, described: bool = False) -> bool:
+    """Say whether what is protected is as it was; ``described`` allows another description."""
+    if not described:
+        return protected(base.document) == protected(skill.document)
+    own, new = (each.document.removeprefix(frontmatter(each.document)) for each in (base, skill))
+    return protected(own) == protected(new) and changes_description_alone(base.document, skill.document)
 
 
 def _no_texts(skill: Skill) -> dict[str, bytes]:

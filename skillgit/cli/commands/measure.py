@@ -160,6 +160,12 @@ def verify_command(
 @override_option
 @split_option(("selection", "test"))
 @option("--rule", "How to compare; without it as the configuration says", type=click.Choice(tuple(POLICIES)))
+@option(
+    "--library",
+    "Judge without a model what agents show of the skills in DIR",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+)
 @flag("--recorded-only", "Measure nothing; say which outcomes are not recorded")
 @note_option()
 @spending_options
@@ -178,6 +184,7 @@ def gate_command(
     /,
     *,
     rule: str | None,
+    library: Path | None,
     dry_run: bool,
     markdown: bool,
     output: Path | None,
@@ -191,12 +198,20 @@ def gate_command(
     Exits with 0 if every changed skill passes or none is changed, with 1 if one does not pass, with 5 if too few items
     could be evaluated, and with 21 if it cannot be told: outcomes are not recorded, no configuration is known, or the
     items are too few for the rule.
+
+    With --library nothing is measured: the head is refused if it shadows another skill of the library, because agents
+    show less of that one, or because name or description are nearly the same.
     """
+    from skillgit.app.measure.library_gate import library_gate  # noqa: PLC0415 - see the package
     from skillgit.app.measure.pull_request_gate import GateRequest, gate  # noqa: PLC0415 - see the package
     from skillgit.cli.output import output_to  # noqa: PLC0415 - see the package
-    from skillgit.view.gate import lines  # noqa: PLC0415 - as above
+    from skillgit.view.gate import library_lines, lines  # noqa: PLC0415 - as above
     from skillgit.view.gate import markdown as as_markdown  # noqa: PLC0415 - as above
 
+    if library is not None:
+        verdict = library_gate(session.context, str(options["base"]), str(options["head"]), library)
+        session.show("library-gate/1", verdict, library_lines(verdict, session.screen))
+        return int(verdict.exit_code)
     if dry_run and (markdown or output is not None):
         raise click.UsageError("a dry run has no verdict to write", click.get_current_context())
     if markdown and session.form is Form.JSON:

@@ -53,18 +53,32 @@ def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair
 @verb("lint")
 @click.argument("words", metavar="[PATH|REV]...", nargs=-1)
 @flag("--strict", "Count warnings as errors")
+@flag("--library", "Check what agents list of all skills together; PATH is a folder of installed skills")
+@option("--window", "With --library: tokens of the context window", metavar="N", type=click.IntRange(0))
 @document_form
 @click.pass_obj
-def lint_command(session: CommandSession, *, words: tuple[str, ...], strict: bool) -> ExitCode:
+def lint_command(
+    session: CommandSession, *, words: tuple[str, ...], strict: bool, library: bool, window: int | None
+) -> ExitCode:
     """Check skill folders by the rules of Agent Skills.
 
     PATH is a skill folder, a SKILL.md, or a folder that holds skills; without one it is the current folder. REV checks
     the skill of a version, or all skills of a commit. Each finding names its rule, the line and what to do. Exits with
     1 if there is an error; warnings leave it at 0.
-    """
-    from skillgit.app.skill_format.lint import lint  # noqa: PLC0415 - see the package
-    from skillgit.view.checks import linted  # noqa: PLC0415 - see the package
 
+    With --library it forecasts, without a model, what Claude Code and Codex show of each skill: whole descriptions, cut
+    ones, names alone, or nothing. Without PATH it reads the folders where each agent looks.
+    """
+    from skillgit.app.skill_format.library_lint import lint_library  # noqa: PLC0415 - see the package
+    from skillgit.app.skill_format.lint import lint  # noqa: PLC0415 - as above
+    from skillgit.view.checks import library_lines, linted  # noqa: PLC0415 - as above
+
+    if library:
+        table = lint_library(session.context, words, window)
+        session.show("library/1", table, library_lines(table, session.screen))
+        return ExitCode.NO if strict and table.linted.warnings else ExitCode.OK
+    if window is not None:
+        raise UsageError("--window is about a library", hint="skillgit lint --library --window N")
     report = lint(session.context, words)
     document = {"errors": report.errors, "warnings": report.warnings, "skills": report.skills}
     session.show("lint/1", document, linted(report, session.screen))

@@ -11,6 +11,7 @@ import yaml
 import skillgit
 from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.domain.gate_decision import PINNED_TYPE
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def located(
     layer_located, notes = dict(layer), []
     for key in (*PATHS, *PLUGINS, *more):
         leaf = layer_located.get(key)
-        if leaf is None or not leaf.text:
+        if leaf is None or not leaf.text or (key == "gate.pinned" and leaf.text.startswith(PINNED_TYPE)):
             continue
         text, attribute = leaf.text, ""
         if key in PLUGINS:

@@ -33,7 +33,7 @@ def test_files_are_a_list_or_a_single_pattern(load, written, files):
     [
         ("optimizer.files=[../x.md]", "optimizer: files has '../x.md', which does not stay inside the skill folder"),
         ("optimizer.files=[a/*.png]", "optimizer: files has 'a/*.png', which names binary files"),
-        ("optimizer.files=[frontmatter]", "frontmatter never is"),
+        ("optimizer.files=[frontmatter]", "only whole files are trained, and frontmatter.description"),
         ("optimizer.files=[]", "optimizer: files is empty"),
         ("optimizer.files=3", "optimizer.files is 3; it must be a list"),
         ('optimizer.check=python "x', "which is no command: No closing quotation"),

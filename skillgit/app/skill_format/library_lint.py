@@ -1,0 +1,102 @@
+"""``skillgit lint --library``: what each agent shows its model of all installed skills together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.app.skill_format.lint import Linted, LintedSkill
+from skillgit.app.skill_format.lint_rules import Fault, broken
+from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill_listing import (
+    ALIKE,
+    LibrarySkill,
+    ListingAgent,
+    ListingEntry,
+    ListingState,
+    Neighbour,
+    SkillListing,
+    listing,
+    neighbours,
+)
+from skillgit.errors import NotFoundError
+from skillgit.plugin.skill_library import read_library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.workspace.context import Context
+
+_SYSTEM_FOLDER = ".system"  # of Codex's own skills, in its home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryReport:
+    listings: tuple[SkillListing, ...]  # by agent; one that has no skills here is left out
+    nearest: Mapping[str, Neighbour]  # by the name of a skill
+    linted: Linted  # what the rules of listings say, a skill at a time
+
+
+def lint_library(context: Context, words: Sequence[str] = (), window: int | None = None) -> LibraryReport:
+    """Forecast the listings of the skills in the folders ``words``, or in those where each agent looks by itself.
+
+    ``window`` is the size of the context window in tokens, 0 if the agent does not know it; without, as it is usual.
+    """
+    listings, skills = list[SkillListing](), dict[str, LibrarySkill]()
+    faults: dict[str, list[Fault]] = {}
+    for agent in ListingAgent:
+        folders = agent_folders(context, agent, words)
+        library = [
+            skill for folder, is_users in folders.items() for skill in read_library(folder, is_users=is_users).values()
+        ]
+        if not library:
+            continue
+        roots = [_homes(context)[1] / _SYSTEM_FOLDER, *(folder for folder in folders if folder.is_dir())]
+        listings.append(listing(agent, library, window, [str(root) for root in roots]))
+        for entry in listings[-1].entries:
+            skills.setdefault(entry.skill.name, entry.skill)
+            faults.setdefault(entry.skill.name, []).extend(_faults(listings[-1], entry))
+    if not listings:
+        raise NotFoundError("there are no installed skills here", hint="name their folder: skillgit lint --library DIR")
+    nearest = neighbours(list(skills.values()))
+    for name, neighbour in nearest.items():
+        if neighbour.share >= ALIKE:
+            sentence = f"{round(100 * neighbour.share)} % of its words are those of {neighbour.name}"
+            faults[name].append(broken("listing-alike", DOCUMENT, 0, sentence))
+    linted = tuple(LintedSkill(place=name, name=name, faults=tuple(faults[name])) for name in sorted(skills))
+    return LibraryReport(listings=tuple(listings), nearest=nearest, linted=Linted(skills=linted))
+
+
+def _homes(context: Context) -> tuple[Path, Path, Path]:
+    """Return the folders of the user's skills: Claude Code's, Codex's, and the one that Codex shares with others."""
+    environ = context.environ
+    home = Path(environ.get("HOME") or Path.home())
+    claude, codex = environ.get("CLAUDE_CONFIG_DIR") or home / ".claude", environ.get("CODEX_HOME") or home / ".codex"
+    return context.directory / claude / "skills", context.directory / codex / "skills", home / ".agents" / "skills"
+
+
+def agent_folders(context: Context, agent: ListingAgent, words: Sequence[str]) -> dict[Path, bool]:
+    """Return the folders that hold skills, and whether they are the user's and not the project's."""
+    homes, here = _homes(context), context.directory
+    if words:
+        return {here / word: (here / word).resolve() in {home.resolve() for home in homes} for word in words}
+    if agent is ListingAgent.CLAUDE_CODE:
+        return {homes[0]: True, here / ".claude" / "skills": False}
+    return {homes[1]: True, homes[2]: True, here / ".agents" / "skills": False}
+
+
+def _faults(table: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
+    agent = table.agent.label
+    over = f"the library has {table.size:,} {table.unit} of {table.budget:,}"
+    match entry.state:
+        case ListingState.ABSENT:
+            yield broken("listing-absent", DOCUMENT, 0, f"{agent} does not list it: {entry.reason}")
+        case ListingState.NAME:
+            yield broken("listing-name", DOCUMENT, 0, f"{agent} lists its name alone: {over}")
+        case ListingState.CUT:
+            length = len(entry.skill.description)
+            cut = f"{agent} shows {len(entry.text):,} of {length:,} characters of its description"
+            yield broken("listing-cut", DOCUMENT, 0, f"{cut}: {over}" if table.size > table.budget else cut)
+        case ListingState.WHOLE:
+            pass
