@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Look": (
         CommandEntry("tui", "tui", "Browse runs and their history on the screen"),
         CommandEntry("serve", "serve", "Show the repository in a browser, and train from there"),
+        CommandEntry("mcp", "serve", "Answer agents about the history, by the Model Context Protocol"),
         CommandEntry("runs", "runs", "List the runs, newest first"),
         CommandEntry("log", "history", "Show the events of a run, newest first"),
         CommandEntry("show", "diff", "Show one event, or a file of a version"),
