@@ -22,14 +22,14 @@ from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import item_story
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.plumbing import cat
-from skillgit.app.history.run_list import run_list
+from skillgit.app.history.run_list import run_list, run_of_skill
 from skillgit.app.history.show import show
 from skillgit.app.history.status import status
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import explained
 from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
-from skillgit.errors import NotFoundError, SkillgitError, UsageError
+from skillgit.errors import SkillgitError, UsageError
 from skillgit.mcp import answers
 from skillgit.mcp.pages import Pager
 from skillgit.plugin.redaction import redact
@@ -137,16 +137,8 @@ class History:
         spot = _LINE_OF.fullmatch(rule)
         query, path = (spot["line"], spot["path"]) if spot else (rule, "")
         if not revision:
-            revision = run or (self._run_of(skill) if skill else "")
+            revision = run or (run_of_skill(self._context, skill) if skill else "")
         return answers.part_of(answers.WhyAnswer, why(self._context, query, revision, path))
-
-    def _run_of(self, skill: str) -> str:
-        default, listing = status(self._context).run, run_list(self._context)
-        rows = [*([default] if default else []), *listing.rows]
-        names = {row.skill.rpartition("/")[2]: row.name for row in reversed(rows)}
-        if skill not in names:
-            raise NotFoundError(f"no run trains a skill '{skill}'", hint=f"skills are {', '.join(sorted(names))}")
-        return names[skill]
 
     def blame(
         self,

@@ -58,6 +58,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
         CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
+        CommandEntry("plugin", "deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
         CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
         CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
         CommandEntry("verify", "measure", "Measure a version again and say whether its recorded score holds"),
