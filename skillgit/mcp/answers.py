@@ -282,7 +282,6 @@ class BlameAnswer(PagedAnswer):
     commit: str
     path: Name
     lines: list[BlamedLine]
-    absent: bool
 
 
 class ItemFacts(Part):

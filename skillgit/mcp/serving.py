@@ -43,8 +43,11 @@ def link_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
 
 
-def serve_http(server: MCPServer, listener: socket.socket) -> None:
-    """Answer until Ctrl-C. A page of another site has another origin, and a name that leads here is another host."""
+def http_server(server: MCPServer, listener: socket.socket) -> uvicorn.Server:
+    """Return what answers there: no page of another site, which has another origin, and no other name that leads here.
+
+    It runs until it is told to end.
+    """
     port = listener.getsockname()[1]
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     app = server.streamable_http_app(
@@ -65,8 +68,12 @@ def serve_http(server: MCPServer, listener: socket.socket) -> None:
         limit_concurrency=_AT_ONCE,
         timeout_graceful_shutdown=1,
     )
+    return uvicorn.Server(config)
+
+
+def serve_http(server: MCPServer, listener: socket.socket) -> None:
     with suppress(KeyboardInterrupt):
-        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+        asyncio.run(http_server(server, listener).serve(sockets=[listener]))
 
 
 def serve_stdio(server: MCPServer) -> None:

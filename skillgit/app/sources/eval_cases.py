@@ -24,7 +24,8 @@ SCHEMA: Final = "1.1"
 _CASE_FILE, _PROMPT_FILE, _GRADERS = "case.yaml", "prompt.md", "graders"
 _MOST_CASES, _DEEPEST = 2_000, 6
 _LONGEST = 1 << 20  # bytes of a file of a case, as the program reads it
-_LONGEST_HEAD = 64_000  # characters of its YAML, which takes its time over nested nonsense
+_LONGEST_HEAD = 64_000  # characters of its YAML
+_MOST_BRACKETS = 500  # in it, for a parser takes the square of their number where they are nested
 _NOT_CASES = frozenset({"results", "mocks", _GRADERS, "node_modules"})
 _HEAD = re.compile(r"---[ \t]*\n(?P<head>.*?)^---[ \t]*(?:\n|\Z)(?P<body>.*)", re.DOTALL | re.MULTILINE)
 CASE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -142,8 +143,8 @@ def _mapping(path: Path, text: str) -> Fields:
 
 
 def _values(text: str) -> Fields:
-    if len(text) > _LONGEST_HEAD:
-        raise ValueError("it is too long")
+    if len(text) > _LONGEST_HEAD or text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise ValueError("it is too long or too deep")
     if any(isinstance(token, yaml.AliasToken | yaml.TagToken) for token in yaml.scan(text, Loader=yaml.SafeLoader)):
         raise ValueError("it has an alias or a tag")
     fields = json.loads(json.dumps(yaml.safe_load(text) or {}, allow_nan=False))

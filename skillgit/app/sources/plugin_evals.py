@@ -256,11 +256,15 @@ def _meaning(row: Row, reader: ReadsTasks, path: Path) -> object:
 
 
 def _expanded(checks: object) -> list[Fields]:
-    """Return checks with those of a judge that has several criteria as one for each."""
+    """Return checks with those of a judge as one for each criterion; of several beside other checks as they are."""
     rows: list[Fields] = []
     for check in map(fields_in, list_in(checks)):
-        criteria = check.pop("criteria", None) if len(list_in(checks)) == 1 else None
-        rows += [{**check, "rubric": text} for text in criteria] if isinstance(criteria, list) else [check]
+        criteria = list_in(check.get("criteria"))
+        if len(criteria) == 1 or (criteria and len(list_in(checks)) == 1):
+            rest = {key: value for key, value in check.items() if key != "criteria"}
+            rows += [{**rest, "rubric": text} for text in criteria]
+        else:
+            rows.append(check)
     return rows
 
 
