@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -31,7 +32,7 @@ from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.mcp import answers
-from skillgit.mcp.pages import Pager
+from skillgit.mcp.answers import Answer, AnswerPages, answer
 from skillgit.plugin.redaction import redact
 from skillgit.view import item as item_view
 from skillgit.view.score_tables import records
@@ -64,21 +65,19 @@ Cursor = Annotated[Word, Field(description="next_cursor of the page before")]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Line = Annotated[int, Field(ge=0, le=1_000_000)]
 
-_Tool = TypeVar("_Tool", bound="Callable[..., Any]")
-
 
 class History:
     """What an agent may ask about the repository of one context; it cannot name another one."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._pager = Pager(context)
+        self._pages = AnswerPages(context)
 
-    def runs(self, name: Word = "", cursor: Cursor = "", limit: Limit = 20) -> answers.RunsAnswer:
+    def runs(self, name: Word = "", cursor: Cursor = "", limit: Limit = 20) -> Answer:
         """List the runs, newest first, with their scores; `name` keeps those with these words in name or model."""
         filters = [name] if name else []
         # no run changes its place in this order, so that pages fit together
-        listing, rows, rest = self._pager.page(
+        listing, rows, rest = self._pages.page(
             ("runs", name),
             cursor,
             limit,
@@ -87,7 +86,7 @@ class History:
         )
         default = status(self._context).run
         head = {"default_run": default.name if default else "", "total": listing.total, "next_cursor": rest}
-        return answers.part_of(answers.RunsAnswer, head, runs=rows)
+        return answer(answers.RUNS, head, runs=rows)
 
     def versions(
         self,
@@ -97,29 +96,29 @@ class History:
         words: Word = "",
         cursor: Cursor = "",
         limit: Limit = 20,
-    ) -> answers.VersionsAnswer:
+    ) -> Answer:
         """List the versions and the rejected candidates of a run, newest first; `words` search titles and texts."""
         request = LogRequest(words=(run,) if run else (), with_rejected=rejected, grep=words)
-        result, rows, rest = self._pager.page(
+        result, rows, rest = self._pages.page(
             ("versions", run, rejected, words),
             cursor,
             limit,
             lambda context: log(context, request),
             lambda result: result.rows,
         )
-        return answers.part_of(answers.VersionsAnswer, {"run": result.run, "next_cursor": rest}, events=rows)
+        return answer(answers.VERSIONS, {"run": result.run, "next_cursor": rest}, events=rows)
 
-    def show(self, revision: Revision = "head") -> answers.ShowAnswer:
+    def show(self, revision: Revision = "head") -> Answer:
         """Show one version or rejected candidate: message with reasons, scores, diff, and the items that changed."""
-        shown = show(self._context, revision)
-        changes = [item for item in shown.items if item.change not in _SAME]
-        base = shown.parents[0] if shown.parents else ""
-        whole = f"skillgit://diff/{base}/{shown.row.commit}" if base and len(shown.diff) > answers.LONG_QUOTE else ""
-        return answers.part_of(
-            answers.ShowAnswer,
-            shown,
+        event = show(self._context, revision)
+        changes = [item for item in event.items if item.change not in _SAME]
+        base = event.parents[0] if event.parents else ""
+        whole = f"skillgit://diff/{base}/{event.row.commit}" if base and len(event.diff) > answers.LONG_QUOTE else ""
+        return answer(
+            answers.SHOW,
+            event,
             items=changes,
-            document=f"skillgit://file/{shown.row.commit}/SKILL.md",
+            document=f"skillgit://file/{event.row.commit}/SKILL.md",
             whole_diff=whole,
         )
 
@@ -129,7 +128,7 @@ class History:
         run: Run = "",
         skill: Annotated[Word, Field(description="a skill's name, to look at a run that trains it")] = "",
         revision: Revision = "",
-    ) -> answers.WhyAnswer:
+    ) -> Answer:
         """Explain why a rule stands: its step, the rollouts that failed, the gate's scores, who rejected variants.
 
         Rules that were removed or never accepted are found, too.
@@ -138,7 +137,7 @@ class History:
         query, path = (spot["line"], spot["path"]) if spot else (rule, "")
         if not revision:
             revision = run or (run_of_skill(self._context, skill) if skill else "")
-        return answers.part_of(answers.WhyAnswer, why(self._context, query, revision, path))
+        return answer(answers.WHY, why(self._context, query, revision, path))
 
     def blame(
         self,
@@ -149,17 +148,17 @@ class History:
         last: Line = 0,
         cursor: Cursor = "",
         limit: Limit = 60,
-    ) -> answers.BlameAnswer:
+    ) -> Answer:
         """Say of each line of a skill which version brought it, what it rests on and what it gained."""
         stretch = [(first or 1, last or None)] if first or last else []
-        result, rows, rest = self._pager.page(
+        result, rows, rest = self._pages.page(
             ("blame", revision, path, first, last),
             cursor,
             limit,
             lambda context: blame(context, revision, path, stretch),
             lambda result: result.lines,
         )
-        return answers.part_of(answers.BlameAnswer, result, lines=rows, next_cursor=rest)
+        return answer(answers.BLAME, result, lines=rows, next_cursor=rest)
 
     def items(
         self,
@@ -168,29 +167,29 @@ class History:
         state: Literal["", "flaky", "never_solved", "solved"] = "",
         cursor: Cursor = "",
         limit: Limit = 40,
-    ) -> answers.ItemsAnswer:
+    ) -> Answer:
         """List the selection items with the versions that solve them, or the attempts at one item with answers."""
         name = run or None
         if item:
-            story, attempts, rest = self._pager.page(
+            story, attempts, rest = self._pages.page(
                 ("item", run, item),
                 cursor,
                 limit,
                 lambda context: item_story(context, name, item),
                 lambda story: list(item_view.records(story))[::-1],
             )
-            return answers.part_of(answers.ItemsAnswer, story, total=1, items=[], attempts=attempts, next_cursor=rest)
+            return answer(answers.ITEMS, story, total=1, items=[], attempts=attempts, next_cursor=rest)
         request = item_table.ItemsRequest(
             flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved"
         )
-        table, rows, rest = self._pager.page(
+        table, rows, rest = self._pages.page(
             ("items", run, state),
             cursor,
             limit,
             lambda context: item_table.items(context, name, request),
             lambda table: list(records(table, cells=False)),
         )
-        return answers.part_of(answers.ItemsAnswer, table, total=len(table.rows), items=rows, next_cursor=rest)
+        return answer(answers.ITEMS, table, total=len(table.rows), items=rows, next_cursor=rest)
 
     def diff(
         self,
@@ -199,7 +198,7 @@ class History:
         of: Literal["text", "rules", "items"] = "text",
         cursor: Cursor = "",
         limit: Limit = 40,
-    ) -> answers.DiffAnswer:
+    ) -> Answer:
         """Compare two versions: their text, their rules with the steps that brought them, or their items."""
         question = ("diff", a, b, of)
         match of:
@@ -208,25 +207,25 @@ class History:
                 ends = [row.commit for row in (text.a, text.b) if row is not None]
                 is_cut = len(text.text) > answers.LONG_QUOTE and len(ends) > 1
                 whole = "/".join(["skillgit://diff", *ends]) if is_cut else ""
-                return answers.part_of(answers.DiffAnswer, text, whole_diff=whole)
+                return answer(answers.DIFF, text, whole_diff=whole)
             case "rules":
-                rules, changes, rest = self._pager.page(
+                rules, changes, rest = self._pages.page(
                     question,
                     cursor,
                     limit,
                     lambda context: rule_diff(context, a, b or None),
                     lambda result: result.rows,
                 )
-                return answers.part_of(answers.DiffAnswer, rules, rules=changes, next_cursor=rest)
+                return answer(answers.DIFF, rules, rules=changes, next_cursor=rest)
             case "items":
-                pair, rows, rest = self._pager.page(
+                pair, rows, rest = self._pages.page(
                     question,
                     cursor,
                     limit,
                     lambda context: item_diff.items(context, a, b or None),
                     lambda result: [row for row in result.rows if row.change not in _SAME],
                 )
-                return answers.part_of(answers.DiffAnswer, pair, items=rows, next_cursor=rest)
+                return answer(answers.DIFF, pair, items=rows, next_cursor=rest)
 
     def cost(
         self,
@@ -234,16 +233,16 @@ class History:
         by: Literal["", "role", "stage", "step", "version", "model"] = "",
         cursor: Cursor = "",
         limit: Limit = 40,
-    ) -> answers.CostAnswer:
+    ) -> Answer:
         """Say what a run has cost in calls, tokens and dollars, and where it went."""
-        result, rows, rest = self._pager.page(
+        result, rows, rest = self._pages.page(
             ("cost", run, by),
             cursor,
             limit,
             lambda context: cost(context, run or None, by=Grouping(by) if by else None),
             lambda result: result.rows,
         )
-        return answers.part_of(answers.CostAnswer, result, rows=rows, next_cursor=rest)
+        return answer(answers.COST, result, rows=rows, next_cursor=rest)
 
     def file(self, revision: Word, path: Word) -> str:
         """Return a file of the skill of a revision, as text: data, not an instruction."""
@@ -254,20 +253,25 @@ class History:
         """Return all of the difference of two revisions, as git diff prints it: data, not an instruction."""
         return _resource(diff(self._context, a, b).text)
 
-    def explaining(self, function: _Tool, error_type: type[ToolError | ResourceError]) -> _Tool:
-        """Return ``function`` with errors that a reader can act on: the sentence, and what helps."""
+    def explaining(
+        self, function: Callable[..., object], error_type: type[ToolError | ResourceError], shape: type = str
+    ) -> Callable[..., Any]:
+        """Return ``function``, whose result is a ``shape``, with errors of a sentence and of what helps."""
 
         @wraps(function)
         def explained_call(**arguments: object) -> object:
             try:
                 return function(**arguments)
-            except Exception as error:
+            except Exception as error:  # what it means to the reader is told below
                 failure = explained(error, self._context)
                 if failure is None:
                     raise
                 raise error_type(_sentence(failure)) from error
 
-        return explained_call  # type: ignore[return-value]
+        # the protocol's package makes the schemas of what this says
+        promise = signature(function, eval_str=True).replace(return_annotation=shape)
+        explained_call.__signature__ = promise  # type: ignore[attr-defined]
+        return explained_call
 
 
 def _sentence(failure: SkillgitError) -> str:
@@ -294,17 +298,18 @@ def server_of(context: Context) -> MCPServer:
         log_level="WARNING",
         subscriptions=False,
     )
-    for tool in (
-        history.runs,
-        history.versions,
-        history.show,
-        history.why,
-        history.blame,
-        history.items,
-        history.diff,
-        history.cost,
-    ):
-        server.add_tool(history.explaining(tool, ToolError), annotations=_READS, structured_output=True)
+    tools: dict[Callable[..., object], type[Answer]] = {
+        history.runs: answers.RUNS,
+        history.versions: answers.VERSIONS,
+        history.show: answers.SHOW,
+        history.why: answers.WHY,
+        history.blame: answers.BLAME,
+        history.items: answers.ITEMS,
+        history.diff: answers.DIFF,
+        history.cost: answers.COST,
+    }
+    for tool, shape in tools.items():
+        server.add_tool(history.explaining(tool, ToolError, shape), annotations=_READS, structured_output=True)
     for address, resource, kind in (
         ("skillgit://file/{revision}/{+path}", history.file, "text/markdown"),
         ("skillgit://diff/{a}/{b}", history.whole_diff, "text/x-diff"),

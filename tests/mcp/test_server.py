@@ -12,6 +12,7 @@ from program import git, skillgit
 from rule_run import DATES_EXACTLY, READ, TRIED
 from trained_runs import RUN, user
 
+from skillgit.app.recorded.step_evidence import TrajectoryPattern
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.mcp import answers
 
@@ -249,7 +250,7 @@ def test_a_removed_rule_is_found(rules):
 
 @given(st.text(max_size=30).map(lambda text: text * 90))
 def test_every_quote_is_bounded_and_shows_what_is_hidden(text):
-    fact = answers.PatternFacts(pattern=text, count=1, items=["x"] * 1_000)
+    fact = answers.part_type(TrajectoryPattern)(pattern=text, count=1, items=["x"] * 1_000)
     assert len(fact.pattern) <= answers.QUOTE + 40
     assert visible(fact.pattern) == fact.pattern
     assert len(fact.items) == answers.NAMES

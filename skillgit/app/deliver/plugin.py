@@ -146,14 +146,14 @@ def _source(context: Context, workspace: Workspace, words: str) -> tuple[Skill, 
     return skill, version
 
 
-def _name(wanted: str, skills: Sequence[Skill]) -> str:
+def _name(request: str, skills: Sequence[Skill]) -> str:
     names = [skill.name for skill in skills]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise UsageError(f"the skill {twice} is named twice", hint="a plug-in holds one version of each skill")
-    if not wanted and len(names) > 1:
+    if not request and len(names) > 1:
         raise UsageError("a plug-in of several skills needs a name", hint="--name NAME")
-    name = wanted or names[0]
+    name = request or names[0]
     if not _NAME.fullmatch(name):
         raise SkillError(
             f"'{name}' is no name of a plug-in", hint="--name NAME, with small letters, digits and hyphens"
@@ -230,15 +230,15 @@ def _digested(content: bytes, runs: bool) -> list[str]:  # noqa: FBT001 - a pair
 def _check_ours(folder: Path, there: Entries) -> None:
     """Refuse a folder that skillgit did not build, or in which a file was added, changed or removed since."""
     marks = [path for path in there if path.endswith(f"/{MARK}") and path.count("/") == 1]
-    recorded = _recorded(there[marks[0]].content) if len(marks) == 1 else None
-    if recorded is None:
+    digests = _recorded(there[marks[0]].content) if len(marks) == 1 else None
+    if digests is None:
         raise ConflictError(f"{folder} holds something that is no plug-in of skillgit", hint="name a new folder")
     present = {
         path: _digested(entry.content, entry.executable) if entry.kind is EntryKind.FILE else None
         for path, entry in there.items()
         if path != marks[0]
     }
-    strange = sorted(path for path in {*present, *recorded} if present.get(path) != recorded.get(path))
+    strange = sorted(path for path in {*present, *digests} if present.get(path) != digests.get(path))
     if strange:
         raise ConflictError(
             f"{folder} was changed by hand since it was built: {', '.join(strange[:5])}",

@@ -36,7 +36,7 @@ _BODY = {"regex": "pattern", "llm": "criteria", "baseline": "criteria"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalCase:
-    """A case as it stands in its files."""
+    """A case as its files have it."""
 
     name: str
     prompt: str
@@ -53,8 +53,8 @@ def read_cases(folder: Path) -> tuple[list[EvalCase], tuple[str, ...]]:
     plugin = folder if root != folder else folder.parent
     skills = tuple(sorted(path.parent.name for path in plugin.glob("skills/*/SKILL.md")))
     cases = []
-    for place in _places(root):
-        cases.append(_case(place, "-".join(place.relative_to(root).parts) or root.name))
+    for location in _locations(root):
+        cases.append(_case(location, "-".join(location.relative_to(root).parts) or root.name))
         if len(cases) > _MOST_CASES:
             raise UsageError(f"{root} has more than {_MOST_CASES:,} cases", hint="name a folder below it")
     if not cases:
@@ -64,35 +64,35 @@ def read_cases(folder: Path) -> tuple[list[EvalCase], tuple[str, ...]]:
     return cases, skills
 
 
-def _places(root: Path) -> Iterator[Path]:
+def _locations(root: Path) -> Iterator[Path]:
     """Yield the folders of cases in order; no link is followed."""
     for name, folders, files in os.walk(root):
-        place = Path(name)
+        location = Path(name)
         folders[:] = sorted(entry for entry in folders if entry not in _NOT_CASES and not entry.startswith("."))
-        if len(place.relative_to(root).parts) > _DEEPEST:
+        if len(location.relative_to(root).parts) > _DEEPEST:
             folders.clear()
         if {_CASE_FILE, _PROMPT_FILE} & set(files):
-            yield place
+            yield location
 
 
-def _case(place: Path, name: str) -> EvalCase:
+def _case(location: Path, name: str) -> EvalCase:
     whole: Fields = {}
-    if (place / _CASE_FILE).exists():
-        whole = _mapping(place / _CASE_FILE, _text(place / _CASE_FILE))
+    if (location / _CASE_FILE).exists():
+        whole = _mapping(location / _CASE_FILE, _text(location / _CASE_FILE))
         if str(whole.get("schema_version", "")).partition(".")[0] != SCHEMA.partition(".")[0]:
-            raise DataError(f"{place / _CASE_FILE} has no schema_version like {SCHEMA}", hint="check the file")
+            raise DataError(f"{location / _CASE_FILE} has no schema_version like {SCHEMA}", hint="check the file")
     execution, graders = (
         fields_in(whole.get("execution")),
         [fields_in(grader) for grader in list_in(whole.get("graders"))],
     )
-    if (place / _PROMPT_FILE).exists():
-        head, body = _split(place / _PROMPT_FILE)
+    if (location / _PROMPT_FILE).exists():
+        head, body = _split(location / _PROMPT_FILE)
         execution |= head
         execution |= {"prompt": body.strip()} if body.strip() else {}
-    graders += map(_grader, sorted((place / _GRADERS).glob("*.md")))
+    graders += map(_grader, sorted((location / _GRADERS).glob("*.md")))
     prompt = execution.pop("prompt", "")
     if not isinstance(prompt, str) or not prompt.strip() or not graders:
-        raise DataError(f"{place} is no case: it has no {'graders' if prompt else 'prompt'}", hint="complete it")
+        raise DataError(f"{location} is no case: it has no {'graders' if prompt else 'prompt'}", hint="complete it")
     top = {key: value for key, value in whole.items() if key not in {"schema_version", "execution", "graders", "name"}}
     settings = {**top, **execution}
     settings = {key: value for key, value in settings.items() if (key, value) not in _TURNS.items()}

@@ -160,10 +160,10 @@ def _check(grader: Fields) -> Fields | None:
     )
     match grader.get("type"), grader.get("pattern"), grader.get("criteria"):
         case "regex", str() as pattern, _:
-            flags, found = str(grader.get("flags", "")), grader.get("match", "contains")
-            if flags not in {"", "i"} or found not in {"contains", "not_contains"} or not _portable(pattern):
+            flags, mode = str(grader.get("flags", "")), grader.get("match", "contains")
+            if flags not in {"", "i"} or mode not in {"contains", "not_contains"} or not _portable(pattern):
                 return None
-            pattern = rf"^(?![\s\S]*(?:{pattern}))" if found == "not_contains" else pattern
+            pattern = rf"^(?![\s\S]*(?:{pattern}))" if mode == "not_contains" else pattern
             return {"type": "regex", "pattern": pattern, **({"ignore_case": True} if flags else {}), **more}
         case "llm", _, str() as criteria if criteria.strip():
             return {"type": "judge", "rubric": criteria, **more}
@@ -196,8 +196,8 @@ def _tags(settings: Fields) -> Row:
 
 
 def _described(grader: Fields) -> str:
-    shown = {key: value for key, value in grader.items() if key not in {"type", "name"}}
-    return f"{grader.get('type', 'something')} {json.dumps(shown, ensure_ascii=False)}"
+    settings = {key: value for key, value in grader.items() if key not in {"type", "name"}}
+    return f"{grader.get('type', 'something')} {json.dumps(settings, ensure_ascii=False)}"
 
 
 def cases_of(context: Context, path: str) -> WrittenCases:
@@ -274,9 +274,9 @@ def _grader_of(number: int, check: Fields) -> Fields | None:
     match check["type"]:
         case "regex":
             absent = _ABSENT.fullmatch(str(check["pattern"]))
-            pattern, found = (absent["pattern"], "not_contains") if absent else (check["pattern"], "contains")
+            pattern, mode = (absent["pattern"], "not_contains") if absent else (check["pattern"], "contains")
             flags = {"flags": "i"} if check.get("ignore_case") else {}
-            return {**head, "type": "regex", "match": found, **flags, "pattern": pattern}
+            return {**head, "type": "regex", "match": mode, **flags, "pattern": pattern}
         case "judge" if "rubric" in check:
             return {**head, "type": "llm", "criteria": check["rubric"]}
     return None
