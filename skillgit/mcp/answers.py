@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
@@ -41,7 +41,7 @@ from skillgit.errors import UsageError
 from skillgit.index.rows import EventRow, LogRow, RunRow
 from skillgit.index.rule_queries import OriginRow
 from skillgit.plugin.redaction import redact_json
-from skillgit.view.json_values import named_values
+from skillgit.view.json_values import named_values, picked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -192,7 +192,7 @@ def answer_type(*kinds: type, **more: object) -> type[Answer]:
 
 def answer(shape: type[Answer], value: object, **more: object) -> Answer:
     """Return ``value`` and ``more`` as an answer: credentials masked, then everything cut to its bound."""
-    return shape.model_validate(redact_json(named_values({**named_values(value), **more})))
+    return shape.model_validate(redact_json(named_values({**picked(value, FIELDS[type(value)]), **more})))
 
 
 def rows_of(*kinds: type) -> tuple[object, object]:
@@ -209,7 +209,6 @@ BLAME = answer_type(Blame, lines=rows_of(BlameRow), next_cursor=_NEXT)
 ITEMS = answer_type(
     ItemTable,
     ItemStory,
-    total=(int, 1),
     items=rows_of(ItemLine),
     attempts=rows_of(Attempt, Cell),
     next_cursor=_NEXT,
@@ -226,8 +225,6 @@ DIFF = answer_type(
 COST = answer_type(Spending, rows=rows_of(CostRow), next_cursor=_NEXT)
 
 
-_Result = TypeVar("_Result")
-_Row = TypeVar("_Row")
 _SIGNED: Final = 16  # bytes of a cursor that say that this server made it
 
 
@@ -244,24 +241,28 @@ class AnswerPages:
         self._context = context
         self._key = context.entropy(32)
 
-    def page(
+    def answer(
         self,
+        shape: type[Answer],
+        field: str,
         question: Sequence[object],
-        cursor: str,
-        limit: int,
-        ask: Callable[[Context], _Result],
-        rows_of: Callable[[_Result], Sequence[_Row]],
-    ) -> tuple[_Result, Sequence[_Row], str]:
-        """Return the result of ``ask``, a page of its rows, and the cursor of the next page, empty at the end."""
+        pace: tuple[str, int],
+        ask: Callable[[Context], Any],
+        *,
+        rows_of: Callable[[Any], Sequence[object]] = lambda result: result.rows,
+        **more: object,
+    ) -> Answer:
+        """Return the result of ``ask`` with a page of its rows as ``field``; ``pace`` is the cursor and the length."""
+        cursor, limit = pace
+        question = [shape.__name__, field, *question]
         mark = self._read(cursor, question) if cursor else _Mark(tip=self._tip(), offset=0)
         result = ask(replace(self._context, as_of=mark.tip) if cursor else self._context)
         if not cursor and len(rows_of(result)) > limit and self._tip() != mark.tip:
             # an event came in between; the pages to come do not know it
             result = ask(replace(self._context, as_of=mark.tip))
-        rows = rows_of(result)
-        end = mark.offset + limit
+        rows, end = rows_of(result), mark.offset + limit
         rest = self._written(replace(mark, offset=end), question) if len(rows) > end and mark.tip else ""
-        return result, rows[mark.offset : end], rest
+        return answer(shape, result, **{field: rows[mark.offset : end]}, next_cursor=rest, **more)
 
     def _tip(self) -> str:
         rows = log(self._context, LogRequest(all_runs=True, limit=1)).rows
