@@ -1,14 +1,19 @@
-"""The tools and the resources of ``skillgit mcp``: the use cases of the commands of the same names."""
+"""The server of ``skillgit mcp``: its tools, the use cases of the commands of these names, and how it is reached."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import socket
+from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import AfterValidator, Field
 
@@ -25,12 +30,11 @@ from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.plumbing import cat
 from skillgit.app.history.run_list import run_list, run_of_skill
 from skillgit.app.history.show import show
-from skillgit.app.history.status import status
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import explained
 from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
-from skillgit.errors import SkillgitError, UsageError
+from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
 from skillgit.mcp.answers import Answer, AnswerPages, answer
 from skillgit.plugin.redaction import redact
@@ -48,6 +52,10 @@ what it scored, what was rejected. To learn why a rule of a skill stands, call `
 answers. Revisions are v7, best, head, r4 (rejected at step 4) or RUN/v7. Nothing here changes anything.
 {answers.NOTICE}"""
 _RESOURCE: Final = 1 << 20  # bytes of a resource at most
+_ADDRESS: Final = re.compile(r"(?:(?P<host>127\.0\.0\.1|localhost|\[::1\]):)?(?P<port>\d{1,5})")
+_LARGEST_PORT: Final = 65_535
+_AT_ONCE: Final = 64  # connections
+_REQUEST: Final = 1 << 18  # bytes of a request; arguments are short
 _READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _SAME: Final = frozenset({"pass", "fail"})  # of items whose score did not change
 _LINE_OF: Final = re.compile(r"(?P<path>[^\s:]+):(?P<line>\d+)")
@@ -76,13 +84,14 @@ class History:
 
     def runs(self, name: Word = "", cursor: Cursor = "", limit: Limit = 20) -> Answer:
         """List the runs, newest first, with their scores; `name` keeps those with these words in name or model."""
-        filters, default = [name] if name else [], status(self._context).run
+        filters, default_run = [name] if name else [], ""
+        with suppress(RevisionNotFoundError):
+            default_run = resolve(self._context, "head").run or ""
 
         def ask(context: Context) -> RunListing:
             # no run changes its place in this order, so that pages fit together
             return run_list(context, sort="-started", filters=filters)
 
-        default_run = default.name if default else ""
         return self._pages.answer(answers.RUNS, "runs", [name], (cursor, limit), ask, default_run=default_run)
 
     def versions(
@@ -289,3 +298,63 @@ def server_of(context: Context) -> MCPServer:
     ):
         server.resource(address, mime_type=kind)(history.explaining(resource, ResourceError))
     return server
+
+
+def listen(address: str) -> socket.socket:
+    """Return a socket that listens on ``[HOST:]PORT``, where HOST can be this machine's own only."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or int(match["port"]) > _LARGEST_PORT:
+        raise UsageError(
+            f"'{address}' is no address on this machine alone",
+            hint="--http PORT, or localhost:PORT; 0 takes a free one",
+        )
+    host = "::1" if match["host"] == "[::1]" else "127.0.0.1"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(match["port"])), family=family)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {address}: {error.strerror or error}", hint="--http 0") from error
+
+
+def link_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+
+
+def http_server(server: MCPServer, listener: socket.socket) -> uvicorn.Server:
+    """Return what answers there: no page of another site, which has another origin, and no other name that leads here.
+
+    It runs until it is told to end.
+    """
+    port = listener.getsockname()[1]
+    hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+    app = server.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=_REQUEST,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
+        ),
+    )
+    config = uvicorn.Config(
+        app,
+        ws="none",
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_AT_ONCE,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
+def serve_http(server: MCPServer, listener: socket.socket) -> None:
+    with suppress(KeyboardInterrupt):
+        asyncio.run(http_server(server, listener).serve(sockets=[listener]))
+
+
+def serve_stdio(server: MCPServer) -> None:
+    """Answer what comes on stdin until it ends; stdout carries the protocol and nothing else."""
+    with suppress(KeyboardInterrupt):
+        server.run("stdio")

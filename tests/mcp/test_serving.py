@@ -12,8 +12,7 @@ from trained_runs import RUN, user
 
 from skillgit import mcp as package
 from skillgit.errors import UsageError
-from skillgit.mcp.server import server_of
-from skillgit.mcp.serving import http_server, link_of, listen
+from skillgit.mcp.server import http_server, link_of, listen, server_of
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 JSON = {"accept": "application/json, text/event-stream"}

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from skillgit.app.history.run_list import run_of_skill
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
 from skillgit.app.skill_format.folder_contents import EntryKind, FolderEntry, changes, edited, read_entries
+from skillgit.app.sources.eval_cases import EVALS
 from skillgit.app.sources.plugin_evals import LeftOutTask, cases_of
 from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.plugin.redaction import credentials
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import tree
 
@@ -105,6 +107,7 @@ def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
     name = _name(request.name, [skill for skill, _ in sources])
     cases = cases_of(context, request.evals) if request.evals else None
     version, entries = _contents(name, sources, cases.files if cases else {})
+    _check_secrets(entries)
     there = edited(read_entries(target))
     differences = changes(there, entries)
     if there and not request.check:
@@ -167,7 +170,7 @@ def _contents(
     """Return the plug-in's version and everything in the folder."""
     files: dict[str, tuple[bytes, bool]] = {".mcp.json": (_json(_SERVER), False)}
     files |= {f"commands/{command}.md": (text.encode(), False) for command, text in _COMMANDS.items()}
-    files |= {f"evals/{path}": (content, False) for path, content in evals.items()}
+    files |= {f"{EVALS}/{path}": (content, False) for path, content in evals.items()}
     for skill, _ in sources:
         files |= {
             f"skills/{skill.name}/{path}": (content, path in skill.executable) for path, content in skill.files.items()
@@ -225,6 +228,12 @@ def _json(value: object) -> bytes:
 
 def _digested(content: bytes, runs: bool) -> list[str]:  # noqa: FBT001 - a pair, as files are kept here
     return [hashlib.sha256(content).hexdigest(), "x" if runs else "-"]
+
+
+def _check_secrets(entries: Entries) -> None:
+    for path, entry in entries.items():
+        if credentials(entry.content.decode(errors="replace")):
+            raise SkillError(f"{path} holds what looks like a credential", hint="take it out of the skill or the task")
 
 
 def _check_ours(folder: Path, there: Entries) -> None:

@@ -49,7 +49,7 @@ def read_cases(folder: Path) -> tuple[list[EvalCase], tuple[str, ...]]:
     """Return the cases below ``folder``, and the names of the skills of its plug-in."""
     if not folder.is_dir():
         raise NotFoundError(f"there is no folder {folder}", hint="name a plug-in or its folder of evals")
-    root = folder / EVALS if (folder / EVALS).is_dir() else folder
+    root = folder / EVALS if (folder / EVALS).is_dir() and not (folder / EVALS).is_symlink() else folder
     plugin = folder if root != folder else folder.parent
     skills = tuple(sorted(path.parent.name for path in plugin.glob("skills/*/SKILL.md")))
     cases = []
@@ -89,7 +89,8 @@ def _case(location: Path, name: str) -> EvalCase:
         head, body = _split(location / _PROMPT_FILE)
         execution |= head
         execution |= {"prompt": body.strip()} if body.strip() else {}
-    graders += map(_grader, sorted((location / _GRADERS).glob("*.md")))
+    if not (location / _GRADERS).is_symlink():
+        graders += map(_grader, sorted((location / _GRADERS).glob("*.md")))
     prompt = execution.pop("prompt", "")
     if not isinstance(prompt, str) or not prompt.strip() or not graders:
         raise DataError(f"{location} is no case: it has no {'graders' if prompt else 'prompt'}", hint="complete it")

@@ -31,7 +31,7 @@ _LOADS = re.compile(rf'(?:"\(\?:\[a-z0-9-\]\+:\)\?|"|\^|(?:{_SKILL}):)?(?P<skill
 _ABSENT = re.compile(r"\^\(\?!\[\\s\\S\]\*\(\?:(?P<pattern>.*)\)\)", re.DOTALL)
 """A pattern that is found where another one is not."""
 _ONE_PROGRAM_ONLY = re.compile(
-    r"(?<!\\)(?:\\\\)*(?:\\[AZzGKRXNLpPcux0-9hH]|\(\?(?:[aiLmsuxbefrpV]+[:)-]|P|>|\||&|#|\()|\[\^?\]|[*+?}]\+|\[\[:)"
+    r"(?<!\\)(?:\\\\)*(?:\\[AZzGKRXNLpPc0hH]|\{,|\(\?(?:[aiLmsuxbefrpV]+[:)-]|P|>|\||&|#|\()|\[\^?\]|[*+?}]\+|\[\[:)"
 )
 """What regular expressions of JavaScript and of Python do not both know, or read differently."""
 _TAGGED = ("split", "task_type", "group")

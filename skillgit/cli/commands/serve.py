@@ -143,8 +143,7 @@ def mcp_command(session: CommandSession, http: str | None) -> None:
     from skillgit.mcp import require_extra  # noqa: PLC0415 - see the package
 
     require_extra()
-    from skillgit.mcp.server import server_of  # noqa: PLC0415 - it needs the extra
-    from skillgit.mcp.serving import link_of, listen, serve_http, serve_stdio  # noqa: PLC0415 - likewise
+    from skillgit.mcp.server import link_of, listen, serve_http, serve_stdio, server_of  # noqa: PLC0415 - as above
 
     if http is None:
         if sys.stdin.isatty():

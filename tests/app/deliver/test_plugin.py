@@ -108,3 +108,11 @@ def test_what_names_no_plugin_is_refused(context):
         build_plugin(context, replace(REQUEST, skills=("v0", "v1")))
     with pytest.raises(SkillError, match="no name of a plug-in"):
         build_plugin(context, replace(REQUEST, name="../x"))
+
+
+def test_a_credential_is_not_published(context):
+    row = {"id": "one", "prompt": "Use sk-ant-0123456789abcdef0123456789 here.", "rubric": "x"}
+    (context.directory / "tasks.jsonl").write_text(json.dumps(row))
+    with pytest.raises(SkillError, match=r"evals/one/prompt\.md holds what looks like a credential"):
+        build_plugin(context, replace(REQUEST, evals="tasks.jsonl"))
+    assert not (context.directory / "plugin").exists()

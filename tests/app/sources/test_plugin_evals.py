@@ -204,6 +204,11 @@ def test_links_are_not_followed(tmp_path):
     (plugin / "evals" / "a" / "prompt.md").symlink_to(tmp_path / "secret" / "prompt.md")
     with pytest.raises(DataError, match="link"):
         read_cases(plugin)
+    linked = made(tmp_path / "linked", {"evals/a/prompt.md": "x"})
+    (tmp_path / "secret" / "g.md").write_text("---\ntype: llm\n---\nsecret")
+    (linked / "evals" / "a" / "graders").symlink_to(tmp_path / "secret")
+    with pytest.raises(DataError, match="no graders"):
+        read_cases(linked)
 
 
 def test_a_skill_is_meant_by_its_name_with_and_without_its_plugin(tmp_path):
