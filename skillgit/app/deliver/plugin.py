@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from skillgit.app.history.run_list import run_of_skill
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
-from skillgit.app.skill_format.folder_contents import EntryKind, FolderEntry, changes, edited, read_entries
+from skillgit.app.skill_format.folder_contents import (
+    EntryKind,
+    FolderEntry,
+    changes,
+    edited,
+    entries_of,
+    fingerprint,
+    read_entries,
+)
 from skillgit.app.sources.eval_cases import EVALS
 from skillgit.app.sources.plugin_evals import LeftOutTask, cases_of
 from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.errors import ConflictError, NotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.plugin.redaction import credentials
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import tree
@@ -33,7 +40,6 @@ MARK: Final = "skillgit.json"
 """The file of a plug-in that says which versions it holds, and by which skillgit knows a folder that it made."""
 SCHEMA: Final = "skillgit.plugin/1"
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_RUNS: Final = 0o100
 _SERVER: Final = {"mcpServers": {"skillgit": {"command": "skillgit", "args": ["mcp"]}}}
 _COMMANDS: Final = {
     "why": """---
@@ -134,9 +140,13 @@ def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
 def _source(context: Context, workspace: Workspace, words: str) -> tuple[Skill, PluginSkill]:
     """Return the skill that ``words`` mean, the best version of the run that trains it, or a revision."""
     try:
-        source = skill_named(workspace, words)
-    except RevisionNotFoundError:
+        # first of all a skill: any beginning of a run's name would be a revision, and its newest version
         source = skill_named(workspace, f"{run_of_skill(context, words)}/best")
+    except NotFoundError as error:
+        try:
+            source = skill_named(workspace, words)
+        except RevisionNotFoundError:
+            raise error from None
     row, skill = source.row, source.skill
     folder = workspace.index.skill_path(row.run) if row else f"skills/{skill.name}"
     version = PluginSkill(
@@ -168,66 +178,50 @@ def _contents(
     name: str, sources: Sequence[tuple[Skill, PluginSkill]], evals: Mapping[str, bytes]
 ) -> tuple[str, Entries]:
     """Return the plug-in's version and everything in the folder."""
-    files: dict[str, tuple[bytes, bool]] = {".mcp.json": (_json(_SERVER), False)}
-    files |= {f"commands/{command}.md": (text.encode(), False) for command, text in _COMMANDS.items()}
-    files |= {f"{EVALS}/{path}": (content, False) for path, content in evals.items()}
-    for skill, _ in sources:
-        files |= {
-            f"skills/{skill.name}/{path}": (content, path in skill.executable) for path, content in skill.files.items()
-        }
     skills = [skill for _, skill in sources]
     listing = ", ".join(f"{skill.name} ({skill.run or skill.commit[:12]}{_number(skill)})" for skill in skills)
     description = f"Trained skills with their history: {listing}"
-    files["README.md"] = (_README.format(name=name, description=description).encode(), False)
-    # a program that has a copy of a version takes no other bytes of it, so that the version follows from all of them
-    digest = hashlib.sha256(_json([name, description, [[path, *_digested(*files[path])] for path in sorted(files)]]))
-    version = f"0.{sum(skill.version or 0 for skill in skills)}.0+{digest.hexdigest()[:12]}"
-    manifest = {
-        "name": name,
-        "version": version,
-        "description": description,
-        "author": {"name": "skillgit"},
+    inside = {
+        ".mcp.json": _file(_json(_SERVER)),
+        "README.md": _file(_README.format(name=name, description=description).encode()),
+        **{f"commands/{command}.md": _file(text.encode()) for command, text in _COMMANDS.items()},
+        **{f"{EVALS}/{path}": _file(content) for path, content in evals.items()},
     }
-    files[".claude-plugin/plugin.json"] = (_json(manifest), False)
-    whole = {f"{name}/{path}": content for path, content in files.items()}
-    whole[".claude-plugin/marketplace.json"] = (_json(_catalogue(name, version, description)), False)
+    for skill, _ in sources:
+        inside |= {f"skills/{skill.name}/{path}": entry for path, entry in edited(entries_of(skill)).items()}
+    # a program that has a copy of a version takes no other bytes of it, so that the version follows from all of them
+    version = f"0.{sum(skill.version or 0 for skill in skills)}.0+{fingerprint(dict(sorted(inside.items())))[:12]}"
+    facts = {"name": name, "version": version, "description": description}
+    inside[".claude-plugin/plugin.json"] = _file(_json({**facts, "author": {"name": "skillgit"}}))
+    catalogue = {
+        "name": f"{name}-skills",
+        "description": description,
+        "owner": {"name": "skillgit"},
+        # Codex finds no plug-in whose source is the catalogue's own folder
+        "plugins": [{**facts, "source": f"./{name}"}],
+    }
+    entries = {".claude-plugin/marketplace.json": _file(_json(catalogue))}
+    entries |= {f"{name}/{path}": entry for path, entry in inside.items()}
+    entries = dict(sorted(entries.items()))
     mark = {
         "schema": SCHEMA,
         "version": version,
-        "skills": [
-            {"name": skill.name, "run": skill.run, "version": skill.version, "commit": skill.commit, "tree": skill.tree}
-            for skill in skills
-        ],
-        "files": {path: _digested(*whole[path]) for path in sorted(whole)},
+        "skills": [asdict(skill) for skill in skills],
+        "digest": fingerprint(entries),
     }
-    whole[f"{name}/{MARK}"] = (_json(mark), False)
-    return version, {
-        path: FolderEntry(kind=EntryKind.FILE, mode=_RUNS if runs else 0, content=content)
-        for path, (content, runs) in sorted(whole.items())
-    }
+    return version, dict(sorted({**entries, f"{name}/{MARK}": _file(_json(mark))}.items()))
+
+
+def _file(content: bytes) -> FolderEntry:
+    return FolderEntry(kind=EntryKind.FILE, content=content)
 
 
 def _number(skill: PluginSkill) -> str:
     return "" if skill.version is None else f" version {skill.version}"
 
 
-def _catalogue(name: str, version: str, description: str) -> object:
-    # Codex finds no plug-in whose source is the catalogue's own folder
-    entry = {"name": name, "source": f"./{name}", "version": version, "description": description}
-    return {
-        "name": f"{name}-skills",
-        "description": description,
-        "owner": {"name": "skillgit"},
-        "plugins": [entry],
-    }
-
-
 def _json(value: object) -> bytes:
     return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode()
-
-
-def _digested(content: bytes, runs: bool) -> list[str]:  # noqa: FBT001 - a pair, as files are kept here
-    return [hashlib.sha256(content).hexdigest(), "x" if runs else "-"]
 
 
 def _check_secrets(entries: Entries) -> None:
@@ -239,26 +233,14 @@ def _check_secrets(entries: Entries) -> None:
 def _check_ours(folder: Path, there: Entries) -> None:
     """Refuse a folder that skillgit did not build, or in which a file was added, changed or removed since."""
     marks = [path for path in there if path.endswith(f"/{MARK}") and path.count("/") == 1]
-    digests = _recorded(there[marks[0]].content) if len(marks) == 1 else None
-    if digests is None:
-        raise ConflictError(f"{folder} holds something that is no plug-in of skillgit", hint="name a new folder")
-    present = {
-        path: _digested(entry.content, entry.executable) if entry.kind is EntryKind.FILE else None
-        for path, entry in there.items()
-        if path != marks[0]
-    }
-    strange = sorted(path for path in {*present, *digests} if present.get(path) != digests.get(path))
-    if strange:
-        raise ConflictError(
-            f"{folder} was changed by hand since it was built: {', '.join(strange[:5])}",
-            hint="move your changes elsewhere, or name a new folder",
-        )
-
-
-def _recorded(mark: bytes) -> Mapping[str, object] | None:
     try:
-        document = json.loads(mark)
+        mark = json.loads(there[marks[0]].content) if len(marks) == 1 else None
     except (ValueError, RecursionError):
-        return None
-    files = document.get("files") if isinstance(document, dict) and document.get("schema") == SCHEMA else None
-    return files if isinstance(files, dict) else None
+        mark = None
+    if not isinstance(mark, dict) or mark.get("schema") != SCHEMA:
+        raise ConflictError(f"{folder} holds something that is no plug-in of skillgit", hint="name a new folder")
+    if fingerprint({path: entry for path, entry in there.items() if path != marks[0]}) != mark.get("digest"):
+        raise ConflictError(
+            f"{folder} was changed by hand since it was built",
+            hint="skillgit plugin build --check lists what differs; move it elsewhere, or name a new folder",
+        )

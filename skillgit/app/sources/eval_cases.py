@@ -57,6 +57,10 @@ def read_cases(folder: Path) -> tuple[list[EvalCase], tuple[str, ...]]:
         cases.append(_case(location, "-".join(location.relative_to(root).parts) or root.name))
         if len(cases) > _MOST_CASES:
             raise UsageError(f"{root} has more than {_MOST_CASES:,} cases", hint="name a folder below it")
+    names = [case.name for case in cases]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise DataError(f"two cases in {root} are called {twice}", hint="rename one of them")
     if not cases:
         raise NotFoundError(
             f"there is no case in {root}", hint=f"a case is a folder with {_PROMPT_FILE} or {_CASE_FILE}"
@@ -81,16 +85,13 @@ def _case(location: Path, name: str) -> EvalCase:
         whole = _mapping(location / _CASE_FILE, _text(location / _CASE_FILE))
         if str(whole.get("schema_version", "")).partition(".")[0] != SCHEMA.partition(".")[0]:
             raise DataError(f"{location / _CASE_FILE} has no schema_version like {SCHEMA}", hint="check the file")
-    execution, graders = (
-        fields_in(whole.get("execution")),
-        [fields_in(grader) for grader in list_in(whole.get("graders"))],
-    )
+    execution, graders = fields_in(whole.get("execution")), [*map(fields_in, list_in(whole.get("graders")))]
     if (location / _PROMPT_FILE).exists():
         head, body = _split(location / _PROMPT_FILE)
         execution |= head
         execution |= {"prompt": body.strip()} if body.strip() else {}
     if not (location / _GRADERS).is_symlink():
-        graders += map(_grader, sorted((location / _GRADERS).glob("*.md")))
+        graders += filter(None, map(_grader, sorted((location / _GRADERS).glob("*.md"))))
     prompt = execution.pop("prompt", "")
     if not isinstance(prompt, str) or not prompt.strip() or not graders:
         raise DataError(f"{location} is no case: it has no {'graders' if prompt else 'prompt'}", hint="complete it")
@@ -110,7 +111,10 @@ def _case(location: Path, name: str) -> EvalCase:
 
 
 def _grader(path: Path) -> Fields:
+    """Return what a file says of a grader; nothing for one without a frontmatter, which the program passes over."""
     head, body = _split(path)
+    if not head:
+        return {}
     fields = {"name": path.stem, **head}
     key = _BODY.get(str(fields.get("type")), "")
     if key and key not in fields and body.strip():
