@@ -264,7 +264,7 @@ def _resource(content: bytes) -> str:
     if len(content) > _RESOURCE:
         raise UsageError(f"this is larger than {_RESOURCE >> 20} MiB", hint="look at it with git show")
     try:
-        return redact(content.decode())
+        return visible(redact(content.decode()))
     except UnicodeDecodeError as error:
         raise UsageError("this file is no text", hint="look at it with git show") from error
 

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import pytest
 from agent_of_history import asked, with_agent
+from hostile_run import ACTS, write_hostile_run
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
-from program import git, skillgit
+from program import QUICK, SKILLGIT, git, new_repository, skillgit, surroundings
 from rule_run import DATES_EXACTLY, READ, TRIED
 from trained_runs import RUN, user
 
@@ -242,6 +244,59 @@ def test_what_acts_on_a_terminal_is_shown_and_not_done(rules):
     answer = asked(rules, "why", rule="unit that the question asks for")
     assert "\x1b" not in json.dumps(answer, ensure_ascii=False)
     assert any("^[[2Jseven" in attempt["answer"] for attempt in answer["failures"])
+
+
+def texts_in(value) -> list[str]:
+    if isinstance(value, dict):
+        return [text for part in value.values() for text in texts_in(part)]
+    if isinstance(value, list):
+        return [text for part in value for text in texts_in(part)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_no_answer_about_a_hostile_run_holds_what_acts_or_hides(repo):
+    write_hostile_run(repo)
+
+    async def play(agent):
+        whole = [await agent.ask(tool, **arguments) for tool, (arguments, _) in QUESTIONS.items()]
+        whole += [await agent.ask("diff", a="v0", b="v1", of=of) for of in ("text", "rules")]
+        return whole
+
+    texts = texts_in(with_agent(user(repo.workdir), play))
+    assert any("FORGED" in text for text in texts)
+    assert [text for text in texts if ACTS.search(text)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+def test_an_agent_may_ask_while_a_run_is_trained(tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    words = [*SKILLGIT, "train", "demo", "--run", RUN, "-q", *QUICK]
+
+    async def look(agent):
+        (run,) = (await agent.ask("runs"))["runs"] or [None]
+        if run is None:
+            return 0
+        first = await agent.ask("versions", limit=1)
+        rest = first["next_cursor"]
+        more = (await agent.ask("versions", limit=1, cursor=rest))["events"] if rest else []
+        commits = [row["commit"] for row in [*first["events"], *more]]
+        assert len(set(commits)) == len(commits)
+        await agent.ask("blame")
+        return run["versions"] + run["rejected"]
+
+    async def play(agent):
+        counts = []
+        while training.poll() is None:
+            counts.append(await look(agent))
+        return counts, await agent.every("events", "versions", limit=2)
+
+    with subprocess.Popen(words, cwd=repository, env=surroundings(), stderr=subprocess.DEVNULL) as training:
+        counts, events = with_agent(user(repository), play)
+    assert training.returncode == 0
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 1
+    assert len(events) > 3
 
 
 def test_a_removed_rule_is_found(rules):
