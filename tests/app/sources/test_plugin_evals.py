@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ REGEXES = st.builds(
     lambda pattern, ignore, name, weight: with_more(
         {"type": "regex", "pattern": pattern, **({"ignore_case": True} if ignore else {})}, name, weight
     ),
-    PATTERNS,
+    PATTERNS | TEXT.map(re.escape),
     st.booleans(),
     NAMES,
     WEIGHTS,
@@ -56,7 +57,9 @@ TAGS = st.fixed_dictionaries(
 
 @st.composite
 def task_files(draw):
-    names = draw(st.lists(st.from_regex(r"[a-z][a-z0-9.-]{0,8}", fullmatch=True), unique=True, min_size=1, max_size=4))
+    names = draw(
+        st.lists(st.from_regex(r"t[a-z0-9.-]{0,7}[a-z0-9]", fullmatch=True), unique=True, min_size=1, max_size=4)
+    )
     tasks, triggers = [], []
     for name in sorted(names):
         kind, prompt = draw(st.integers(0, 2)), draw(TEXT)
