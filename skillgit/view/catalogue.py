@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Look": (
         CommandEntry("tui", "tui", "Browse runs and their history on the screen"),
         CommandEntry("serve", "serve", "Show the repository in a browser, and train from there"),
+        CommandEntry("mcp", "serve", "Answer agents about the history, by the Model Context Protocol"),
         CommandEntry("runs", "runs", "List the runs, newest first"),
         CommandEntry("log", "history", "Show the events of a run, newest first"),
         CommandEntry("show", "diff", "Show one event, or a file of a version"),
@@ -57,6 +58,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
         CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
+        CommandEntry("plugin", "deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
         CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
         CommandEntry("propose", "propose", "Train skills on reviewed tasks, and leave what is better as a branch"),
         CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),

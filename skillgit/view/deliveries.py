@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
     from skillgit.app.deliver.install import Installed, InstallResult, InstallState, UninstallResult
+    from skillgit.app.deliver.plugin import BuiltPlugin
     from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
     from skillgit.app.skill_format.folder_contents import FileChange
+    from skillgit.app.sources.plugin_evals import ImportedEvals
     from skillgit.app.sources.skillopt.outputs import Imported
 
 
@@ -268,3 +270,37 @@ def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
         )
         rows.append((run.run, _THERE[run.state], ", ".join(part for part in beside if part)))
     yield from table(rows, align="lll", indent="  ")
+
+
+def plugin_built(result: BuiltPlugin, screen: Screen) -> Iterator[str]:
+    path = one_line(result.place)
+    versions = ", ".join(
+        f"{skill.name} {version_label(skill.version) if skill.version is not None else numbers.short(skill.commit)}"
+        for skill in result.skills
+    )
+    cases = [numbers.plural(result.cases, "eval case")] if result.cases else []
+    match result.state:
+        case "written":
+            yield screen.dotted((f"{path} holds the plug-in {result.name} {result.version}", versions, *cases))
+            yield f"try it: claude --plugin-dir {quote(f'{result.place}/{result.name}')}"
+        case "unchanged":
+            yield screen.dotted((f"{path} holds this already: {result.name} {result.version}", versions, *cases))
+        case "differs":
+            yield f"{path} is not what would be built: {result.name} {result.version}"
+            yield from would_change(result.changes)
+        case _:
+            assert_never(result.state)
+
+
+def evals_imported(result: ImportedEvals) -> Iterator[str]:
+    if result.tasks:
+        drafts = f", {numbers.plural(len(result.drafts), 'draft')} among them" if result.drafts else ""
+        yield f"added {numbers.plural(len(result.tasks), 'task')} to {one_line(str(result.path))}{drafts}"
+    if result.triggers:
+        yield f"added {numbers.plural(len(result.triggers), 'trigger')} to {one_line(str(result.triggers_path))}"
+    if result.present:
+        yield f"{numbers.plural(len(result.present), 'case')} of these names had been there, and were left alone"
+    for kind, count in result.unmatched.items():
+        yield f"no check equals {numbers.plural(count, f'grader {one_line(kind)}', f'graders {one_line(kind)}')}"
+    if result.drafts:
+        yield f"next: skillgit tasks review {quote(str(result.path))}"

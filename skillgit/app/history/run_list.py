@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.revision import default_run, find_run
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import RevisionNotFoundError, UsageError
+from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries, version_queries
 
 if TYPE_CHECKING:
@@ -131,3 +131,19 @@ def find_row(context: Context, name: str) -> RunRow:
         if row is None:
             raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
         return row
+
+
+def run_of_skill(context: Context, skill: str) -> str:
+    """Return the run that trains the skill ``skill``: the default run if that does, else the newest; a NotFoundError.
+
+    Of several skills of one name in different folders, that of the newest run counts.
+    """
+    with open_workspace(context) as workspace:
+        rows = queries.run_rows(workspace.index, workspace.live())
+        default = default_run(workspace)
+    ranking = [row for row in rows if row.name != default][::-1] + [row for row in rows if row.name == default]
+    runs = {row.skill.rpartition("/")[2]: row.name for row in ranking}
+    if skill not in runs:
+        hint = f"runs train {', '.join(sorted(runs))}" if runs else "skillgit train CONFIG"
+        raise NotFoundError(f"no run trains a skill '{skill}'", hint=hint)
+    return runs[skill]

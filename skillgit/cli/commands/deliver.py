@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_revisions, document_form, flag, list_forms, option, verb
+from skillgit.cli.options import Verb, complete_revisions, document_form, flag, list_forms, option, verb, verbs
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, may_replace
+from skillgit.errors import ExitCode
 from skillgit.view.items import name
 from skillgit.view.numbers import plural, short
 
@@ -250,3 +251,41 @@ def _skill(session: CommandSession, revision: str, path: str, *, strip_markers: 
     session.show("export/1", result, exported(result))
     if result.misnamed and session.form is not Form.JSON:
         session.diagnostics.note(f"agents look for this skill in a folder called {result.skill}")
+
+
+@verbs("plugin")
+def plugin_command() -> None:
+    """Build a plug-in of skills, which Claude Code and Codex take."""
+
+
+@plugin_command.command(cls=Verb, name="build", short_help="Write versions of skills and their history's tools to DIR")
+@click.argument("directory", metavar="[DIR]", default="plugin", type=click.Path())
+@option(
+    "--skill skills",
+    "Take the best version of skill NAME, or a REV; repeat it for more",
+    multiple=True,
+    metavar="NAME|REV",
+    shell_complete=complete_revisions,
+)
+@option("--name", "The name of the plug-in; that of the skill unless you say", metavar="NAME", default="")
+@option("--evals", "Write the tasks in FILE as cases of claude plugin eval", metavar="FILE", default="")
+@flag("--check", "Write nothing; exit with 1 if DIR is not what would be built")
+@document_form
+@click.pass_obj
+def build_command(
+    session: CommandSession, *, directory: str, skills: tuple[str, ...], name: str, evals: str, check: bool
+) -> ExitCode:
+    """Write versions of skills as a plug-in for Claude Code and Codex to DIR, with commands that ask their history.
+
+    DIR becomes a catalogue with the plug-in in a folder below. Without --skill it holds the best version of the default
+    run. The same content gives the same bytes and another content another version. Nothing is installed, and a
+    folder that was made or changed by someone else is left alone.
+    """
+    from skillgit.app.deliver.plugin import PluginRequest, build_plugin  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import plugin_built  # noqa: PLC0415 - see the package
+
+    request = PluginRequest(folder=directory, skills=skills, name=name, evals=evals, check=check)
+    result = build_plugin(session.context, request)
+    session.show("plugin-build/1", result, plugin_built(result, session.screen))
+    session.diagnostics.note(*(f"left out {task.id}: {task.reason}" for task in result.left_out))
+    return ExitCode.NO if result.state == "differs" else ExitCode.OK

@@ -1,7 +1,8 @@
-"""``skillgit serve``: the repository in a browser, and who may look at it."""
+"""``skillgit serve`` and ``skillgit mcp``: the repository for browsers and for agents, and who may look at it."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,3 +129,28 @@ def _list(session: CommandSession) -> None:
     rows = invitations(session.context)
     public = [picked(row, "name role created used") for row in rows]
     session.show("serve-tokens/1", {"tokens": public}, invited(rows, session.now))
+
+
+@verb("mcp")
+@option("--http", "Listen on a port of this machine, not on stdin; 0 takes a free one", metavar="[HOST:]PORT")
+@click.pass_obj
+def mcp_command(session: CommandSession, http: str | None) -> None:
+    """Answer agents about the history, by the Model Context Protocol.
+
+    An agent starts it and speaks with it on stdin and stdout; skillgit plugin build writes what tells it so. It only
+    reads, and only the repository that it was started in. With --http only this machine reaches it.
+    """
+    from skillgit.mcp import require_extra  # noqa: PLC0415 - see the package
+
+    require_extra()
+    from skillgit.mcp.server import link_of, listen, serve_http, serve_stdio, server_of  # noqa: PLC0415 - as above
+
+    if http is None:
+        if sys.stdin.isatty():
+            session.diagnostics.note("this waits for an agent, which speaks JSON; Ctrl-D ends it")
+        return serve_stdio(server_of(session.context))
+    with listen(http) as listener:
+        session.output.text([link_of(listener)])
+        session.output.flush()
+        session.diagnostics.note("Ctrl-C ends the server")
+        return serve_http(server_of(session.context), listener)

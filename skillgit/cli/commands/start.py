@@ -189,6 +189,24 @@ def draft_command(
     return ExitCode.OK
 
 
+@tasks_command.command(cls=Verb, name="import", short_help="Add the eval cases of the plug-in DIR to FILE")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@option("-f --file file", "Add the tasks to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@document_form
+@click.pass_obj
+def import_tasks_command(session: CommandSession, directory: Path, file: Path) -> None:
+    """Add the eval cases of the plug-in DIR, or of its folder of evals, to FILE.
+
+    They are those that claude plugin eval runs. A case with a grader that no check equals becomes a draft. What asks
+    whether a skill is loaded goes to a file beside FILE, whose name ends in -triggers.
+    """
+    from skillgit.app.sources.plugin_evals import import_evals  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import evals_imported  # noqa: PLC0415 - see the package
+
+    result = import_evals(session.context, directory, file)
+    session.show("tasks-import/1", result, evals_imported(result))
+
+
 @tasks_command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")
 @_FILE
 @option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+
+from program import skillgit
+from trained_runs import small_run
+
+
+def test_a_plugin_is_built_checked_and_its_cases_come_back(tmp_path_factory, tmp_path):
+    repository = small_run(tmp_path_factory)
+    rows = [
+        {"id": "tone", "prompt": "Say hello.", "rubric": "It is polite."},
+        {"id": "other", "prompt": "x", "answer": "y"},
+    ]
+    (tmp_path / "tasks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    words = ("plugin", "build", tmp_path / "plugin", "--evals", tmp_path / "tasks.jsonl")
+    assert skillgit(*words, "--check", cwd=repository, code=1).out.startswith(
+        f"{tmp_path}/plugin is not what would be built"
+    )
+    built = skillgit(*words, cwd=repository)
+    assert "searchqa v3 · 1 eval case" in built.out
+    assert built.err == "left out other: it has a check that no grader equals\n"
+    assert "holds this already" in skillgit(*words, "--check", cwd=repository).out
+    again = tmp_path / "again.jsonl"
+    done = skillgit("tasks", "import", tmp_path / "plugin" / "searchqa", "-f", again, "--json", cwd=repository)
+    assert json.loads(done.out)["tasks"] == ["tone"]
+    assert json.loads(again.read_text()) == rows[0]
+    (tmp_path / "plugin" / "mine.txt").write_text("mine")
+    refusal = skillgit(*words, "--name", "next", cwd=repository, code=4)
+    assert "was changed by hand since it was built" in refusal.err
