@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
+LINK = int(FileMode.LINK)
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
 SKILL_FILES = 10_000
@@ -72,6 +73,15 @@ def read_files(tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
     """Return path and content of every file in ``tree``, by paths that are for showing; ``most`` as in :func:`walk`."""
     files = ((name, entry) for name, entry in walk(tree, most) if entry.filemode in _FILES)
     return {name: entry.data for name, entry in files if isinstance(entry, pygit2.Blob)}
+
+
+def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, int, bytes]]:
+    """Yield path (for showing), git's mode and content of files and links in a folder of the tree or commit ``oid``."""
+    root = repo.raw[oid].peel(pygit2.Tree)
+    folder = _subtree(root, path) if path else root
+    for name, entry in walk(folder) if folder is not None else ():
+        if isinstance(entry, pygit2.Blob):
+            yield name, int(entry.filemode), entry.data
 
 
 def with_skill(

@@ -59,7 +59,8 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
         CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
         CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
-        CommandEntry("verify", "measure", "Measure a version again and say whether its recorded score holds"),
+        CommandEntry("claim", "measure", "Sign what history says of a version's score, for people who do not know you"),
+        CommandEntry("verify", "measure", "Measure a version again and say whether its score, or a claim of it, holds"),
         CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (
