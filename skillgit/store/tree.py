@@ -9,7 +9,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from skillgit.domain.skill import DOCUMENT, Skill, excess
-from skillgit.domain.untrusted.file_names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
+from skillgit.domain.untrusted.file_names import PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:
@@ -82,6 +82,13 @@ def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, in
     for name, entry in walk(folder) if folder is not None else ():
         if isinstance(entry, pygit2.Blob):
             yield name, int(entry.filemode), entry.data
+
+
+def outward_links(repo: Repo, oid: str, path: str) -> Iterator[tuple[str, str]]:
+    """Yield path and target, for showing, of the links in a folder of the commit ``oid`` that lead out of it."""
+    for name, mode, data in read_entries(repo, oid, path):
+        if mode == LINK and leads_out(name, target := data.decode(errors="replace")):
+            yield name, target
 
 
 def with_skill(

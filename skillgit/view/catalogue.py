@@ -55,6 +55,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Use": (
         CommandEntry("checkout", "deliver", "Put a version in the work tree"),
         CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
+        CommandEntry("whence", "deliver", "Name the version that an installed skill is"),
         CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
         CommandEntry("promote", "change", "Bring a version to main with a merge commit"),

@@ -58,7 +58,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class StatementTerms:
     """What a statement says that history does not."""
 
     time: datetime
@@ -67,7 +67,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedScore:
+class ScoreRecord:
     """What the run measured of one text on one split, and what is here of the evidence for it."""
 
     summary: EvaluationSummary
@@ -88,11 +88,11 @@ class RecordedScore:
         counts = (total.n, total.scored) == (self.summary.n, self.summary.scored)
         if counts and abs(gauge.score(total) - gauge.score(self.summary)) <= _ROUNDING:
             return ""
-        said, sum_of = (f"{gauge.score(side):.4f} of {side.scored} items" for side in (self.summary, total))
-        return f"the recorded outcomes add up to {sum_of}, and the commit says {said}"
+        own, sums = (f"{gauge.score(side):.4f} of {side.scored} items" for side in (self.summary, total))
+        return f"the recorded outcomes add up to {sums}, and the commit says {own}"
 
 
-def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> RecordedScore | None:
+def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> ScoreRecord | None:
     """Return what the run measured of the very text in ``row``; None where that was inherited, noted or no more."""
     event = read_commit(workspace.repo, row.commit).event
     verdict: Verdict | None = getattr(event, "verdict", None)
@@ -108,16 +108,16 @@ def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> RecordedS
         return None
     files = read_evidence(workspace.repo, evidence, (f"{name}.json", REPEATS)) or {}
     outcomes = read_outcomes(files.get(f"{name}.json"))
-    measured = None
+    evaluation = None
     if outcomes is not None:
-        measured = Evaluation(split=split, item_set=summary.item_set, outcomes=outcomes, seed=summary.seed)
+        evaluation = Evaluation(split=split, item_set=summary.item_set, outcomes=outcomes, seed=summary.seed)
         if verdict is not None and verdict.repeats and REPEATS in files:
-            repeated = averaged(measured, read_samples(files[REPEATS], "candidate"))
+            averages = averaged(evaluation, read_samples(files[REPEATS], "candidate"))
             # the score of the commit is that of first rollouts in some events, and of all of them in others
             gauge = queries.gauge(workspace.index, row.run)
-            near = abs(gauge.score(repeated.summary()) - gauge.score(summary)) <= _ROUNDING
-            measured = repeated if near else measured
-    return RecordedScore(summary=summary, tree=evidence, name=name, verdict=verdict, evaluation=measured)
+            near = abs(gauge.score(averages.summary()) - gauge.score(summary)) <= _ROUNDING
+            evaluation = averages if near else evaluation
+    return ScoreRecord(summary=summary, tree=evidence, name=name, verdict=verdict, evaluation=evaluation)
 
 
 def _final(workspace: Workspace, row: LogRow) -> tuple[EvaluationSummary | None, str]:
@@ -131,7 +131,7 @@ def _final(workspace: Workspace, row: LogRow) -> tuple[EvaluationSummary | None,
     return None, ""
 
 
-def statement(workspace: Workspace, row: LogRow, score: RecordedScore, terms: Terms) -> dict[str, object]:
+def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: StatementTerms) -> dict[str, object]:
     """Return the statement that history makes of a score; ``UNKNOWN`` for what is not here."""
     repo, index, run = workspace.repo, workspace.index, row.run
     start, plan = started(workspace, run), version_queries.start_evidence(index, run)
@@ -207,7 +207,7 @@ def _environment(repo: Repo, plan: str) -> dict[str, object]:
     return values if document else dict.fromkeys(values, UNKNOWN)
 
 
-def _items(workspace: Workspace, row: LogRow, score: RecordedScore, terms: Terms) -> dict[str, object]:
+def _items(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: StatementTerms) -> dict[str, object]:
     split = score.summary.split
     rows = recorded_items(workspace, row.run, split)
     return {
@@ -218,11 +218,11 @@ def _items(workspace: Workspace, row: LogRow, score: RecordedScore, terms: Terms
     }
 
 
-def _salted(rows: object, terms: Terms) -> object:
+def _salted(rows: object, terms: StatementTerms) -> object:
     return UNKNOWN if terms.salt is None else digest([terms.salt, rows])
 
 
-def _score(score: RecordedScore, gauge: Gauge, terms: Terms) -> dict[str, object]:
+def _score(score: ScoreRecord, gauge: Gauge, terms: StatementTerms) -> dict[str, object]:
     summary, evaluation = score.summary, score.evaluation
     details: dict[str, object] = {"interval": UNKNOWN, "outcomes": UNKNOWN}
     if evaluation is not None:
@@ -245,7 +245,7 @@ def _score(score: RecordedScore, gauge: Gauge, terms: Terms) -> dict[str, object
     }
 
 
-def _failures(score: RecordedScore) -> object:
+def _failures(score: ScoreRecord) -> object:
     if score.evaluation is None:
         return UNKNOWN if score.summary.scored < score.summary.n else {}
     outcomes = score.evaluation.outcomes.values()
@@ -259,8 +259,8 @@ def _test_looks(workspace: Workspace, row: LogRow, time: datetime) -> int:
 
 def _models(event: Event, models: Models) -> dict[str, str]:
     own: Models = getattr(event, "models", NOBODY)
-    asked = models if own == NOBODY else own
-    return {"target": asked.target, "judge": asked.judge or models.judge}
+    models_asked = models if own == NOBODY else own
+    return {"target": models_asked.target, "judge": models_asked.judge or models.judge}
 
 
 def _sampling(repo: Repo, plan: str) -> object:
@@ -279,7 +279,7 @@ def _cost(cost: Cost | None) -> object:
     return None if cost is None else {name: getattr(cost, name) for name in names}
 
 
-def _sealed(repo: Repo, score: RecordedScore) -> object:
+def _sealed(repo: Repo, score: ScoreRecord) -> object:
     return UNKNOWN if score.evaluation is None else listing_digest(_entries(repo, score.tree))
 
 
@@ -316,7 +316,7 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
         if fault := score.fault(queries.gauge(workspace.index, row.run)):
             raise ConflictError(fault, hint="skillgit fsck")
         salt = context.entropy(SALT_BYTES).hex() if request.salted else ""
-        terms = Terms(time=context.clock(), public=request.public, salt=salt)
+        terms = StatementTerms(time=context.clock(), public=request.public, salt=salt)
         content = statement(workspace, row, score, terms)
         if UNKNOWN in leaves(content).values():
             absence = absence_of(workspace.repo, row.run)
@@ -329,14 +329,14 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
         if file is not None:
             write_file(file, envelope.text)
         line: dict[str, object] = {"kind": NOTE, "envelope": envelope.document, "time": written(terms.time)}
-        noted = bool(request.note and record(workspace, {row.commit: [line]}, terms.time))
+        has_note = bool(request.note and record(workspace, {row.commit: [line]}, terms.time))
     return SignedClaim(
         name=str(row.address),
         statement=json.loads(payload),
         digest=hashlib.sha256(payload).hexdigest(),
         envelope=envelope.document,
         file="" if file is None else str(file),
-        noted=noted,
+        noted=has_note,
         salt=salt,
     )
 

@@ -18,8 +18,8 @@ from skillgit.app.measure.claim import (
     NOTE,
     PREDICATE,
     STATEMENT,
-    RecordedScore,
-    Terms,
+    ScoreRecord,
+    StatementTerms,
     Trail,
     canonical,
     leaves,
@@ -27,7 +27,7 @@ from skillgit.app.measure.claim import (
     statement,
     subject,
 )
-from skillgit.app.measure.envelope import MOST_BYTES, Envelope, Signature, check_signature, read_envelope
+from skillgit.app.measure.envelope import MOST_BYTES, Envelope, SshSignature, check_signature, read_envelope
 from skillgit.app.measure.verify import Verified, VerifyRequest, verify
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import recompute_gates
@@ -111,7 +111,7 @@ class Recomputation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedClaim:
     statement: Mapping[str, object]
-    signature: Signature
+    signature: SshSignature
     signers: bool  # whether a file of signers was given
     recomputed: Recomputation
     reproduced: Verified | None
@@ -139,7 +139,7 @@ def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatch
         check.missing.append("there is no repository here: skillgit clone brings the one that the claim is about")
     if request.folder is not None:
         _against_folder(context.directory / request.folder, content, check)
-    verified = None
+    reproduction = None
     if request.sample is not None and signature.valid and not check.contradictions:
         again = VerifyRequest(
             revision=_text(content, "version", "commit"),
@@ -155,9 +155,9 @@ def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatch
         result = verify(context, again, watcher)
         if isinstance(result, Plan):
             return result
-        verified = result
+        reproduction = result
     return CheckedClaim(
-        statement=content, signature=signature, signers=signers is not None, recomputed=check, reproduced=verified
+        statement=content, signature=signature, signers=signers is not None, recomputed=check, reproduced=reproduction
     )
 
 
@@ -225,10 +225,10 @@ def _against_history(
     if request.salt is not None and not _SALT.fullmatch(request.salt):
         raise UsageError("a salt has hexadecimal digits", hint="skillgit claim --salt printed it")
     items = members(members(content.get("predicate")).get("items"))
-    made = _plain(statement(workspace, row, score, Terms(time=time)))
-    if items.get("salted") is True and items.get("digest") != made["predicate"]["items"]["digest"]:
-        made = _plain(statement(workspace, row, score, Terms(time=time, salt=request.salt)))
-    _compare(content, made, check)
+    own = _plain(statement(workspace, row, score, StatementTerms(time=time)))
+    if items.get("salted") is True and items.get("digest") != own["predicate"]["items"]["digest"]:
+        own = _plain(statement(workspace, row, score, StatementTerms(time=time, salt=request.salt)))
+    _compare(content, own, check)
     if fault := score.fault(queries.gauge(workspace.index, row.run)):
         check.contradictions.append(fault)
     if check.contradictions:
@@ -241,8 +241,8 @@ _HOLE = "\0unknown"
 """What ``UNKNOWN`` becomes in JSON; no value of a statement has a NUL in front."""
 
 
-def _plain(made: dict[str, object]) -> dict[str, Any]:
-    return cast("dict[str, Any]", json.loads(json.dumps(made, default=lambda _: _HOLE)))
+def _plain(own: dict[str, object]) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(json.dumps(own, default=lambda _: _HOLE)))
 
 
 def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> datetime:
@@ -256,21 +256,21 @@ def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> dat
     return time
 
 
-def _compare(claimed: object, made: object, check: Recomputation) -> None:
-    said, found = leaves(claimed), leaves(made)
-    holes = {trail for trail, value in found.items() if value == _HOLE}
-    for trail in sorted({*said, *found}, key=_name):
+def _compare(claimed: object, own: object, check: Recomputation) -> None:
+    claims, values = leaves(claimed), leaves(own)
+    holes = {trail for trail, value in values.items() if value == _HOLE}
+    for trail in sorted({*claims, *values}, key=_name):
         name = _name(trail)
         if trail in holes and name not in WORD:
             check.missing.append(f"{name}: the {'salt' if _is_salted(claimed, trail) else 'evidence'} is not here")
         elif not holes.isdisjoint(trail[: length + 1] for length in range(len(trail) - 1)):
             continue  # a part of what is not here
-        elif name in WORD and trail in said:
+        elif name in WORD and trail in claims:
             check.word.append(name)
-        elif trail in said and trail in found and json.dumps(said[trail]) == json.dumps(found[trail]):
+        elif trail in claims and trail in values and json.dumps(claims[trail]) == json.dumps(values[trail]):
             check.agreeing += 1
         else:
-            sides = (_shown(side, trail) for side in (said, found))
+            sides = (_shown(side, trail) for side in (claims, values))
             check.contradictions.append("{}: claimed {}, and history says {}".format(name, *sides))
 
 
@@ -321,7 +321,7 @@ class _Unrecorded(dict[str, bytes]):
 
 
 def _again_the_scores(
-    context: Context, workspace: Workspace, row: LogRow, score: RecordedScore, check: Recomputation
+    context: Context, workspace: Workspace, row: LogRow, score: ScoreRecord, check: Recomputation
 ) -> None:
     """Score the recorded replies again, if the scorer here is the run's; what hinders that is said."""
     if score.evaluation is None:
@@ -344,7 +344,7 @@ def _again_the_scores(
 
 
 async def _scored_again(
-    workspace: Workspace, row: LogRow, score: RecordedScore, environment: Environment, check: Recomputation
+    workspace: Workspace, row: LogRow, score: ScoreRecord, environment: Environment, check: Recomputation
 ) -> list[str]:
     split = score.summary.split
     digests = recorded_items(workspace, row.run, split) or {}
@@ -369,7 +369,7 @@ async def _scored_again(
     return differing
 
 
-def _recorded_replies(workspace: Workspace, score: RecordedScore) -> Iterator[tuple[dict[str, object], Scored]]:
+def _recorded_replies(workspace: Workspace, score: ScoreRecord) -> Iterator[tuple[dict[str, object], Scored]]:
     """Yield the rows of first rollouts that have a score, with it; what redaction changed cannot be scored again."""
     for entry in objects(evidence_file(workspace.repo, score.tree, score.table)):
         hard, soft = entry.get("hard"), entry.get("soft")

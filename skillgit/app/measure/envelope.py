@@ -50,7 +50,7 @@ class Envelope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
+class SshSignature:
     valid: bool  # whether it is that of the payload, and by a key of the signers where some were given
     key: str = ""  # type and fingerprint, as ``ED25519 key SHA256:…``; empty where it is no signature
     principal: str = ""  # whom the file of signers names for the key; empty without such a file
@@ -59,19 +59,19 @@ class Signature:
 
 def read_envelope(content: bytes) -> Envelope:
     """Return the envelope in ``content``, which may be anybody's; a UsageError if it is none."""
-    kind, data, sealed = "", b"", b""
+    kind, data, blob = "", b"", b""
     try:
         match read_document(content):
             case {"payloadType": str(kind), "payload": str(payload), "signatures": [{"sig": str(signature)}]}:
-                data, sealed = (base64.b64decode(text, validate=True) for text in (payload, signature))
+                data, blob = (base64.b64decode(text, validate=True) for text in (payload, signature))
     except ValueError:
         kind = ""
     if kind != PAYLOAD_TYPE:
         sentence = f"it is no DSSE envelope of type {PAYLOAD_TYPE} with one signature"
         raise UsageError(sentence, hint="skillgit claim REV --output FILE writes one")
-    if len(sealed) > _MOST_SIGNATURE:
+    if len(blob) > _MOST_SIGNATURE:
         raise UsageError(f"its signature is longer than {_MOST_SIGNATURE >> 10} KiB", hint="no SSH signature is")
-    return Envelope(data, sealed)
+    return Envelope(data, blob)
 
 
 def signing_key(repo: Repo, key: str | None) -> str:
@@ -90,9 +90,9 @@ def sign(payload: bytes, key: str, folder: Path, environ: Mapping[str, str]) -> 
     """Sign ``payload``; ``key`` is a file, relative to ``folder``, or a public key whose private half an agent has."""
     with TemporaryDirectory(prefix="skillgit-") as temporary:
         options: tuple[str, ...] = ()
-        if written_out := _PUBLIC.fullmatch(key):
+        if public := _PUBLIC.fullmatch(key):
             file = Path(temporary, "key.pub")
-            file.write_text(f"{written_out['key']}\n", encoding="utf-8")
+            file.write_text(f"{public['key']}\n", encoding="utf-8")
             options = ("-U",)
         else:
             home = environ.get("HOME", "")
@@ -109,7 +109,7 @@ def sign(payload: bytes, key: str, folder: Path, environ: Mapping[str, str]) -> 
     return Envelope(payload, base64.b64decode("".join(body.split())))
 
 
-def check_signature(envelope: Envelope, signers: Path | None, environ: Mapping[str, str]) -> Signature:
+def check_signature(envelope: Envelope, signers: Path | None, environ: Mapping[str, str]) -> SshSignature:
     """Say who signed; with a file of allowed ``signers`` nobody else's signature is valid."""
     if signers is not None and not signers.is_file():
         raise NotFoundError(f"there is no file {signers}", hint="man ssh-keygen, ALLOWED SIGNERS, says what is in it")
@@ -121,15 +121,15 @@ def check_signature(envelope: Envelope, signers: Path | None, environ: Mapping[s
         answer = _ssh_keygen("check-novalidate", *seal, stdin=data, environ=calm)
         match = _GOOD.search(answer.stdout.decode(errors="replace"))
         if answer.returncode or match is None:
-            return Signature(valid=False, fault=f"it is not that of the payload, made for {NAMESPACE}")
+            return SshSignature(valid=False, fault=f"it is not that of the payload, made for {NAMESPACE}")
         if signers is None:
-            return Signature(valid=True, key=match["key"])
-        names = _ssh_keygen("find-principals", *seal, "-f", str(signers), environ=calm, named=False)
+            return SshSignature(valid=True, key=match["key"])
+        names = _ssh_keygen("find-principals", *seal, "-f", str(signers), environ=calm, with_namespace=False)
         for principal in names.stdout.decode(errors="replace").splitlines():
             words = ("-f", str(signers), "-I", principal, *seal)
             if _ssh_keygen("verify", *words, stdin=data, environ=calm).returncode == 0:
-                return Signature(valid=True, key=match["key"], principal=principal)
-    return Signature(valid=False, key=match["key"], fault=f"{signers.name} does not allow its key")
+                return SshSignature(valid=True, key=match["key"], principal=principal)
+    return SshSignature(valid=False, key=match["key"], fault=f"{signers.name} does not allow its key")
 
 
 def _encoded(payload: bytes) -> bytes:
@@ -147,10 +147,10 @@ def _armoured(signature: bytes) -> Iterator[str]:
 
 
 def _ssh_keygen(
-    action: str, *words: str, environ: Mapping[str, str], stdin: bytes = b"", named: bool = True
+    action: str, *words: str, environ: Mapping[str, str], stdin: bytes = b"", with_namespace: bool = True
 ) -> subprocess.CompletedProcess[bytes]:
     """Run ``ssh-keygen -Y``, which may ask for a passphrase on the terminal but opens no window."""
-    line = ["ssh-keygen", "-Y", action, *(("-n", NAMESPACE) if named else ()), *words]
+    line = ["ssh-keygen", "-Y", action, *(("-n", NAMESPACE) if with_namespace else ()), *words]
     surroundings = {**environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
     try:
         return subprocess.run(line, input=stdin, env=surroundings, capture_output=True, check=False)  # noqa: S603 - a list

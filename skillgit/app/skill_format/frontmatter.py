@@ -83,6 +83,11 @@ def version_of(text: str) -> str:
         return ""
 
 
+def is_installers(key: str) -> bool:
+    """Say whether ``key`` of metadata is one that ``gh skill install`` writes into its copy."""
+    return key.startswith("github-") or key == "local-path"
+
+
 def skill_name(text: str) -> str:
     """Return ``text`` as a skill's name: lower case, digits and single hyphens; ``skill`` if nothing is left."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()

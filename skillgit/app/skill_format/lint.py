@@ -11,7 +11,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from skillgit.app.skill_format.frontmatter import read_head
+from skillgit.app.skill_format.frontmatter import is_installers, read_head
 from skillgit.app.skill_format.lint_rules import (
     BODY_TOKENS,
     CHARACTERS_PER_TOKEN,
@@ -30,7 +30,7 @@ from skillgit.domain.protected_regions import (
     frontmatter,
 )
 from skillgit.domain.skill import DOCUMENT, hidden_characters
-from skillgit.domain.untrusted.file_names import clashes, path_fault, shown
+from skillgit.domain.untrusted.file_names import clashes, leads_out, path_fault, shown
 from skillgit.errors import NotFoundError, SkillError
 
 if TYPE_CHECKING:
@@ -203,6 +203,9 @@ def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[
         if file not in files:
             message = f"the license names {file}, which is not in the folder"
             yield broken("licence-file", DOCUMENT, head.lines["license"], message)
+    metadata = head.fields.get("metadata")
+    if left := sorted(filter(is_installers, metadata if isinstance(metadata, dict) else ())):
+        yield broken("installed-metadata", DOCUMENT, head.lines["metadata"], f"metadata hold {', '.join(left)}")
     yield from _body_faults(text)
     # Blank lines in place of the frontmatter, so that lines keep their numbers.
     block = frontmatter(text)
@@ -358,10 +361,16 @@ def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
     for path in _entries(folder):
         inside = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            links.append(broken("symbolic-link", inside, 0, f"{inside} is a symbolic link"))
+            links.append(_link(inside, str(path.readlink())))
         if path.is_file():
             files[inside] = path.read_bytes()
     return files, links
+
+
+def _link(path: str, target: str) -> Fault:
+    if leads_out(path, target):
+        return broken("link-leads-out", path, 0, f"{path} is a symbolic link to {shown(target)}")
+    return broken("symbolic-link", path, 0, f"{path} is a symbolic link")
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -377,17 +386,19 @@ def _entries(folder: Path) -> Iterator[Path]:
 def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:
     from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - a folder needs no repository
     from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - as above
-    from skillgit.store.tree import skill_folders  # noqa: PLC0415 - as above
+    from skillgit.store.tree import outward_links, skill_folders  # noqa: PLC0415 - as above
 
     try:
         with open_workspace(context) as workspace:
             resolution = resolve_in(workspace, word)
             only = workspace.index.skill_path(resolution.run) if resolution.run else ""
             folders = skill_folders(workspace.repo, resolution.commit, only)
+            links = {path: tuple(outward_links(workspace.repo, resolution.commit, path)) for path in folders}
     except NotFoundError as error:
         raise type(error)(f"{word} is neither a path nor a revision: {error.message}", hint=error.hint) from error
     if not folders:
         raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
     for path, files in folders.items():
         name = path.rpartition("/")[2]
-        yield LintedSkill(place=f"{resolution.commit[:12]}:{path}", name=name, faults=check_folder(name, files))
+        faults = (*check_folder(name, files), *(_link(*link) for link in links[path]))
+        yield LintedSkill(place=f"{resolution.commit[:12]}:{path}", name=name, faults=faults)
