@@ -233,9 +233,9 @@ def checked_lines(result: CheckedClaim, screen: Screen) -> Iterator[str]:
 
 
 def _headline(statement: Any, screen: Screen) -> Iterator[str]:  # noqa: ANN401 - JSON values, of a stranger perhaps
-    said = statement.get("predicate")
+    predicate = statement.get("predicate")
     version, items, score = (
-        part if isinstance(part := said.get(name) if isinstance(said, dict) else None, dict) else {}
+        part if isinstance(part := predicate.get(name) if isinstance(predicate, dict) else None, dict) else {}
         for name in ("version", "items", "score")
     )
     value = score.get("value")

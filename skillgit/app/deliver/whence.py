@@ -13,7 +13,7 @@ from skillgit.app.deliver.install_record import InstalledFolder, known_places
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.skill_format.atomic_write import typed_path
 from skillgit.app.skill_format.folder_contents import Entries, edited, entries_of, read_entries, tree_id
-from skillgit.app.skill_format.frontmatter import is_installers, read_head
+from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
@@ -98,7 +98,8 @@ class _Search:
             fields = {"version": top.name, "commit": top.commit, "told_by": "the record of skillgit install"}
             return SkillOrigin(place=str(folder), skill=location.skill, state=state, **fields)
         for source, value in self._left(folder, name, entries):
-            text = next((text for text in texts if value in {text.tree, self._locked(text, source)}), None)
+            candidates = texts if isinstance(value, str) and value else ()
+            text = next((text for text in candidates if value in {text.tree, self._locked(text, source)}), None)
             if text is not None:
                 return _found(folder, name, text, state, source)
         return SkillOrigin(place=str(folder), skill=name)
@@ -116,12 +117,12 @@ class _Search:
 
     def _is_installed(self, entries: Entries, text: _Text) -> bool:
         """Say whether ``entries`` are those of ``text`` but for what ``gh skill install`` adds to its metadata."""
-        wanted, have = self._entries(text), edited(entries)
-        if wanted.keys() != have.keys() or any(
-            path != DOCUMENT and entry.content != have[path].content for path, entry in wanted.items()
+        original, have = self._entries(text), edited(entries)
+        if original.keys() != have.keys() or any(
+            path != DOCUMENT and entry.content != have[path].content for path, entry in original.items()
         ):
             return False
-        old, new = _document(wanted), _document(have)
+        old, new = _document(original), _document(have)
         bare = {key: value for key, value in _fields(new).items() if not is_installers(key.removeprefix("metadata."))}
         return bare == _fields(old) and old.removeprefix(frontmatter(old)) == new.removeprefix(frontmatter(new))
 
@@ -183,13 +184,11 @@ def _name(entries: Entries) -> str:
 def _fields(text: str) -> dict[str, str]:
     """Return the fields of a frontmatter as texts, those of metadata by their dotted names."""
     fields = {key: value for key, value in read_head(text).fields.items() if isinstance(value, str) and value}
-    metadata = read_head(text).fields.get("metadata")
-    inner = metadata.items() if isinstance(metadata, dict) else ()
-    return fields | {f"metadata.{key}": value for key, value in inner}
+    return fields | {f"metadata.{key}": value for key, value in metadata_of(read_head(text).fields).items()}
 
 
 def _locked(file: Path, name: str) -> dict[str, object]:
-    with suppress(OSError, DocumentError):  # there is none, or it is somebody else's
+    with suppress(OSError, DocumentError):  # there is none, or one that is read by nobody
         document = members(read_document(read_plain(file, most=_MOST_LOCK)))
         return members(members(document.get("skills")).get(name))
     return {}

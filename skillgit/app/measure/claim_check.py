@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -32,7 +32,6 @@ from skillgit.app.measure.verify import Verified, VerifyRequest, verify
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import recompute_gates
 from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.skill_format.folder_contents import read_entries
@@ -76,14 +75,12 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimCheckRequest(MeasuringTerms):
+class ClaimCheckRequest:
     claim: str  # a file, or a revision whose note holds a claim
     folder: str | None = None  # a skill's folder to compare with
     signers: str | None = None  # a file of allowed signers
     salt: str | None = None  # opens the digests of items, if they are salted
-    sample: int | None = None  # how many items to measure again; None for none
-    seed: int = 0
-    note: bool = True
+    again: VerifyRequest | None = None  # how to measure a sample again, whatever its revision and split; None for not
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +109,6 @@ class Recomputation:
 class CheckedClaim:
     statement: Mapping[str, object]
     signature: SshSignature
-    signers: bool  # whether a file of signers was given
     recomputed: Recomputation
     reproduced: Verified | None
 
@@ -139,26 +135,13 @@ def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatch
         check.missing.append("there is no repository here: skillgit clone brings the one that the claim is about")
     if request.folder is not None:
         _against_folder(context.directory / request.folder, content, check)
-    reproduction = None
-    if request.sample is not None and signature.valid and not check.contradictions:
-        again = VerifyRequest(
-            revision=_text(content, "version", "commit"),
-            sample=request.sample,
-            seed=request.seed,
-            split=_text(content, "items", "split"),
-            config=request.config,
-            overrides=request.overrides,
-            note=request.note,
-            caps=request.caps,
-            dry_run=request.dry_run,
-        )
-        result = verify(context, again, watcher)
-        if isinstance(result, Plan):
-            return result
-        reproduction = result
-    return CheckedClaim(
-        statement=content, signature=signature, signers=signers is not None, recomputed=check, reproduced=reproduction
-    )
+    reproduction: Verified | Plan | None = None
+    if request.again is not None and signature.valid and not check.contradictions:
+        commit, split = _text(content, "version", "commit"), _text(content, "items", "split")
+        reproduction = verify(context, replace(request.again, revision=commit, split=split), watcher)
+    if isinstance(reproduction, Plan):
+        return reproduction
+    return CheckedClaim(statement=content, signature=signature, recomputed=check, reproduced=reproduction)
 
 
 def _envelope(context: Context, name: str) -> Envelope:
@@ -191,11 +174,12 @@ def _parsed(line: str | bytes) -> dict[str, object]:
 def _statement(payload: bytes) -> dict[str, object]:
     """Return the statement in a payload, which has one reading: that of its canonical form."""
     content = _parsed(payload)
-    known = (content.get("_type"), content.get("predicateType")) == (STATEMENT, PREDICATE)
-    if not known or canonical(content) != payload:
-        sentence = f"the envelope holds no statement of type {PREDICATE} in canonical JSON"
-        raise UsageError(sentence, hint="a newer skillgit may read it")
-    return content
+    if (content.get("_type"), content.get("predicateType")) == (STATEMENT, PREDICATE):
+        with suppress(ValueError):  # NaN, which JSON does not have
+            if canonical(content) == payload:
+                return content
+    sentence = f"the envelope holds no statement of type {PREDICATE} in canonical JSON"
+    raise UsageError(sentence, hint="a newer skillgit may read it")
 
 
 def _text(content: Mapping[str, object], *names: str) -> str:
@@ -218,8 +202,8 @@ def _against_history(
     row, split = queries.row_of_commit(workspace.index, commit), Split.parse(name)
     score = None if row is None else recorded_score(workspace, row, split)
     if row is None or score is None:
-        what = "is no event of a run" if row is None else f"records no score on the {name} split"
-        check.contradictions.append(f"commit {commit[:12]} {what}")
+        reason = "is no event of a run" if row is None else f"records no score on the {name} split"
+        check.contradictions.append(f"commit {commit[:12]} {reason}")
         return
     time = _time(context, _text(content, "claimed"), row, check)
     if request.salt is not None and not _SALT.fullmatch(request.salt):
@@ -256,13 +240,13 @@ def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> dat
     return time
 
 
-def _compare(claimed: object, own: object, check: Recomputation) -> None:
-    claims, values = leaves(claimed), leaves(own)
+def _compare(content: object, own: object, check: Recomputation) -> None:
+    claims, values = leaves(content), leaves(own)
     holes = {trail for trail, value in values.items() if value == _HOLE}
     for trail in sorted({*claims, *values}, key=_name):
         name = _name(trail)
         if trail in holes and name not in WORD:
-            check.missing.append(f"{name}: the {'salt' if _is_salted(claimed, trail) else 'evidence'} is not here")
+            check.missing.append(f"{name}: the {'salt' if _is_salted(content, trail) else 'evidence'} is not here")
         elif not holes.isdisjoint(trail[: length + 1] for length in range(len(trail) - 1)):
             continue  # a part of what is not here
         elif name in WORD and trail in claims:
@@ -274,8 +258,8 @@ def _compare(claimed: object, own: object, check: Recomputation) -> None:
             check.contradictions.append("{}: claimed {}, and history says {}".format(name, *sides))
 
 
-def _is_salted(claimed: object, trail: Trail) -> bool:
-    items = members(members(members(claimed).get("predicate")).get("items"))
+def _is_salted(content: object, trail: Trail) -> bool:
+    items = members(members(members(content).get("predicate")).get("items"))
     return items.get("salted") is True and trail[-1] in {"digest", "outcomes"}
 
 

@@ -11,7 +11,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from skillgit.app.skill_format.frontmatter import is_installers, read_head
+from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
 from skillgit.app.skill_format.lint_rules import (
     BODY_TOKENS,
     CHARACTERS_PER_TOKEN,
@@ -203,9 +203,8 @@ def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[
         if file not in files:
             message = f"the license names {file}, which is not in the folder"
             yield broken("licence-file", DOCUMENT, head.lines["license"], message)
-    metadata = head.fields.get("metadata")
-    if left := sorted(filter(is_installers, metadata if isinstance(metadata, dict) else ())):
-        yield broken("installed-metadata", DOCUMENT, head.lines["metadata"], f"metadata hold {', '.join(left)}")
+    if keys := sorted(filter(is_installers, metadata_of(head.fields))):
+        yield broken("installed-metadata", DOCUMENT, head.lines["metadata"], f"metadata hold {', '.join(keys)}")
     yield from _body_faults(text)
     # Blank lines in place of the frontmatter, so that lines keep their numbers.
     block = frontmatter(text)
@@ -325,8 +324,7 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
         if not folders:
             if not any(entry.is_file() for entry in path.iterdir() if not entry.name.startswith(".")):
                 raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
-            # only what it lacks is told: it may be any folder, with any number of files
-            name = path.resolve().name
+            name = path.resolve().name  # it may be any folder, with any number of files
             yield LintedSkill(place=_shown(context, path), name=name, faults=check_folder(name, {}))
         for folder in folders:
             files, links = _read(folder)
@@ -356,8 +354,7 @@ def _skill_folders(folder: Path) -> Iterator[Path]:
 
 def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
     """Return the files of a skill folder, hidden ones left out, and the links among them."""
-    files: dict[str, bytes] = {}
-    links: list[Fault] = []
+    files, links = dict[str, bytes](), list[Fault]()
     for path in _entries(folder):
         inside = path.relative_to(folder).as_posix()
         if path.is_symlink():
@@ -368,9 +365,8 @@ def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
 
 
 def _link(path: str, target: str) -> Fault:
-    if leads_out(path, target):
-        return broken("link-leads-out", path, 0, f"{path} is a symbolic link to {shown(target)}")
-    return broken("symbolic-link", path, 0, f"{path} is a symbolic link")
+    rule = "link-leads-out" if leads_out(path, target) else "symbolic-link"
+    return broken(rule, path, 0, f"{path} is a symbolic link to {shown(target)}")
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -150,7 +150,7 @@ def verify_command(
     split: str,
     **terms: Any,  # noqa: ANN401 - the options that both ways to verify share
 ) -> ExitCode:
-    """Measure a version again and say whether its recorded score holds; or check a claim of it.
+    """Measure a version again and say whether its score, or a claim of it, holds.
 
     A sample of the items is drawn and measured afresh, and compared item by item with what was recorded. The answer is
     consistent, lower, higher or not comparable; the last if items, environment or target are not those of the run, and
@@ -160,6 +160,8 @@ def verify_command(
     the history and evidence here come to the same values; and whether a sample of the items does again. Exits with 1 if
     one of them is no, and with 21 if the key is not known from --signers and not every value could be made again.
     """
+    from skillgit.app.measure.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
+
     aside = {name: terms.pop(name) for name in ("signers", "skill", "salt")}
     if (revision is None) == (claim is None):
         raise click.UsageError("give either REV or --claim", click.get_current_context())
@@ -168,13 +170,12 @@ def verify_command(
             raise click.UsageError("a claim names its split itself", click.get_current_context())
         from skillgit.app.measure.claim_check import ClaimCheckRequest, check_claim  # noqa: PLC0415 - see the package
 
-        wanted = ClaimCheckRequest(claim=claim, folder=aside.pop("skill"), sample=sample, **aside, **terms)
-        checked = measured(session, check_claim, wanted, "verify-claim/1", checked_lines)
-        return ExitCode.OK if checked is None else checked.exit_code
+        again = None if sample is None else VerifyRequest(revision="", split="", sample=sample, **terms)
+        claim_request = ClaimCheckRequest(claim=claim, folder=aside.pop("skill"), again=again, **aside)
+        report = measured(session, check_claim, claim_request, "verify-claim/1", checked_lines)
+        return ExitCode.OK if report is None else report.exit_code
     if names := [f"--{name}" for name, value in aside.items() if value is not None]:
         raise click.UsageError(f"{names[0]} goes with --claim", click.get_current_context())
-    from skillgit.app.measure.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
-
     request = VerifyRequest(revision=revision or "", sample=sample or _SAMPLE, split=split, **terms)
     result = measured(session, verify, request, "verify/2", verify_lines)
     return ExitCode.OK if result is None or result.verdict.word == "consistent" else ExitCode.NO

@@ -20,6 +20,7 @@ from skillgit.app.measure import claim_check
 from skillgit.app.measure.claim import ClaimRequest, canonical, claim, leaves
 from skillgit.app.measure.claim_check import WORD, ClaimCheckRequest, check_claim
 from skillgit.app.measure.envelope import read_envelope, sign
+from skillgit.app.measure.verify import VerifyRequest
 from skillgit.app.skill_format.folder_contents import listing_digest, read_entries, tree_id
 from skillgit.errors import ConflictError, ExitCode, NotFoundError, UsageError
 
@@ -229,7 +230,8 @@ def test_a_claim_travels_as_a_note_and_its_sample_is_measured_again(desk):
     line = json.loads(git("notes", "--ref=skillgit/evals", "show", f"{RUN}/v2", cwd=desk / "mine").out.splitlines()[-1])
     assert (line["kind"], line["envelope"]["payloadType"]) == ("claim", "application/vnd.in-toto+json")
     git("fetch", "-q", "origin", "refs/notes/*:refs/notes/*", cwd=desk / "clone")
-    request = ClaimCheckRequest(claim=f"{RUN}/v2", sample=5, note=False)
+    again = VerifyRequest(revision="", split="", sample=5, note=False)
+    request = ClaimCheckRequest(claim=f"{RUN}/v2", again=again)
     found = check_claim(placed(desk / "clone", LATER), request, Quiet())
     assert (found.reproduced.verdict.word, found.reproduced.verdict.n, found.exit_code) == ("consistent", 5, 0)
     with pytest.raises(NotFoundError, match="there is no claim on"):
@@ -288,7 +290,7 @@ def test_a_claim_names_no_path_and_no_revision(desk):
         altered = set_leaf(statement, ("predicate", "version", "commit"), commit)
         found = checked(desk, forged(desk, altered))
         assert found.exit_code is not ExitCode.OK
-    for data in (b'{"a":1,"a":1}', canonical(statement) + b" ", b"null"):
+    for data in (b'{"a":1,"a":1}', canonical(statement) + b" ", b"null", canonical(statement).replace(b"0.55", b"NaN")):
         with pytest.raises(UsageError, match="no statement of type"):
             checked(desk, forged(desk, data))
     (desk / "large").write_bytes(b" " * (2 << 20))

@@ -22,7 +22,6 @@ from skillgit.app.skill_format.folder_contents import (
     read_entries,
     tree_id,
 )
-from skillgit.app.skill_format.frontmatter import read
 from skillgit.app.workspace.revision import is_address, resolve_in, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
@@ -186,8 +185,8 @@ class PublishedSkills:
     files: int
 
 
-def export_well_known(context: Context, revision: str, place: str) -> PublishedSkills:
-    """Write the skills of a revision as static files under ``place``, the root of a web space, with their index.
+def export_well_known(context: Context, revision: str, root: str) -> PublishedSkills:
+    """Write the skills of a revision as static files under ``root``, that of a web space, with their index.
 
     The index has the fields of both drafts of Agent Skills discovery: a list of files, and one artefact with a digest.
     """
@@ -202,7 +201,7 @@ def export_well_known(context: Context, revision: str, place: str) -> PublishedS
     entries = [_published(skill, files) for skill in skills]
     index = {"$schema": _DISCOVERY, "skills": entries}
     files["index.json"] = f"{json.dumps(index, indent=2, ensure_ascii=False)}\n".encode()
-    folder = refuse_way_out(typed_path(context.directory, place) / WELL_KNOWN)
+    folder = refuse_way_out(typed_path(context.directory, root) / WELL_KNOWN)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "index.json").is_file():
         raise ConflictError(f"{folder} holds something else", hint="name the root of a web space of your own")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -213,6 +212,8 @@ def export_well_known(context: Context, revision: str, place: str) -> PublishedS
 
 def _published(skill: Skill, files: dict[str, bytes]) -> dict[str, object]:
     """Add the files of ``skill`` to ``files``, and return its entry of the index."""
+    from skillgit.app.skill_format.frontmatter import read  # noqa: PLC0415 - it loads yaml, which a checkout does without
+
     fields = read(skill.document)
     if fields is None:
         raise SkillError(f"{DOCUMENT} of {skill.name} has no frontmatter", hint="skillgit lint")
