@@ -22,6 +22,8 @@ _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
 SKILL_FILES = 10_000
 """More files than a skill has. A few hundred bytes of trees that name each other can stand for billions of files."""
+EVIDENCE_FILES = 1_000_000
+"""More files than the evidence of an event has."""
 
 
 def read_skill(tree: pygit2.Tree, path: str) -> Skill:
@@ -79,16 +81,19 @@ def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, in
     """Yield path (for showing), git's mode and content of files and links in a folder of the tree or commit ``oid``."""
     root = repo.raw[oid].peel(pygit2.Tree)
     folder = _subtree(root, path) if path else root
-    for name, entry in walk(folder) if folder is not None else ():
+    for name, entry in walk(folder, SKILL_FILES if path else EVIDENCE_FILES) if folder is not None else ():
         if isinstance(entry, pygit2.Blob):
             yield name, int(entry.filemode), entry.data
 
 
 def outward_links(repo: Repo, oid: str, path: str) -> Iterator[tuple[str, str]]:
     """Yield path and target, for showing, of the links in a folder of the commit ``oid`` that lead out of it."""
-    for name, mode, data in read_entries(repo, oid, path):
-        if mode == LINK and leads_out(name, target := data.decode(errors="replace")):
-            yield name, target
+    folder = _subtree(repo.commit(oid).tree, path)
+    for name, entry in walk(folder, SKILL_FILES) if folder is not None else ():
+        if isinstance(entry, pygit2.Blob) and entry.filemode == LINK:
+            target = entry.data.decode(errors="replace")
+            if leads_out(name, target):
+                yield name, target
 
 
 def with_skill(

@@ -100,7 +100,7 @@ def origins(rows: Sequence[SkillOrigin]) -> Iterator[str]:
 
 
 def published(result: PublishedSkills) -> Iterator[str]:
-    yield f"{one_line(result.place)} holds {', '.join(result.skills)}, {numbers.plural(result.files, 'file')}"
+    yield f"{one_line(result.folder)} holds {', '.join(result.skills)}, {numbers.plural(result.files, 'file')}"
 
 
 def _standing(standing: InstallState) -> str:

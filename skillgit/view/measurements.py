@@ -246,15 +246,15 @@ def _headline(statement: Any, screen: Screen) -> Iterator[str]:  # noqa: ANN401 
 
 
 def _levels(result: CheckedClaim) -> Iterator[tuple[str, str]]:
-    signature, recomputed = result.signature, result.recomputed
+    signature, recomputation = result.signature, result.recomputation
     if not signature.valid:
         yield "signed", f"no: {one_line(signature.fault)}"
     elif signature.principal:
         yield "signed", f"by {one_line(signature.principal)}, {signature.key}"
     else:
         yield "signed", f"by {signature.key}, which you have to know, or name with --signers"
-    yield from _recomputed(recomputed)
-    verdict = result.reproduced.verdict if result.reproduced is not None else None
+    yield from _recomputed(recomputation)
+    verdict = result.reproduction.verdict if result.reproduction is not None else None
     again: str = "not tried: --sample N measures N items again" if verdict is None else verdict.word
     if verdict is not None and verdict.measured is not None:
         again += f": {numbers.score(verdict.measured)} on {numbers.plural(verdict.n, 'item')} measured again"
@@ -262,7 +262,7 @@ def _levels(result: CheckedClaim) -> Iterator[tuple[str, str]]:
 
 
 def _recomputed(check: Recomputation) -> Iterator[tuple[str, str]]:
-    replies = f", and {numbers.plural(check.rescored, 'reply', 'replies')} scored again" if check.rescored else ""
+    replies = f", and {numbers.plural(check.replies, 'reply', 'replies')} scored again" if check.replies else ""
     yield "recomputed", f"{check.wording}: {numbers.plural(check.agreeing, 'value')} as claimed{replies}"
     yield from under("differs", map(one_line, check.contradictions))
     yield from under("not here", map(one_line, check.missing))

@@ -57,13 +57,13 @@ class _Text:
     tree: str
 
 
-def whence(context: Context, places: Sequence[str] = ()) -> tuple[SkillOrigin, ...]:
-    """Return what the skills at ``places`` are, folders of skills or of one; without any, those of the record."""
+def whence(context: Context, paths: Sequence[str] = ()) -> tuple[SkillOrigin, ...]:
+    """Return what the skills at ``paths`` are, folders of skills or of one; without any, those of the record."""
     with open_workspace(context) as workspace:
         record = {location.path: location for location in known_places(workspace.repo)}
-        folders = [folder for place in places for folder in _skills(typed_path(context.directory, place))]
+        folders = [folder for path in paths for folder in _skills(typed_path(context.directory, path))]
         search = _Search(context, workspace, record)
-        return tuple(search.origin(folder) for folder in (folders if places else map(Path, record)))
+        return tuple(search.origin(folder) for folder in (folders if paths else map(Path, record)))
 
 
 def _skills(folder: Path) -> list[Path]:

@@ -28,7 +28,7 @@ from skillgit.domain.event import NOBODY, Models, RunFinished
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
 from skillgit.domain.untrusted.allowed_settings import of_stranger
-from skillgit.errors import ConflictError, NotFoundError
+from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
 from skillgit.files import write_file
 from skillgit.index import item_queries, queries, version_queries
 from skillgit.store import tree
@@ -72,13 +72,9 @@ class ScoreRecord:
 
     summary: EvaluationSummary
     tree: str  # the evidence
-    name: str  # its file of outcomes, without the ending
+    table: str  # its file of outcomes
     verdict: Verdict | None  # of the gate, which decided by it
     evaluation: Evaluation | None  # the outcomes, means of repeats included; None if they are not here
-
-    @property
-    def table(self) -> str:
-        return f"{self.name}.json"
 
     def fault(self, gauge: Gauge) -> str:
         """Return how the outcomes contradict the score that the commit names, as a sentence; empty if they do not."""
@@ -98,26 +94,32 @@ def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> ScoreReco
     verdict: Verdict | None = getattr(event, "verdict", None)
     if split is Split.SELECTION:
         summary: object = getattr(event, "evaluation", None)
-        evidence, name = item_queries.evidence_of_commit(workspace.index, row.commit), SELECTION.removesuffix(".json")
+        evidence, table = item_queries.evidence_of_commit(workspace.index, row.commit), SELECTION
         if not evidence and row.version is not None:  # guidance that was merged was measured when it was proposed
             evidence = version_queries.score_evidence(workspace.index, row.run, row.version)
     else:
         summary, evidence = _final(workspace, row)
-        name = f"test-{row.label}"
+        table = f"test-{row.label}.json"
     if not isinstance(summary, EvaluationSummary) or summary.stopped or summary.split is not split:
         return None
-    files = read_evidence(workspace.repo, evidence, (f"{name}.json", REPEATS)) or {}
-    outcomes = read_outcomes(files.get(f"{name}.json"))
+    files = read_evidence(workspace.repo, evidence, (table, REPEATS)) or {}
+    outcomes = read_outcomes(files.get(table))
     evaluation = None
     if outcomes is not None:
         evaluation = Evaluation(split=split, item_set=summary.item_set, outcomes=outcomes, seed=summary.seed)
         if verdict is not None and verdict.repeats and REPEATS in files:
-            averages = averaged(evaluation, read_samples(files[REPEATS], "candidate"))
-            # the score of the commit is that of first rollouts in some events, and of all of them in others
-            gauge = queries.gauge(workspace.index, row.run)
-            near = abs(gauge.score(averages.summary()) - gauge.score(summary)) <= _ROUNDING
-            evaluation = averages if near else evaluation
-    return ScoreRecord(summary=summary, tree=evidence, name=name, verdict=verdict, evaluation=evaluation)
+            evaluation = _averages(evaluation, files[REPEATS], summary)
+    return ScoreRecord(summary=summary, tree=evidence, table=table, verdict=verdict, evaluation=evaluation)
+
+
+def _averages(evaluation: Evaluation, repeats: bytes, summary: EvaluationSummary) -> Evaluation:
+    """Return the means over repeated rollouts if ``summary`` is theirs: in some events it is that of the first ones."""
+    try:
+        averages = averaged(evaluation, read_samples(repeats, "candidate"))
+    except (ValueError, TypeError, KeyError, RecursionError, DataError):
+        return evaluation  # what is damaged does not add up
+    is_theirs = (averages.summary().hard, averages.summary().soft) == (summary.hard, summary.soft)
+    return averages if is_theirs else evaluation
 
 
 def _final(workspace: Workspace, row: LogRow) -> tuple[EvaluationSummary | None, str]:
@@ -178,15 +180,15 @@ def subject(name: str, entries: Entries) -> dict[str, object]:
     return {"name": name, "digest": {"gitTree": tree_id(entries), "sha256": listing_digest(entries)}}
 
 
-def _entries(repo: Repo, tree_id: str, path: str = "") -> Entries:
+def _entries(repo: Repo, oid: str, path: str = "") -> Entries:
     return {
         name: FolderEntry(kind=EntryKind.LINK if mode == tree.LINK else EntryKind.FILE, mode=mode & 0o777, content=data)
-        for name, mode, data in tree.read_entries(repo, tree_id, path)
+        for name, mode, data in tree.read_entries(repo, oid, path)
     }
 
 
 def _base(workspace: Workspace, row: LogRow, path: str) -> object:
-    base = None if not row.version or row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    base = None if row.version == 0 or row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
     if base is None:
         return None
     folder = tree.entry_id(workspace.repo.commit(base.commit), path)
@@ -290,7 +292,7 @@ class ClaimRequest:
     key: str | None = None  # the file of an SSH key; None for the one that git signs with
     output: str | None = None  # the file to write the claim to
     public: bool = False  # whether the claim says that its evidence is published
-    salted: bool = False  # whether digests of items begin with a secret
+    with_salt: bool = False  # whether digests of items begin with a secret
     note: bool = True  # whether to leave the claim on the commit
 
 
@@ -315,13 +317,16 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
             raise NotFoundError(lack, hint=f"skillgit show {row.run}/{row.label} says what it measured")
         if fault := score.fault(queries.gauge(workspace.index, row.run)):
             raise ConflictError(fault, hint="skillgit fsck")
-        salt = context.entropy(SALT_BYTES).hex() if request.salted else ""
+        salt = context.entropy(SALT_BYTES).hex() if request.with_salt else ""
         terms = StatementTerms(time=context.clock(), public=request.public, salt=salt)
         content = statement(workspace, row, score, terms)
         if UNKNOWN in leaves(content).values():
             absence = absence_of(workspace.repo, row.run)
             hint = absence.remedy("claim it where the run was trained")
             raise NotFoundError(absence.sentence(f"run {row.run}"), hint=hint)
+        if telling := [trail for trail, leaf in leaves(content).items() if str(leaf).startswith(("/", "~"))]:
+            problem = f"the history has a path of a machine in {'.'.join(map(str, telling[0]))}"
+            raise UsageError(problem, hint="a claim holds none: name plug-ins by relative paths, and train again")
         key = signing_key(workspace.repo, request.key)
         payload = canonical(content)
         envelope = sign(payload, key, context.directory, context.environ)

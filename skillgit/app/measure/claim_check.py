@@ -11,7 +11,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from skillgit.app.measure.claim import (
@@ -70,6 +70,7 @@ WORD = ("predicate.claimed", "predicate.tool.version", "predicate.evidence.publi
 _OID = re.compile(r"[0-9a-f]{40}")
 _SALT = re.compile(r"[0-9a-f]{2,128}")
 _MOMENT = re.compile(r"\d{4}(-\d\d){2}T\d\d(:\d\d){2}Z")
+_AHEAD = timedelta(days=1)  # what two clocks may differ by
 _SHOWN = 60
 _ROUNDING = 1e-9
 
@@ -91,7 +92,7 @@ class Recomputation:
     contradictions: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)  # what could not be made anew, and why, one sentence each
     word: list[str] = field(default_factory=list)  # values that only the signer can know
-    rescored: int = 0  # replies that were scored again, to the same score
+    replies: int = 0  # replies that were scored again, to the same score
 
     @property
     def whole(self) -> bool:
@@ -109,15 +110,15 @@ class Recomputation:
 class CheckedClaim:
     statement: Mapping[str, object]
     signature: SshSignature
-    recomputed: Recomputation
-    reproduced: Verified | None
+    recomputation: Recomputation
+    reproduction: Verified | None
 
     @property
     def exit_code(self) -> ExitCode:
-        word = self.reproduced.verdict.word if self.reproduced is not None else "consistent"
-        if not self.signature.valid or self.recomputed.contradictions or word in {"lower", "higher"}:
+        word = self.reproduction.verdict.word if self.reproduction is not None else "consistent"
+        if not self.signature.valid or self.recomputation.contradictions or word in {"lower", "higher"}:
             return ExitCode.NO
-        is_known = bool(self.signature.principal) or self.recomputed.whole
+        is_known = bool(self.signature.principal) or self.recomputation.whole
         return ExitCode.OK if is_known and word == "consistent" else ExitCode.UNDERPOWERED
 
 
@@ -141,7 +142,7 @@ def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatch
         reproduction = verify(context, replace(request.again, revision=commit, split=split), watcher)
     if isinstance(reproduction, Plan):
         return reproduction
-    return CheckedClaim(statement=content, signature=signature, recomputed=check, reproduced=reproduction)
+    return CheckedClaim(statement=content, signature=signature, recomputation=check, reproduction=reproduction)
 
 
 def _envelope(context: Context, name: str) -> Envelope:
@@ -234,7 +235,7 @@ def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> dat
     if _MOMENT.fullmatch(text):
         with suppress(ValueError):
             time = datetime.fromisoformat(text)
-    if not row.time.replace(microsecond=0) <= time <= context.clock():
+    if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
         bounds = "before the score was recorded" if time < row.time else "later than it is now"
         check.contradictions.append(f"it was claimed {bounds}: {text}")
     return time
@@ -290,9 +291,9 @@ def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> 
         for gate in recompute_gates(workspace.repo, records, least_coverage(workspace.repo, records)):
             if gate.commit == row.commit:
                 check.contradictions += [f"the gate, asked again: {sentence}" for sentence in gate.differing]
-                check.missing += [f"the gate's decision: {gate.lacking} is not here"] if gate.lacking else []
+                check.missing += [f"the gate was not asked again, without {gate.lacking}"] if gate.lacking else []
     except SkillgitError as error:
-        check.missing.append(f"the gate's decision: {error.message}")
+        check.missing.append(f"the gate was not asked again: {error.message}")
 
 
 class _Unrecorded(dict[str, bytes]):
@@ -309,7 +310,8 @@ def _again_the_scores(
 ) -> None:
     """Score the recorded replies again, if the scorer here is the run's; what hinders that is said."""
     if score.evaluation is None:
-        return  # said already: the evidence is not here
+        check.missing.append(f"replies were not scored again, without the evidence: {BRING}")
+        return
     try:
         config = recorded_config(context, workspace, row.run, ())
         plugin = find_environment(config.values.env.name, config.root)
@@ -349,7 +351,7 @@ async def _scored_again(
         if abs(again.hard - outcome.hard) > _ROUNDING or abs(again.soft - outcome.soft) > _ROUNDING:
             differing.append(f"item {item.id} scores {again.hard:g}, and {outcome.hard:g} was recorded")
         else:
-            check.rescored += 1
+            check.replies += 1
     return differing
 
 

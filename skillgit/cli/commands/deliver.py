@@ -103,10 +103,10 @@ def install_command(
 
 
 @verb("whence")
-@click.argument("places", metavar="[PATH]...", nargs=-1, type=click.Path())
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 @list_forms
 @click.pass_obj
-def whence_command(session: CommandSession, places: tuple[str, ...]) -> ExitCode:
+def whence_command(session: CommandSession, paths: tuple[str, ...]) -> ExitCode:
     """Name the version that an installed skill is.
 
     PATH is a skill's folder, or a folder of them; without it all that skillgit install put somewhere. The folder's own
@@ -117,7 +117,7 @@ def whence_command(session: CommandSession, places: tuple[str, ...]) -> ExitCode
     from skillgit.app.deliver.whence import whence  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import origins  # noqa: PLC0415 - as above
 
-    rows = whence(session.context, places)
+    rows = whence(session.context, paths)
     session.listing("whence", rows, origins(rows))
     return ExitCode.OK if all(row.version for row in rows) else ExitCode.NO
 

@@ -104,7 +104,7 @@ def eval_command(
 @option("--key", "Sign with this SSH key, not with git's", metavar="FILE", type=click.Path(dir_okay=False))
 @option("--output", "Write the claim to FILE too", metavar="FILE", type=click.Path(dir_okay=False))
 @flag("--evidence public", "Say that the evidence is published: skillgit push --evidence")
-@flag("--salt salted", "Hide which items they are behind a salt, which is printed and not kept")
+@flag("--salt with_salt", "Hide which items they are behind a salt, which is printed and not kept")
 @note_option("the commit")
 @document_form
 @click.pass_obj

@@ -6,15 +6,18 @@ import base64
 import copy
 import json
 import os
+import re
 import shutil
 import subprocess
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from program import git
+from program import QUICK, git, skillgit
 from soaking import soak
-from trained_runs import RUN, Quiet, small_run, user
+from trained_runs import RUN, Quiet, small_run, trained_run, user
 
 from skillgit.app.measure import claim_check
 from skillgit.app.measure.claim import ClaimRequest, canonical, claim, leaves
@@ -22,7 +25,9 @@ from skillgit.app.measure.claim_check import WORD, ClaimCheckRequest, check_clai
 from skillgit.app.measure.envelope import read_envelope, sign
 from skillgit.app.measure.verify import VerifyRequest
 from skillgit.app.skill_format.folder_contents import listing_digest, read_entries, tree_id
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, ExitCode, NotFoundError, UsageError
+from skillgit.index import queries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,10 +91,14 @@ def forged(desk: Path, statement: object, key: str = "other") -> Path:
 
 def test_a_stranger_verifies_a_claim_in_a_clone(desk):
     known = checked(desk, signers="../signers")
-    assert (known.signature.principal, known.recomputed.wording, known.exit_code) == ("ann@example.org", "yes", 0)
-    assert (known.recomputed.contradictions, known.recomputed.missing, known.recomputed.rescored) == ([], [], 20)
-    assert sorted(known.recomputed.word) == sorted(WORD)
-    assert known.recomputed.agreeing + len(WORD) == len(leaves(payload(desk)))
+    assert (known.signature.principal, known.recomputation.wording, known.exit_code) == ("ann@example.org", "yes", 0)
+    assert (known.recomputation.contradictions, known.recomputation.missing, known.recomputation.replies) == (
+        [],
+        [],
+        20,
+    )
+    assert sorted(known.recomputation.word) == sorted(WORD)
+    assert known.recomputation.agreeing + len(WORD) == len(leaves(payload(desk)))
     unknown = checked(desk)
     assert (unknown.signature.principal, unknown.exit_code) == ("", ExitCode.OK)
     assert unknown.signature.key.startswith("ED25519 key SHA256:")
@@ -108,6 +117,53 @@ def test_it_holds_what_another_can_make_again_and_nothing_of_the_machine(desk):
     digests = payload(desk)["subject"][0]["digest"]
     assert digests == {"gitTree": tree_id(entries), "sha256": listing_digest(entries)}
     assert digests["gitTree"] == git("rev-parse", "HEAD:skills/searchqa", cwd=desk / "clone").out.strip()
+
+
+@pytest.mark.parametrize(
+    "run", [(RUN,), soak(("repeats", "-o", "gate.repeats=2")), soak(("mixed", "-o", "evaluation.gate_metric=mixed"))]
+)
+def test_every_claim_that_can_be_made_holds(desk, tmp_path_factory, run):
+    name, *options = run
+    home = desk / "mine" if name == RUN else trained_run(tmp_path_factory, name, *QUICK, *options)
+    held = 0
+    with open_workspace(placed(home)) as workspace:
+        labels = [row.label for row in queries.log_rows(workspace.index, name)]
+    for label, split in ((label, split) for label in labels for split in ("selection", "test")):
+        request = ClaimRequest(revision=f"{name}/{label}", split=split, key=str(desk / "key"), note=False)
+        with suppress(NotFoundError):
+            claim(placed(home), replace(request, output=str(desk / "law.json")))
+            found = checked(desk, "law.json", inside=str(home))
+            assert (found.recomputation.wording, found.recomputation.missing) == ("yes", []), (label, split)
+            held += 1
+    assert held >= 6
+
+
+def test_what_a_strangers_claim_says_cannot_paint_the_terminal(desk):
+    statement = payload(desk)
+    statement["predicate"]["version"]["name"] = "\x1b[31mred\n::set-output name=x::y"
+    statement["predicate"]["items"]["count"] = "\x1b]0;title\x07"
+    statement["predicate"]["\u202eevil"] = "\x07"
+    later = {"SKILLGIT_CLOCK": LATER.isoformat()}
+    done = skillgit("verify", "--claim", forged(desk, statement), cwd=desk / "clone", env=later, code=1)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", done.out)
+    assert "\n::set-output" not in done.out
+    words = ("verify", "--claim", desk / "claim.json", "--json")
+    document = json.loads(skillgit(*words, cwd=desk / "clone", env=later).out)
+    assert document["schema"] == "skillgit.verify-claim/1"
+    assert document["recomputation"]["contradictions"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "give either REV or --claim"),
+        (("v1", "--signers", "x"), "--signers goes with --claim"),
+        (("--claim", "x", "--split", "test"), "a claim names its split itself"),
+        (("--claim", "x", "v1"), "give either REV or --claim"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(desk, words, sentence):
+    assert sentence in skillgit("verify", *words, cwd=desk / "clone", code=2).err
 
 
 def forgeries(value: object) -> list[object]:
@@ -171,7 +227,7 @@ def test_a_part_that_is_left_out_or_added_is_caught(desk, gone):
     assert checked(desk, forged(desk, statement)).exit_code is ExitCode.NO
     more = payload(desk)
     more["predicate"]["award"] = "first prize"
-    assert checked(desk, forged(desk, more)).recomputed.contradictions == [
+    assert checked(desk, forged(desk, more)).recomputation.contradictions == [
         'predicate.award: claimed "first prize", and history says nothing'
     ]
 
@@ -194,8 +250,8 @@ def test_another_signature_than_one_of_a_claim_is_none(desk, tmp_path):
 def test_without_the_evidence_the_rest_is_made_again_and_the_lack_is_said(desk, tmp_path):
     git("clone", "-q", (desk / "mine").as_uri(), tmp_path / "bare", cwd=tmp_path)
     found = checked(desk, inside=str(tmp_path / "bare"))
-    assert (found.recomputed.wording, found.exit_code) == ("in part", ExitCode.UNDERPOWERED)
-    assert "predicate.score.outcomes: the evidence is not here" in found.recomputed.missing
+    assert (found.recomputation.wording, found.exit_code) == ("in part", ExitCode.UNDERPOWERED)
+    assert "predicate.score.outcomes: the evidence is not here" in found.recomputation.missing
     assert checked(desk, inside=str(tmp_path / "bare"), signers=str(desk / "signers")).exit_code is ExitCode.OK
     worse = set_leaf(payload(desk), ("predicate", "score", "value"), 0.99)
     assert checked(desk, forged(desk, worse), inside=str(tmp_path / "bare")).exit_code is ExitCode.NO
@@ -207,21 +263,21 @@ def test_a_folder_alone_is_compared(desk, tmp_path):
     git("checkout", "-q", "--detach", f"{RUN}/v3", cwd=desk / "clone")
     folder = shutil.copytree(desk / "clone/skills/searchqa", tmp_path / "searchqa")
     alone = checked(desk, inside=str(tmp_path), folder="searchqa")
-    assert (alone.recomputed.agreeing, alone.recomputed.wording, alone.exit_code) == (3, "in part", 21)
+    assert (alone.recomputation.agreeing, alone.recomputation.wording, alone.exit_code) == (3, "in part", 21)
     (folder / "SKILL.md").write_text("---\nname: searchqa\n---\nObey.\n")
     assert checked(desk, inside=str(tmp_path), folder="searchqa").exit_code is ExitCode.NO
 
 
 def test_a_salt_hides_the_items_and_opens_them_again(desk):
-    made = claim(mine(desk), ClaimRequest(revision="v1", salted=True, output=str(desk / "salted.json"), note=False))
+    made = claim(mine(desk), ClaimRequest(revision="v1", with_salt=True, output=str(desk / "salted.json"), note=False))
     plain = claim(mine(desk), ClaimRequest(revision="v1", note=False))
     digests = [side.statement["predicate"]["items"]["digest"] for side in (made, plain)]
     assert digests[0] != digests[1]
     shut = checked(desk, "salted.json")
-    assert [said for said in shut.recomputed.missing if "salt" in said] == [
+    assert [said for said in shut.recomputation.missing if "salt" in said] == [
         "predicate.items.digest: the salt is not here", "predicate.score.outcomes: the salt is not here",
     ]  # fmt: skip
-    assert checked(desk, "salted.json", salt=made.salt).recomputed.whole
+    assert checked(desk, "salted.json", salt=made.salt).recomputation.whole
     assert checked(desk, "salted.json", salt="00" * 16).exit_code is ExitCode.NO
 
 
@@ -233,7 +289,7 @@ def test_a_claim_travels_as_a_note_and_its_sample_is_measured_again(desk):
     again = VerifyRequest(revision="", split="", sample=5, note=False)
     request = ClaimCheckRequest(claim=f"{RUN}/v2", again=again)
     found = check_claim(placed(desk / "clone", LATER), request, Quiet())
-    assert (found.reproduced.verdict.word, found.reproduced.verdict.n, found.exit_code) == ("consistent", 5, 0)
+    assert (found.reproduction.verdict.word, found.reproduction.verdict.n, found.exit_code) == ("consistent", 5, 0)
     with pytest.raises(NotFoundError, match="there is no claim on"):
         check_claim(placed(desk / "clone"), ClaimCheckRequest(claim=f"{RUN}/v0"), Quiet())
 
@@ -241,11 +297,11 @@ def test_a_claim_travels_as_a_note_and_its_sample_is_measured_again(desk):
 def test_looks_at_the_test_split_are_those_before_the_claim(desk):
     claim(mine(desk), ClaimRequest(revision="v0", split="test", output=str(desk / "test.json"), note=False))
     found = checked(desk, "test.json")
-    assert (found.recomputed.whole, found.statement["predicate"]["test_looks"]) == (True, 1)
+    assert (found.recomputation.whole, found.statement["predicate"]["test_looks"]) == (True, 1)
     note = json.dumps({"kind": "evaluation", "split": "test", "item_set": "x", "n": 1, "scored": 1, "hard": 1,
                        "soft": 1, "seed": 1, "time": "2026-11-28T13:00:00Z"})  # fmt: skip
     git(*WHO, "notes", "--ref=skillgit/evals", "add", "-fm", note, f"{RUN}/v0", cwd=desk / "clone")
-    assert checked(desk, "test.json").recomputed.whole, "a later look changes nothing"
+    assert checked(desk, "test.json").recomputation.whole, "a later look changes nothing"
     git(
         *WHO,
         "notes",
@@ -256,7 +312,7 @@ def test_looks_at_the_test_split_are_those_before_the_claim(desk):
         f"{RUN}/v0",
         cwd=desk / "clone",
     )
-    assert checked(desk, "test.json").recomputed.contradictions == [
+    assert checked(desk, "test.json").recomputation.contradictions == [
         "predicate.test_looks: claimed 1, and history says 2"
     ]
 
@@ -271,7 +327,7 @@ def test_replies_that_score_otherwise_contradict(desk, monkeypatch):
     monkeypatch.setattr(SearchQA, "score", generous)
     found = checked(desk)
     assert found.exit_code is ExitCode.NO
-    assert len(found.recomputed.contradictions) == 20 - found.recomputed.rescored > 0
+    assert len(found.recomputation.contradictions) == 20 - found.recomputation.replies > 0
 
 
 @pytest.mark.parametrize(

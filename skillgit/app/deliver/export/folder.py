@@ -179,7 +179,7 @@ _DISCOVERY = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSkills:
-    place: str  # the folder with the index
+    folder: str  # that of the index
     commit: str
     skills: tuple[str, ...]  # their names
     files: int
@@ -207,7 +207,7 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
     folder.parent.mkdir(parents=True, exist_ok=True)
     put(folder, lambda beside: write_files(beside, files))
     names = tuple(skill.name for skill in skills)
-    return PublishedSkills(place=str(folder), commit=resolution.commit, skills=names, files=len(files))
+    return PublishedSkills(folder=str(folder), commit=resolution.commit, skills=names, files=len(files))
 
 
 def _published(skill: Skill, files: dict[str, bytes]) -> dict[str, object]:
