@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from skillgit.app.deliver.install import CHANGED, GONE, UNCHANGED
 from skillgit.app.deliver.install_record import InstalledFolder, known_places
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.skill_format.atomic_write import typed_path
-from skillgit.app.skill_format.folder_contents import Entries, edited, entries_of, read_entries, tree_id
+from skillgit.app.skill_format.folder_contents import Entries, edited, entries_of, fingerprint, read_entries, tree_id
 from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import frontmatter
@@ -50,9 +50,7 @@ class SkillOrigin:
 class _Text:
     """A text of a skill in history."""
 
-    version: str
-    release: str
-    commit: str
+    origin: SkillOrigin  # where it comes from, at no place
     path: str
     tree: str
 
@@ -85,23 +83,25 @@ class _Search:
         name = _name(entries) or folder.name
         if name not in self._texts:
             self._texts[name] = tuple(_texts(self._workspace, name))
-        texts, own = self._texts[name], tree_id(entries)
-        text = next((text for text in texts if text.tree == own), None)
-        if text is not None:
-            return _found(folder, name, text, UNCHANGED, "its tree")
-        text = next((text for text in texts if entries and self._is_installed(entries, text)), None)
-        if text is not None:
-            return _found(folder, name, text, UNCHANGED, "its files, but for metadata of an installer")
-        state = CHANGED if entries else GONE
+        texts, own, state = self._texts[name], tree_id(entries), CHANGED if entries else GONE
+        matches = {
+            "its tree": (text for text in texts if text.tree == own),
+            "its files, but for metadata of an installer": (
+                text for text in texts if entries and self._is_installed(entries, text)
+            ),
+        }
+        for source, candidates in matches.items():
+            for text in candidates:
+                return replace(text.origin, place=str(folder), state=UNCHANGED, told_by=source)
         if location := self._record.get(str(folder)):
             top = location.top
-            fields = {"version": top.name, "commit": top.commit, "told_by": "the record of skillgit install"}
-            return SkillOrigin(place=str(folder), skill=location.skill, state=state, **fields)
+            state = UNCHANGED if fingerprint(entries) == top.installed else state
+            told = {"version": top.name, "commit": top.commit, "told_by": "the record of skillgit install"}
+            return SkillOrigin(place=str(folder), skill=location.skill, state=state, **told)
         for source, value in self._left(folder, name, entries):
-            candidates = texts if isinstance(value, str) and value else ()
-            text = next((text for text in candidates if value in {text.tree, self._locked(text, source)}), None)
-            if text is not None:
-                return _found(folder, name, text, state, source)
+            for text in texts if isinstance(value, str) and value else ():
+                if value in {text.tree, self._locked(text, source)}:
+                    return replace(text.origin, place=str(folder), state=state, told_by=source)
         return SkillOrigin(place=str(folder), skill=name)
 
     def _left(self, folder: Path, name: str, entries: Entries) -> Iterator[tuple[str, object]]:
@@ -128,7 +128,7 @@ class _Search:
 
     def _entries(self, text: _Text) -> Entries:
         with suppress(SkillgitError):  # a text whose names no folder can have was never installed
-            return edited(entries_of(skill_at(self._workspace.repo, text.commit, text.path)))
+            return edited(entries_of(skill_at(self._workspace.repo, text.origin.commit, text.path)))
         return {}
 
     def _locked(self, text: _Text, source: str) -> str:
@@ -151,26 +151,15 @@ def _texts(workspace: Workspace, name: str) -> Iterator[_Text]:
             tag = tags.get(change.commit, "")
             if change.version or tag:
                 tree = skill_tree(repo, change.commit, path)
-                yield _Text(version=change.version or tag, release=tag, commit=change.commit, path=path, tree=tree)
+                version = change.version or tag
+                origin = SkillOrigin(place="", skill=name, version=version, release=tag, commit=change.commit)
+                yield _Text(origin=origin, path=path, tree=tree)
     for run, path in runs:
         for row in reversed(version_queries.selection_scores(index, run)):
             event = queries.row_of_version(index, run, row.version)
-            label = str(event.address) if event is not None else ""
-            yield _Text(
-                version=label, release="", commit=row.commit, path=path, tree=skill_tree(repo, row.commit, path)
-            )
-
-
-def _found(folder: Path, name: str, text: _Text, state: str, source: str) -> SkillOrigin:
-    return SkillOrigin(
-        place=str(folder),
-        skill=name,
-        version=text.version,
-        release=text.release,
-        state=state,
-        told_by=source,
-        commit=text.commit,
-    )
+            version = "" if event is None else str(event.address)
+            origin = SkillOrigin(place="", skill=name, version=version, commit=row.commit)
+            yield _Text(origin=origin, path=path, tree=skill_tree(repo, row.commit, path))
 
 
 def _document(entries: Entries) -> str:

@@ -128,6 +128,9 @@ def test_the_record_of_an_install_says_it_too(home, tmp_path):
     )  # fmt: skip
     shutil.rmtree(tmp_path / "mine")
     assert whence(context)[0].state == "gone"
+    install(context, InstallRequest(revision="r1", to=str(tmp_path / "tried")), lambda *_: False)
+    (candidate,) = (found for found in whence(context) if found.state != "gone")
+    assert (candidate.version, candidate.state) == (f"{RUN}/r1", "unchanged"), "no version has this text"
 
 
 @pytest.mark.parametrize(
