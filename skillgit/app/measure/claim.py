@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from skillgit import __version__
 from skillgit.app.measure.envelope import sign, signing_key
 from skillgit.app.recorded.evaluation_notes import known_evaluations, record
+from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.run_record import ENVIRONMENT, recorded_items, start_document, started
 from skillgit.app.recorded.score_summary import mean_interval, scores
 from skillgit.app.setup.comparable_conditions import CONFIG
-from skillgit.app.setup.config.resolved import measuring_settings, recorded_settings
 from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.app.skill_format.folder_contents import Entries, EntryKind, FolderEntry, listing_digest, tree_id
 from skillgit.app.workspace.revision import event_in
@@ -27,7 +28,6 @@ from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Sc
 from skillgit.domain.event import NOBODY, Models, RunFinished
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
-from skillgit.domain.untrusted.allowed_settings import of_stranger
 from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
 from skillgit.files import write_file
 from skillgit.index import item_queries, queries, version_queries
@@ -53,8 +53,15 @@ NOTE = "claim"
 """The kind of a line in the note of a commit that holds a claim."""
 UNKNOWN: Final = object()
 """Stands in a statement for what is not here, or for what nobody but the signer can know."""
+SAMPLING = (
+    *("calls.max_output_tokens", "calls.temperature", "model.reasoning_effort", "model.target_reasoning_effort"),
+    *("model.target_seed", "model.target_stop", "model.target_top_p"),
+)
+"""Keys of the configuration; claims that were made keep theirs, so that another list needs another predicate."""
 SALT_BYTES = 16
 _ROUNDING = 1e-9
+_MACHINE = re.compile(r"~?/[^/\s]+/")
+"""How a path on a machine begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,8 +204,7 @@ def _base(workspace: Workspace, row: LogRow, path: str) -> object:
 
 def _environment(repo: Repo, plan: str) -> dict[str, object]:
     document = start_document(repo, plan, ENVIRONMENT)
-    source = document.get("plugin")
-    plugin = source if isinstance(source, dict) else {}
+    plugin = members(document.get("plugin"))
     values = {
         "name": document.get("name"),
         "version": plugin.get("version"),
@@ -266,13 +272,10 @@ def _models(event: Event, models: Models) -> dict[str, str]:
 
 
 def _sampling(repo: Repo, plan: str) -> object:
-    """Return the settings by which the target answered, as far as they can name nothing of anybody's machine."""
+    """Return the settings by which the target answered; what else the run was set to has a digest."""
     document = start_document(repo, plan, CONFIG)
-    if not document or not all(isinstance(section, dict) for section in document.values()):
-        return UNKNOWN
-    settings = measuring_settings(document)  # type: ignore[arg-type]
-    harmless = of_stranger(recorded_settings(document)).settings  # type: ignore[arg-type]
-    return {key: value for key, value in settings.items() if key in harmless}
+    pairs = (key.partition(".")[::2] for key in SAMPLING)
+    return {name: members(document.get(section)).get(name) for section, name in pairs} if document else UNKNOWN
 
 
 def _cost(cost: Cost | None) -> object:
@@ -324,7 +327,7 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
             absence = absence_of(workspace.repo, row.run)
             hint = absence.remedy("claim it where the run was trained")
             raise NotFoundError(absence.sentence(f"run {row.run}"), hint=hint)
-        if telling := [trail for trail, leaf in leaves(content).items() if str(leaf).startswith(("/", "~"))]:
+        if telling := [trail for trail, leaf in leaves(content).items() if _MACHINE.match(str(leaf))]:
             problem = f"the history has a path of a machine in {'.'.join(map(str, telling[0]))}"
             raise UsageError(problem, hint="a claim holds none: name plug-ins by relative paths, and train again")
         key = signing_key(workspace.repo, request.key)

@@ -18,6 +18,7 @@ from skillgit.app.measure.claim import (
     NOTE,
     PREDICATE,
     STATEMENT,
+    UNKNOWN,
     ScoreRecord,
     StatementTerms,
     Trail,
@@ -227,7 +228,7 @@ _HOLE = "\0unknown"
 
 
 def _plain(own: dict[str, object]) -> dict[str, Any]:
-    return cast("dict[str, Any]", json.loads(json.dumps(own, default=lambda _: _HOLE)))
+    return cast("dict[str, Any]", json.loads(json.dumps(own, default={UNKNOWN: _HOLE}.__getitem__)))
 
 
 def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> datetime:

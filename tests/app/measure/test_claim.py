@@ -12,10 +12,13 @@ import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 from program import QUICK, git, skillgit
+from sample_run import MODELS, clock_from, evaluation, rows, transitions
+from sample_run import RUN as SAMPLE
 from soaking import soak
 from trained_runs import RUN, Quiet, small_run, trained_run, user
 
@@ -28,6 +31,7 @@ from skillgit.app.skill_format.folder_contents import listing_digest, read_entri
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, ExitCode, NotFoundError, UsageError
 from skillgit.index import queries
+from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +106,30 @@ def test_a_stranger_verifies_a_claim_in_a_clone(desk):
     unknown = checked(desk)
     assert (unknown.signature.principal, unknown.exit_code) == ("", ExitCode.OK)
     assert unknown.signature.key.startswith("ED25519 key SHA256:")
+
+
+FIELDS = """
+_type predicateType subject.0.digest.gitTree subject.0.digest.sha256 subject.0.name
+claimed config failed test_looks tool.name tool.version models.judge models.target
+base.commit base.gitTree base.name version.commit version.name version.recorded version.skill
+cost.cached cost.cache_written cost.calls cost.reasoning cost.seconds cost.tokens_in cost.tokens_out
+environment.code environment.digest environment.name environment.scorer environment.setup environment.version
+evidence.gitTree evidence.public evidence.sha256 items.count items.digest items.salted items.split
+gate.alpha gate.best gate.blocked gate.broken gate.compared gate.current gate.decision gate.fixed gate.gated gate.lost
+gate.margin gate.metric gate.no_regression gate.outrun gate.p gate.policy gate.regained gate.repeats gate.score
+gate.soft_weight
+sampling.max_output_tokens sampling.reasoning_effort sampling.target_reasoning_effort sampling.target_seed
+sampling.target_stop sampling.target_top_p sampling.temperature
+score.interval.0 score.interval.1 score.metric score.outcomes score.repeats score.scored score.seed score.soft_weight
+score.value
+"""
+
+
+def test_a_predicate_has_the_fields_of_its_number(desk):
+    """Whoever adds one gives PREDICATE another number: claims that were made would contradict a history with more."""
+    made = claim(mine(desk), ClaimRequest(revision="v1", note=False)).statement
+    names = {".".join(map(str, trail)).removeprefix("predicate.") for trail in leaves(made)}
+    assert (made["predicateType"], names) == ("urn:skillgit:score:1", set(FIELDS.split()))
 
 
 def test_it_holds_what_another_can_make_again_and_nothing_of_the_machine(desk):
@@ -379,16 +407,19 @@ def test_keys_that_cannot_sign_are_named(desk, tmp_path):
 
 
 def test_outcomes_that_do_not_add_up_are_not_signed(context, repo, desk):
-    from itertools import count  # noqa: PLC0415
-
-    from sample_run import RUN as SAMPLE  # noqa: PLC0415
-    from sample_run import clock_from, evaluation, rows, transitions  # noqa: PLC0415
-
-    from skillgit.store.event_writer import RunWriter  # noqa: PLC0415
-
     writer = RunWriter(repo, SAMPLE, clock_from(count()))
     for sample in transitions()[:2]:
         doctored = {"selection.json": rows(evaluation("1 2"))} if sample.event.title.startswith("answer") else {}
         writer.append(sample.event, sample.skill, sample.evidence | doctored)
     with pytest.raises(ConflictError, match=r"add up to 0.2000 of 10 items, and the commit says 0.6000"):
         claim(context, ClaimRequest(revision="v1", key=str(desk / "key")))
+
+
+@pytest.mark.parametrize("folder", ["/home/ann", "~/own"])
+def test_a_path_of_a_machine_is_not_signed(context, repo, desk, folder):
+    (first, *_) = transitions()
+    models = replace(MODELS, target=f"{folder}/backend.py:Own/model")
+    event = replace(first.event, models=models)
+    RunWriter(repo, SAMPLE, clock_from(count())).append(event, first.skill, first.evidence)
+    with pytest.raises(UsageError, match=r"a path of a machine in predicate\.models\.target"):
+        claim(context, ClaimRequest(revision="v0", key=str(desk / "key")))
