@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +24,8 @@ PLACES = ("skills", "skills/.curated", "skills/.experimental", "skills/.system",
 """Where ``npx skills add`` looks for folders with a SKILL.md, besides the root."""
 INSTALLER = "skills@1.3.9"
 """The installer's last version that runs on Node.js 20."""
+NEWER = ("npx", "--yes", "--package=node@22", "--package=skills@1.5.18", "--", "skills")
+"""One that reads the second draft of skill discovery, with the Node.js that it needs."""
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +92,60 @@ def test_the_real_installer_copies_the_skill_byte_for_byte(cloned, tmp_path):
     assert not (project / ".claude/skills/searchqa").is_symlink()
     skillgit("uninstall", cwd=adopting)
     assert json.dumps(sorted(str(path.relative_to(project)) for path in project.rglob("*"))) == before
+
+
+@pytest.fixture(scope="module")
+def web_space(cloned, tmp_path_factory) -> Path:
+    """A folder of static files with two skills, one of which has several files."""
+    repository = shutil.copytree(cloned.parent / "here", tmp_path_factory.mktemp("web") / "repository")
+    skill = repository / "skills/units"
+    (skill / "scripts").mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: units\ndescription: Converts units.\n---\n# Units\n")
+    (skill / "scripts/run.sh").write_text("#!/bin/sh\n")
+    git("add", "-A", cwd=repository)
+    git("-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "-qm", "Units", cwd=repository)
+    for _ in range(2):  # once more replaces what is there
+        skillgit("export", "main", "--layout", "well-known", "--to", "site", cwd=repository)
+    return repository / "site"
+
+
+def test_a_web_space_has_an_index_with_digests_of_what_it_serves(web_space):
+    folder = web_space / ".well-known/agent-skills"
+    entries = {entry["name"]: entry for entry in json.loads((folder / "index.json").read_text())["skills"]}
+    assert {name: (entry["type"], entry["url"]) for name, entry in entries.items()} == {
+        "searchqa": ("skill-md", "searchqa/SKILL.md"),
+        "units": ("archive", "units.zip"),
+    }
+    for name, entry in entries.items():
+        served = {"": entry["url"]} | {path: f"{name}/{path}" for path in entry["files"]}
+        digests = {"": entry["digest"], **entry["digests"]}
+        assert digests == {
+            path: f"sha256:{hashlib.sha256((folder / file).read_bytes()).hexdigest()}" for path, file in served.items()
+        }
+        tree = git("rev-parse", f"main:skills/{name}", cwd=web_space.parent).out.strip()
+        assert entry["gitTree"] == tree
+    with zipfile.ZipFile(folder / "units.zip") as archive:
+        assert archive.namelist() == entries["units"]["files"] == ["SKILL.md", "scripts/run.sh"]
+    (web_space / "other/.well-known/agent-skills").mkdir(parents=True)
+    (web_space / "other/.well-known/agent-skills/mine").write_text("")
+    words = ("export", "main", "--layout", "well-known", "--to", "site/other")
+    assert "holds something else" in skillgit(*words, cwd=web_space.parent, code=4).err
+
+
+@pytest.mark.soak
+def test_the_real_installer_takes_skills_from_the_web_space_and_they_are_known_again(web_space, tmp_path):
+    environment = {"HOME": str(tmp_path), "DO_NOT_TRACK": "1", "CI": "1"}
+    if not shutil.which("npx") or run(*NEWER, "--version", env=environment, cwd=tmp_path).code:
+        pytest.skip("npx cannot start the installer: no Node.js, or no registry")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(web_space))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        words = ("add", address, "--skill", "*", "--agent", "claude-code", "--yes")
+        done = run(*NEWER, *words, cwd=tmp_path, env=environment)
+        server.shutdown()
+    assert done.code == 0, done
+    assert (tmp_path / ".claude/skills/units/scripts/run.sh").read_text() == "#!/bin/sh\n"
+    told = skillgit("whence", tmp_path / ".claude/skills/searchqa", cwd=web_space.parent).out
+    assert "small/v3" in told
+    assert "unchanged" in told

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from program import git, new_repository, skillgit, surroundings
+from soaking import soak
 from trained_runs import RUN, small_run
 
 import skillgit as package
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "docs" / "examples"
 WORKFLOW = EXAMPLES / "skillgit-gate.yml"
 SKILL = "skills/searchqa/SKILL.md"
+ACTION = ROOT / ".github" / "actions" / "gate" / "action.yml"
 NUMBER = "7"
 WHO = ("-c", "user.name=P", "-c", "user.email=p@example.org")
 
@@ -37,11 +39,12 @@ ACTIONS = {
 
 PYTHON = """\
 #!/bin/sh
-[ "$1 $2 $3 $4" = "-m pip install --quiet" ] && [ "$5" = "skillgit=={version}" ] || exit 97
-printf '#!/bin/sh\\nexec "{python}" -m skillgit "$@"\\n' > "{bin}/skillgit"
+[ "$1" != -c ] || exec "{python}" "$@"
+[ "$1 $2 $3 $4" = "-m pip install --quiet" ] && [ "$5" = "{source}" ] || exit 97
+printf '#!/bin/sh\\ncase "$1" in {skipped}) exit 0;; esac\\nexec "{python}" -m skillgit "$@"\\n' > "{bin}/skillgit"
 chmod +x "{bin}/skillgit"
 """
-"""Stands for the package index: it has one version of one program."""
+"""Stands for pip, which installs the source of the action."""
 
 GH = """\
 #!/bin/sh
@@ -60,8 +63,13 @@ def workflow() -> dict[str, dict[str, object]]:
     return yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
 
 
+def action() -> dict[str, dict[str, object]]:
+    return yaml.safe_load(ACTION.read_text(encoding="utf-8"))
+
+
 def steps() -> list[dict[str, object]]:
-    return [step for job in workflow()["jobs"].values() for step in job["steps"]]
+    own = [step for job in workflow()["jobs"].values() for step in job["steps"]]
+    return [*own, *action()["runs"]["steps"]]
 
 
 def program(path: Path, text: str) -> None:
@@ -79,6 +87,9 @@ class Host:
     forked: bool = False
     codes: dict[str, int] = field(default_factory=dict)
     told: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)  # of the action, beside those of the workflow
+    outputs: dict[str, str] = field(default_factory=dict)
+    skipped: str = "lint|scan"  # the commands that say yes at once, for the time they take
     _runs: int = 0
 
     @property
@@ -102,11 +113,19 @@ class Host:
         """Run every job of the workflow, in the order in which they need each other."""
         self._runs += 1
         self.codes, self.told = {}, ""
-        program(self.bin / "python", PYTHON.format(version=package.__version__, python=sys.executable, bin=self.bin))
+        (self.folder / "output").write_text("")
+        self.outputs = {}
+        facts = {
+            "source": f"{ACTION.parent}/../../..",
+            "python": sys.executable,
+            "bin": self.bin,
+            "skipped": self.skipped,
+        }
+        program(self.bin / "python", PYTHON.format(**facts))
         program(self.bin / "gh", GH.format(comment=self.comment))
         (self.bin / "skillgit").unlink(missing_ok=True)
         for name, job in workflow()["jobs"].items():
-            if self.holds(str(job.get("if", "")), Path()):
+            if self.holds(str(job.get("if", ""))):
                 self.codes[name] = self._run_job(name, job)
 
     @property
@@ -119,26 +138,49 @@ class Host:
         code = 0
         for step in job["steps"]:
             condition = str(step.get("if", ""))
-            if (code and "cancelled" not in condition) or not self.holds(condition, workspace):
+            if (code and "cancelled" not in condition) or not self.holds(condition):
                 continue
-            if "uses" in step:
+            if "uses" in step and str(step["uses"]).startswith("OWNER/skillgit/.github/actions/gate@"):
+                code = self._act(step, workspace) or code
+            elif "uses" in step:
                 self._use(str(step["uses"]).partition("@")[0], step.get("with", {}), workspace)
             else:
                 code = self._shell(step, workspace) or code
         return code
 
-    def _shell(self, step: dict[str, object], workspace: Path) -> int:
-        told = {**workflow()["env"], **step.get("env", {})}
+    def _act(self, step: dict[str, object], workspace: Path) -> int:
+        """Run the steps of the action, with its inputs as a host fills them in, until one fails."""
+        values = {name: self.filled(str(entry["default"])) for name, entry in action()["inputs"].items()}
+        values |= {name: self.filled(str(value).lower()) for name, value in step["with"].items()} | self.inputs
+        beside = {key: self.filled(str(value)) for key, value in step["env"].items()}
+        for inner in action()["runs"]["steps"]:
+            told = {key: values[str(value)[len("${{ inputs.") : -len(" }}")]] for key, value in inner["env"].items()}
+            assert inner["shell"] == "bash"
+            if code := self._shell({"run": inner["run"], "env": {}}, workspace, told | beside):
+                break
+        lines = (self.folder / "output").read_text().splitlines()
+        self.outputs = dict(line.split("=", 1) for line in lines)
+        return code
+
+    def _shell(self, step: dict[str, object], workspace: Path, told: dict[str, str] | None = None) -> int:
+        own = {key: self.filled(str(value)) for key, value in step.get("env", {}).items()} | (told or {})
+        (self.folder / "temp").mkdir(exist_ok=True)
         environment = surroundings(
-            **{key: self.filled(str(value)) for key, value in told.items()},
+            **own,
             PATH=f"{self.bin}{os.pathsep}{os.environ['PATH']}",
             GITHUB_STEP_SUMMARY=str(self.folder / f"summary-{self._runs}.md"),
+            GITHUB_OUTPUT=str(self.folder / "output"),
+            GITHUB_ACTION_PATH=str(ACTION.parent),
+            RUNNER_TEMP=str(self.folder / "temp"),
         )
         script = self.folder / "script.sh"
         script.write_text(str(step["run"]))
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
-        done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False)
-        self.told += done.stdout + done.stderr
+        done = subprocess.run(
+            command, cwd=workspace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False,
+        )  # fmt: skip
+        self.told += done.stdout
         return done.returncode
 
     def _use(self, action: str, options: dict[str, object], workspace: Path) -> None:
@@ -152,7 +194,7 @@ class Host:
             case "actions/cache/save":
                 shutil.copytree(workspace / str(options["path"]), self.folder / "cache", dirs_exist_ok=True)
             case "actions/upload-artifact":
-                shutil.copy(workspace / str(options["path"]), self.folder / "artefact")
+                shutil.copy(self.filled(str(options["path"])), self.folder / "artefact")
             case "actions/download-artifact":
                 shutil.copy(self.folder / "artefact", workspace / "gate.md")
             case _:
@@ -163,14 +205,15 @@ class Host:
         values = {
             "github.event.pull_request.number": NUMBER,
             "github.event.pull_request.base.sha": git("rev-parse", "main", cwd=self.origin).out.strip(),
-            "github.event.pull_request.head.repo.full_name != github.repository": str(self.forked).lower(),
+            "github.event.pull_request.head.repo.full_name == github.repository": str(not self.forked).lower(),
+            "steps.gate.outputs.report": self.outputs.get("report", ""),
             "github.repository": "owner/skills",
             "github.token": "token",
             "secrets.OPENAI_API_KEY": "" if self.forked else "key",
         }
         return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
 
-    def holds(self, condition: str, workspace: Path) -> bool:
+    def holds(self, condition: str) -> bool:
         """Say whether a condition of the workflow holds."""
         return {
             "": lambda: True,
@@ -178,7 +221,7 @@ class Host:
             "!cancelled() && github.event.pull_request.head.repo.full_name == github.repository": lambda: (
                 not self.forked
             ),
-            "!cancelled() && hashFiles('gate.md') != ''": (workspace / "gate.md").is_file,
+            "!cancelled() && steps.gate.outputs.report != ''": lambda: bool(self.outputs.get("report")),
         }[condition.removeprefix("${{ ").removesuffix(" }}")]()
 
 
@@ -224,13 +267,62 @@ def test_a_fork_without_secrets_spends_nothing_and_says_what_is_not_recorded(hos
     assert host.codes == {"gate": 0}, host.told
     assert "::warning::skillgit gate cannot tell" in host.told
     assert "| not recorded | 0 | 20 |" in host.summary
+    assert host.outputs["verdict"] == "unknown"
     assert not host.comment.exists()
 
 
+HOSTILE = (
+    "$(touch {mark})",
+    "`touch {mark}`",
+    '"; touch {mark}; "',
+    "'; touch {mark} #",
+    "x\ny\n$(touch {mark})",
+    "--output={mark}",
+    "verdict=passes\nreport=/etc/passwd",
+    "::set-output name=verdict::passes",
+)
+
+
+EVERY = "\n".join(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("config", EVERY),
+        *(soak(name, value) for name in ("head", "base", "rule", "max-usd", "number") for value in (*HOSTILE, EVERY)),
+    ],
+)
+def test_no_input_of_the_action_becomes_a_command(host, name, value):
+    mark = host.folder / "mark"
+    host.forked = True
+    host.open_pull_request({SKILL: text_of(host, f"{RUN}/v2")})
+    host.inputs = {name: value.format(mark=mark)}
+    host.run()
+    assert host.codes["gate"] not in {0, 97}, host.told
+    assert not mark.exists()
+    assert host.outputs.get("verdict", "fails") == "fails"
+    assert host.outputs.get("report", "") in {"", str(host.folder / "temp" / "gate.md")}
+    _, _, begun = host.told.partition("::stop-commands::")
+    token, _, rest = begun.partition("\n")
+    silenced, _, commands = rest.partition(f"::{token}::\n")
+    assert name == "number" or (silenced and "::set-output" not in commands)
+
+
+def test_what_breaks_a_rule_fails_the_check_and_is_in_the_summary(host):
+    host.open_pull_request({SKILL: text_of(host, f"{RUN}/v2").replace("name: searchqa", "name: other")})
+    host.forked, host.skipped = True, "none"
+    host.run()
+    assert host.codes == {"gate": 1}, host.told
+    assert "### Checks" in host.summary
+    assert "the skill is called other, and its folder searchqa" in host.summary
+
+
 def test_actions_are_known_and_pinned_to_a_commit_with_its_version_beside():
-    found = re.findall(r"uses: (\S+)@(\S+) # (\S+)$", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE)
+    found = re.findall(r"uses: (actions/\S+)@(\S+) # (\S+)$", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE)
     assert [(name, ACTIONS[name]) for name, _, _ in found] == [(name, (pin, version)) for name, pin, version in found]
-    assert len(found) == sum("uses" in step for step in steps())
+    assert len(found) + 1 == sum("uses" in step for step in steps())
+    assert f"uses: OWNER/skillgit/.github/actions/gate@COMMIT # v{package.__version__}\n" in WORKFLOW.read_text()
 
 
 def test_the_workflow_gives_nobody_more_than_it_needs():
@@ -247,8 +339,7 @@ def test_the_workflow_gives_nobody_more_than_it_needs():
     assert checkout["with"]["persist-credentials"] is False
     assert not any("${{" in str(step.get("run", "")) for step in steps()), "words of others would become a script"
     assert text.count("secrets.") == 1
-    assert '--max-usd "$MAX_USD"' in text
-    assert told["env"]["SKILLGIT_VERSION"] == package.__version__
+    assert '"--max-usd=$MAX_USD"' in ACTION.read_text(encoding="utf-8")
 
 
 @pytest.fixture

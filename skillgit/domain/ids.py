@@ -80,3 +80,9 @@ def short_digest(value: object) -> str:
 def text_digest(text: str) -> str:
     """Return the first 12 hexadecimal characters of the SHA-256 of ``text``."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def git_object_id(kind: str, content: bytes) -> str:
+    """Return the id that git gives to an object of ``kind``, such as a blob, with this content."""
+    head = f"{kind} {len(content)}\0".encode()
+    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()

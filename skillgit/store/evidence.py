@@ -7,7 +7,6 @@ digest the event names, so that the plan is as much the writer's word as the eve
 
 from __future__ import annotations
 
-import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.domain.event import Inherited, SlowMerged
+from skillgit.domain.ids import git_object_id
 from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import history, refs, tree
@@ -92,17 +92,13 @@ def _listed_files(repo: Repo, commit: str, tree_id: str) -> dict[str, bytes] | N
     """Return the files of a plan; None unless they are those of the evidence ``tree_id``, byte for byte."""
     root = repo.commit(commit).tree
     listing = tree.read_file(root, _LISTING) or b""
-    if _digest(b"tree", listing) != tree_id:
+    if git_object_id("tree", listing) != tree_id:
         return None
     ids = {match["name"].decode(errors="replace"): match["id"].hex() for match in _ENTRY.finditer(listing)}
     contents = {name: tree.read_file(root, name) for name in PLAN if name in ids}
     files = {name: content for name, content in contents.items() if content is not None}
     is_whole = contents.keys() == files.keys()
-    return files if is_whole and all(ids[name] == _digest(b"blob", files[name]) for name in files) else None
-
-
-def _digest(kind: bytes, content: bytes) -> str:
-    return hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
+    return files if is_whole and all(ids[name] == git_object_id("blob", files[name]) for name in files) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,17 @@ import pygit2
 from pygit2.enums import FileMode, ObjectType
 
 from skillgit.domain.skill import DOCUMENT
-from skillgit.errors import ConflictError, RevisionNotFoundError
+from skillgit.domain.untrusted.file_names import shown
+from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
 from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import entry_id, read_file, read_skill, with_folder, with_skill
+from skillgit.store.tree import entry_id, outward_links, read_file, read_skill, with_folder, with_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from skillgit.domain.skill import Skill
@@ -55,15 +57,23 @@ def main_tip(repo: Repo) -> str:
 
 def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange | None:
     """Return the newest commit on ``main`` that changed the folder ``path``; None if none of the newest ones did."""
+    return next(changes_on_main(repo, path, within), None)
+
+
+def changes_on_main(repo: Repo, path: str, within: int = _LOOKED_BACK) -> Iterator[LastChange]:
+    """Yield the commits among the newest of ``main`` that changed the folder ``path``, newest first."""
     tip = repo.tip(refs.MAIN)
-    for depth, commit in enumerate(first_parents(repo, tip) if tip else ()):
-        if depth >= within:
-            return None
+    for commit in islice(first_parents(repo, tip) if tip else (), within):
         if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
             subject = message_of(commit).partition("\n")[0]
-            return LastChange(commit=str(commit.id), subject=subject, version=match["name"] if match else "")
-    return None
+            yield LastChange(commit=str(commit.id), subject=subject, version=match["name"] if match else "")
+
+
+def releases(repo: Repo, skill: str) -> dict[str, str]:
+    """Return the commits that ``skill`` was released as, with the tags, such as ``skill/v1.2.0``."""
+    names = (name for name in repo.raw.references if refs.is_release(name) and name.split("/")[2] == skill)
+    return {str(repo.raw.references[name].peel(pygit2.Commit).id): refs.short(name) for name in names}
 
 
 def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *, at: str = refs.MAIN) -> bool:
@@ -212,6 +222,9 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     folder = entry_id(repo.commit(version), path)
     if folder is None:
         raise RevisionNotFoundError(f"{version[:12]} has no '{path}'", hint=f"git ls-tree -r {version[:12]}")
+    for name, target in outward_links(repo, version, path):
+        sentence = f"{path}/{shown(name)} of the version is a link out of the skill, to {shown(target)}"
+        raise SkillError(sentence, hint="installers would copy what it leads to: put a plain file in its place")
     read_skill(repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
     if release is not None:
         folder = _with_document(repo, folder, release.document)

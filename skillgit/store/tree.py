@@ -9,7 +9,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from skillgit.domain.skill import DOCUMENT, Skill, excess
-from skillgit.domain.untrusted.file_names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
+from skillgit.domain.untrusted.file_names import PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
+LINK = int(FileMode.LINK)
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
 SKILL_FILES = 10_000
 """More files than a skill has. A few hundred bytes of trees that name each other can stand for billions of files."""
+EVIDENCE_FILES = 1_000_000
+"""More files than the evidence of an event has."""
 
 
 def read_skill(tree: pygit2.Tree, path: str) -> Skill:
@@ -72,6 +75,25 @@ def read_files(tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
     """Return path and content of every file in ``tree``, by paths that are for showing; ``most`` as in :func:`walk`."""
     files = ((name, entry) for name, entry in walk(tree, most) if entry.filemode in _FILES)
     return {name: entry.data for name, entry in files if isinstance(entry, pygit2.Blob)}
+
+
+def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, int, bytes]]:
+    """Yield path (for showing), git's mode and content of files and links in a folder of the tree or commit ``oid``."""
+    root = repo.raw[oid].peel(pygit2.Tree)
+    folder = _subtree(root, path) if path else root
+    for name, entry in walk(folder, SKILL_FILES if path else EVIDENCE_FILES) if folder is not None else ():
+        if isinstance(entry, pygit2.Blob):
+            yield name, int(entry.filemode), entry.data
+
+
+def outward_links(repo: Repo, oid: str, path: str) -> Iterator[tuple[str, str]]:
+    """Yield path and target, for showing, of the links in a folder of the commit ``oid`` that lead out of it."""
+    folder = _subtree(repo.commit(oid).tree, path)
+    for name, entry in walk(folder, SKILL_FILES) if folder is not None else ():
+        if isinstance(entry, pygit2.Blob) and entry.filemode == LINK:
+            target = entry.data.decode(errors="replace")
+            if leads_out(name, target):
+                yield name, target
 
 
 def with_skill(

@@ -56,13 +56,15 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Use": (
         CommandEntry("checkout", "deliver", "Put a version in the work tree"),
         CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
+        CommandEntry("whence", "deliver", "Name the version that an installed skill is"),
         CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
         CommandEntry("plugin", "deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
         CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
         CommandEntry("propose", "propose", "Train skills on reviewed tasks, and leave what is better as a branch"),
         CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
-        CommandEntry("verify", "measure", "Measure a version again and say whether its recorded score holds"),
+        CommandEntry("claim", "measure", "Sign what history says of a version's score, for people who do not know you"),
+        CommandEntry("verify", "measure", "Measure a version again and say whether its score, or a claim of it, holds"),
         CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (

@@ -17,12 +17,13 @@ from skillgit.view.text import inert, one_line, table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.app.deliver.export.folder import ExportedSkill
+    from skillgit.app.deliver.export.folder import ExportedSkill, PublishedSkills
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
     from skillgit.app.deliver.install import Installed, InstallResult, InstallState, UninstallResult
     from skillgit.app.deliver.plugin import BuiltPlugin
+    from skillgit.app.deliver.whence import SkillOrigin
     from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
@@ -82,6 +83,26 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
     folders = (f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}" for row in rows)
     cells = [(_called(row.name), row.state, folder) for row, folder in zip(rows, folders, strict=True)]
     yield from table(cells, align="lll")
+
+
+def origins(rows: Sequence[SkillOrigin]) -> Iterator[str]:
+    if not rows:
+        yield "nothing was installed from here"
+        return
+    cells = [
+        (
+            _called(row.version) or "unknown",
+            row.release,
+            f"{row.state}, by {row.told_by}" if row.version else "no version of a run here",
+            one_line(row.place),
+        )
+        for row in rows
+    ]
+    yield from table(cells, align="llll")
+
+
+def published(result: PublishedSkills) -> Iterator[str]:
+    yield f"{one_line(result.folder)} holds {', '.join(result.skills)}, {numbers.plural(result.files, 'file')}"
 
 
 def _standing(standing: InstallState) -> str:

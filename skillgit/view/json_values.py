@@ -139,5 +139,6 @@ LISTS = {
         "test_items target optimizer",
     ),
     "strategies": RowFormat("strategies/1", "strategies", _PLUGIN),
+    "whence": RowFormat("whence/1", "skills", "place skill version release state told_by commit"),
 }
 """Command to its list."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.view import numbers
 from skillgit.view.items import differing
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import facts, headed, under
+from skillgit.view.text import facts, headed, one_line, under
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from skillgit.app.measure.claim import SignedClaim
+    from skillgit.app.measure.claim_check import CheckedClaim, Recomputation
     from skillgit.app.measure.eval import ArmScores, Evaluated
     from skillgit.app.measure.retest import Retested, RetestRow
     from skillgit.app.measure.verify import ClaimVerdict, Verified
@@ -220,3 +222,58 @@ def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]
     for label, items in (("higher", verdict.higher), ("lower", verdict.lower)):
         if items:
             yield label, f"{len(items)}: {numbers.ids(items, screen)}"
+
+
+def claim_lines(result: SignedClaim, screen: Screen) -> Iterator[str]:
+    yield from _headline(result.statement, screen)
+    rows = [
+        ("signed", f"sha256 {result.digest}"),
+        *([("file", result.file)] if result.file else []),
+        ("notes", "1 new claim on refs/notes/skillgit/evals" if result.noted else "nothing new"),
+        *([("salt", f"{result.salt} opens the digests of items; it is not kept")] if result.salt else []),
+        ("next", f"skillgit verify --claim {result.file or result.name}"),
+    ]
+    yield from facts(rows, screen, label=_LABEL)
+
+
+def checked_lines(result: CheckedClaim, screen: Screen) -> Iterator[str]:
+    yield from _headline(result.statement, screen)
+    yield from facts(_levels(result), screen, label=12, columns=screen.width - 12 if screen.width else 0)
+
+
+def _headline(statement: Any, screen: Screen) -> Iterator[str]:  # noqa: ANN401 - JSON values, of a stranger perhaps
+    predicate = statement.get("predicate")
+    version, items, score = (
+        part if isinstance(part := predicate.get(name) if isinstance(predicate, dict) else None, dict) else {}
+        for name in ("version", "items", "score")
+    )
+    value = score.get("value")
+    number = numbers.score(value) if isinstance(value, float) else value
+    text = f"{version.get('skill')}  {items.get('split')} {number} of {items.get('count')} items"
+    yield f"{screen.paint(Style.STRONG, one_line(str(version.get('name'))))}  {one_line(text)}"
+    yield ""
+
+
+def _levels(result: CheckedClaim) -> Iterator[tuple[str, str]]:
+    signature, recomputation = result.signature, result.recomputation
+    if not signature.valid:
+        yield "signed", f"no: {one_line(signature.fault)}"
+    elif signature.principal:
+        yield "signed", f"by {one_line(signature.principal)}, {signature.key}"
+    else:
+        yield "signed", f"by {signature.key}, which you have to know, or name with --signers"
+    yield from _recomputed(recomputation)
+    verdict = result.reproduction.verdict if result.reproduction is not None else None
+    again: str = "not tried: --sample N measures N items again" if verdict is None else verdict.word
+    if verdict is not None and verdict.measured is not None:
+        again += f": {numbers.score(verdict.measured)} on {numbers.plural(verdict.n, 'item')} measured again"
+    yield "reproduced", again
+
+
+def _recomputed(check: Recomputation) -> Iterator[tuple[str, str]]:
+    replies = f", and {numbers.plural(check.replies, 'reply', 'replies')} scored again" if check.replies else ""
+    yield "recomputed", f"{check.wording}: {numbers.plural(check.agreeing, 'value')} as claimed{replies}"
+    yield from under("differs", map(one_line, check.contradictions))
+    yield from under("not here", map(one_line, check.missing))
+    if check.word:
+        yield "word", f"the signer's alone: {', '.join(check.word)}"

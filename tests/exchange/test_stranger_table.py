@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import click
@@ -67,6 +68,9 @@ WORDS = {
     "export": f"export {RUN}/v1 --to named",
     "eval": f"eval {RUN}/v0",
     "verify": f"verify {RUN}/v0",
+    "verify --claim": f"verify --claim {RUN}/v0",
+    "claim": f"claim {RUN}/v0 --key ../key --output named",
+    "whence": "whence skills",
     "gate": f"gate --base main --head {RUN}/v1",
     "ablate": f"ablate {RUN}/v1",
     "prune": f"prune {RUN}",
@@ -96,10 +100,13 @@ WRITES = {
     "git's configuration": r"\.git/config",
     "work tree": r"(?!\.git/).*",
     "the page that you name": r"named\.html",
-    "the place that you name": r"named/.*|\.git/skillgit/adopted/.*",
+    "the place that you name": r"named(/.*)?|\.git/skillgit/adopted/.*",
     "nothing": r"(?!)",
 }
 """What a word of the column *writes* allows, as a pattern of paths in the repository."""
+STARTS = {"nothing": set(), "git": {"git"}, "`ssh-keygen`": {"ssh-keygen"}}
+"""What a word of the column *starts* allows."""
+SIGNS = {command for command in WORDS if "claim" in command}
 
 
 def table() -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -108,7 +115,7 @@ def table() -> dict[str, tuple[str, tuple[str, ...]]]:
     return {
         command: (starts, tuple(writes.split(", ")))
         for commands, starts, writes in rows
-        if starts in {"nothing", "git"}
+        if starts in STARTS
         for command in re.findall(r"`([^`]*)`", commands)
     }
 
@@ -118,7 +125,8 @@ TABLE = table()
 
 def test_the_table_names_every_command_that_looks_at_runs():
     every = set(cli.list_commands(click.Context(cli)))
-    assert TABLE.keys() == every - APART == WORDS.keys()
+    assert TABLE.keys() == WORDS.keys()
+    assert {command.split()[0] for command in WORDS} == every - APART
     assert {word for _, writes in TABLE.values() for word in writes} <= WRITES.keys()
 
 
@@ -155,6 +163,9 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git("add", "-A", cwd=path)
     git(*COMMIT, "-qm", "by hand", cwd=path)
     git("checkout", "-q", "main", cwd=path)
+    if shutil.which("ssh-keygen"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
+        Person(path)("claim", f"{RUN}/v0", "--key", folder / "key")
     Person(path)("export", f"{RUN}/v0", "--layout", "skillopt", "--to", folder / "theirs")
     git("init", "-q", "--bare", "--initial-branch=main", folder / "host.git", cwd=folder)
     git("remote", "add", "origin", folder / "host.git", cwd=path)
@@ -166,6 +177,8 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", WORDS)
 def test_a_command_starts_and_writes_what_the_table_says(victim: Path, tmp_path: Path, command: str):
+    if command in SIGNS and not shutil.which("ssh-keygen"):
+        pytest.skip("there is no ssh-keygen (openssh-client)")
     folder, place, log = victim.parent, victim.parent / f"at-{command}", tmp_path / "log"
     shutil.copytree(victim, place, symlinks=True)
     before, beside = _files(place), _files(folder, but=place)
@@ -177,7 +190,8 @@ def test_a_command_starts_and_writes_what_the_table_says(victim: Path, tmp_path:
         assert f"run {RUN} was trained elsewhere, and its configuration sets env.data_path, env.sandbox" in done.err
     starts, writes = TABLE[command]
     rows = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {row[1] for row in rows if row[0] == "start"} <= ({"git"} if starts == "git" else set())
+    assert {row[1] for row in rows if row[0] == "start"} <= STARTS[starts]
+    assert command not in SIGNS or ["start", "ssh-keygen"] in rows, done
     assert [row for row in rows if row[0] == "connect"] == []
     assert [row for row in rows if row[0] == "open" and row[1].startswith(f"{folder}/secret")] == []
     assert "a secret of" not in done.out + done.err

@@ -26,10 +26,11 @@ from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import credentials
 from skillgit.store.diff import NewCommit, NewFile, content, new_commits, publishable
-from skillgit.store.tree import skill_folders
+from skillgit.store.tree import outward_links, skill_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -156,6 +157,7 @@ class ScanCollector:
             for skill in sorted(self._skills) if tip in self.commits else ():
                 for files in skill_folders(self._repo, tip, skill).values():
                     self._add(_licences(tip, skill, files))
+                    self._add(_links(tip, skill, outward_links(self._repo, tip, skill)))
 
     def _add(self, findings: Iterable[ScanFinding]) -> None:
         for row in findings:
@@ -248,6 +250,12 @@ def _sizes(commit: str, path: str, size: int) -> Iterator[ScanFinding]:
         limit = "refuses files over 100 MiB" if kind is FindingKind.HUGE_FILE else "warns of files over 50 MiB"
         sentence = f"{size / MEBIBYTE:.0f} MiB, and GitHub {limit}"
         yield finding(kind, commit, path, sentence=sentence, identity=path)
+
+
+def _links(commit: str, skill: str, links: Iterable[tuple[str, str]]) -> Iterator[ScanFinding]:
+    for path, target in links:
+        sentence = f"it is a link out of the skill, to {shown(target)}: installers copy what it leads to"
+        yield finding(FindingKind.LINK_OUT, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}")
 
 
 def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[ScanFinding]:

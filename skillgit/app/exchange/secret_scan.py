@@ -198,6 +198,8 @@ class FindingKind(StrEnum):
     """GitHub refuses it."""
     LARGE_FILE = "large-file"
     """GitHub warns of it."""
+    LINK_OUT = "link-out"
+    """A symbolic link of a skill leads out of its folder."""
     LICENCE_FILE = "licence-file"
     """A skill's license names a file that is not there."""
     LICENCE_BUNDLED = "licence-bundled"

@@ -68,7 +68,7 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         hard=mean(hard) if hard else None,
         hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
         soft=mean(soft) if soft else None,
-        soft_interval=_soft_interval(soft) if soft else None,
+        soft_interval=mean_interval(soft) if soft else None,
     )
 
 
@@ -98,7 +98,8 @@ def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str,
     )
 
 
-def _soft_interval(values: list[float]) -> Interval:
+def mean_interval(values: list[float]) -> Interval:
+    """Return the 95 % interval of a mean of graded scores: bootstrap, or Wilson's where there is no spread."""
     if len(set(values)) > 1:
         return bootstrap_interval(values)
     return wilson_interval(values[0], len(values))

@@ -10,6 +10,7 @@ from difflib import unified_diff
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.ids import git_object_id
 from skillgit.errors import ConflictError
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class FolderEntry:
     @property
     def executable(self) -> bool:
         return self.kind is EntryKind.FILE and bool(self.mode & _OWNER_RUNS)
+
+    @property
+    def git_mode(self) -> str:
+        """Its mode in a tree of git."""
+        return "120000" if self.kind is EntryKind.LINK else "100755" if self.executable else "100644"
 
     def equals(self, entry: FolderEntry) -> bool:
         """Say whether nothing differs but permissions of no weight."""
@@ -92,6 +98,39 @@ def edited(entries: Mapping[str, FolderEntry]) -> Entries:
         for path, entry in entries.items()
         if entry.kind is not EntryKind.FOLDER and PASSED_OVER.isdisjoint(path.split("/"))
     }
+
+
+def listing_digest(entries: Mapping[str, FolderEntry]) -> str:
+    """Return the SHA-256 of a line ``MODE SHA256 PATH`` for each file and link, sorted by path, modes as git's."""
+    lines = (
+        f"{entry.git_mode} {hashlib.sha256(entry.content).hexdigest()} {path}\n"
+        for path, entry in sorted(edited(entries).items(), key=lambda row: os.fsencode(row[0]))
+    )
+    return hashlib.sha256(os.fsencode("".join(lines))).hexdigest()
+
+
+def tree_id(entries: Mapping[str, FolderEntry]) -> str:
+    """Return the id that git gives to a tree of the files and links in ``entries``."""
+    return git_object_id("tree", _tree(edited(entries)))
+
+
+def _tree(files: Mapping[str, FolderEntry]) -> bytes:
+    rows: list[tuple[bytes, bytes]] = []
+    folders: dict[str, Entries] = {}
+    for path, entry in files.items():
+        head, slash, rest = path.partition("/")
+        if slash:
+            folders.setdefault(head, {})[rest] = entry
+        else:
+            rows.append((os.fsencode(head), _row(entry.git_mode, head, git_object_id("blob", entry.content))))
+    for name, inside in folders.items():
+        # git sorts a folder as if its name ended with a slash
+        rows.append((os.fsencode(f"{name}/"), _row("40000", name, git_object_id("tree", _tree(inside)))))
+    return b"".join(row for _, row in sorted(rows))
+
+
+def _row(mode: str, name: str, oid: str) -> bytes:
+    return b"%s %s\0%s" % (mode.encode(), os.fsencode(name), bytes.fromhex(oid))
 
 
 def _walk(path: Path, inside: str) -> Iterator[tuple[str, FolderEntry]]:

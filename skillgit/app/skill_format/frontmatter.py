@@ -66,7 +66,7 @@ def with_version(text: str, version: str) -> str:
     position, length, insertion = _insertion(inside, node, version)
     position += block.index("\n") + 1
     release = text[:position] + insertion + text[position + length :]
-    fields = {**before, "metadata": {**_metadata(before), VERSION: version}}
+    fields = {**before, "metadata": {**metadata_of(before), VERSION: version}}
     if read(release) != fields:
         raise SkillError(
             f"the version cannot be written into the frontmatter of {DOCUMENT} without changing more of it",
@@ -78,9 +78,14 @@ def with_version(text: str, version: str) -> str:
 def version_of(text: str) -> str:
     """Return ``metadata.version`` of a document; empty if it has none or its frontmatter breaks a rule."""
     try:
-        return _metadata(read(text) or {}).get(VERSION, "")
+        return metadata_of(read(text) or {}).get(VERSION, "")
     except SkillError:
         return ""
+
+
+def is_installers(key: str) -> bool:
+    """Say whether ``key`` of metadata is one that ``gh skill install`` writes into its copy."""
+    return key.startswith("github-") or key == "local-path"
 
 
 def skill_name(text: str) -> str:
@@ -89,7 +94,7 @@ def skill_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:NAME_LENGTH].strip("-") or "skill"
 
 
-def _metadata(fields: Fields) -> dict[str, str]:
+def metadata_of(fields: Fields) -> dict[str, str]:
     metadata = fields.get("metadata")
     return dict(metadata) if isinstance(metadata, dict) else {}
 

@@ -11,7 +11,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from skillgit.app.skill_format.frontmatter import read_head
+from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
 from skillgit.app.skill_format.lint_rules import (
     BODY_TOKENS,
     CHARACTERS_PER_TOKEN,
@@ -30,7 +30,7 @@ from skillgit.domain.protected_regions import (
     frontmatter,
 )
 from skillgit.domain.skill import DOCUMENT, hidden_characters
-from skillgit.domain.untrusted.file_names import clashes, path_fault, shown
+from skillgit.domain.untrusted.file_names import clashes, leads_out, path_fault, shown
 from skillgit.errors import NotFoundError, SkillError
 
 if TYPE_CHECKING:
@@ -203,6 +203,8 @@ def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[
         if file not in files:
             message = f"the license names {file}, which is not in the folder"
             yield broken("licence-file", DOCUMENT, head.lines["license"], message)
+    if keys := sorted(filter(is_installers, metadata_of(head.fields))):
+        yield broken("installed-metadata", DOCUMENT, head.lines["metadata"], f"metadata hold {', '.join(keys)}")
     yield from _body_faults(text)
     # Blank lines in place of the frontmatter, so that lines keep their numbers.
     block = frontmatter(text)
@@ -322,8 +324,7 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
         if not folders:
             if not any(entry.is_file() for entry in path.iterdir() if not entry.name.startswith(".")):
                 raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
-            # only what it lacks is told: it may be any folder, with any number of files
-            name = path.resolve().name
+            name = path.resolve().name  # it may be any folder, with any number of files
             yield LintedSkill(place=_shown(context, path), name=name, faults=check_folder(name, {}))
         for folder in folders:
             files, links = _read(folder)
@@ -353,15 +354,19 @@ def _skill_folders(folder: Path) -> Iterator[Path]:
 
 def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
     """Return the files of a skill folder, hidden ones left out, and the links among them."""
-    files: dict[str, bytes] = {}
-    links: list[Fault] = []
+    files, links = dict[str, bytes](), list[Fault]()
     for path in _entries(folder):
         inside = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            links.append(broken("symbolic-link", inside, 0, f"{inside} is a symbolic link"))
+            links.append(_link(inside, str(path.readlink())))
         if path.is_file():
             files[inside] = path.read_bytes()
     return files, links
+
+
+def _link(path: str, target: str) -> Fault:
+    rule = "link-leads-out" if leads_out(path, target) else "symbolic-link"
+    return broken(rule, path, 0, f"{path} is a symbolic link to {shown(target)}")
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -377,17 +382,19 @@ def _entries(folder: Path) -> Iterator[Path]:
 def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:
     from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - a folder needs no repository
     from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - as above
-    from skillgit.store.tree import skill_folders  # noqa: PLC0415 - as above
+    from skillgit.store.tree import outward_links, skill_folders  # noqa: PLC0415 - as above
 
     try:
         with open_workspace(context) as workspace:
             resolution = resolve_in(workspace, word)
             only = workspace.index.skill_path(resolution.run) if resolution.run else ""
             folders = skill_folders(workspace.repo, resolution.commit, only)
+            links = {path: tuple(outward_links(workspace.repo, resolution.commit, path)) for path in folders}
     except NotFoundError as error:
         raise type(error)(f"{word} is neither a path nor a revision: {error.message}", hint=error.hint) from error
     if not folders:
         raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
     for path, files in folders.items():
         name = path.rpartition("/")[2]
-        yield LintedSkill(place=f"{resolution.commit[:12]}:{path}", name=name, faults=check_folder(name, files))
+        faults = (*check_folder(name, files), *(_link(*link) for link in links[path]))
+        yield LintedSkill(place=f"{resolution.commit[:12]}:{path}", name=name, faults=faults)

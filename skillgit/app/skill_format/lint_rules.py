@@ -68,6 +68,11 @@ _LIST = (
     _warning("companion-encoding", "Other text files are UTF-8 without a byte order mark.", "save it as UTF-8"),
     _error("file-name", "Every name in the folder is possible on any system.", "rename it"),
     _warning("symbolic-link", "A skill holds plain files only.", "copy what the link points to"),
+    _error(
+        "link-leads-out",
+        "No symbolic link leads out of the skill's folder.",
+        "installers follow it and would publish what it leads to: put a plain file in its place",
+    ),
     _error("frontmatter-missing", "The first line of SKILL.md is ---.", "begin with --- and the keys"),
     _error("frontmatter-open", "A second line --- ends the frontmatter.", "end it with a line '---'"),
     _error(
@@ -109,6 +114,11 @@ _LIST = (
         f"{COMPATIBILITY_LENGTH} are allowed",
     ),
     _error("metadata-keys", "Metadata hold keys with texts.", "write keys and values under it"),
+    _error(
+        "installed-metadata",
+        "Metadata hold nothing that an installer wrote.",
+        "remove the keys github-... and local-path: they belong to an installed copy",
+    ),
     _error(
         "licence-file", "A file that the license names is in the folder.", "add the file, or name the licence alone"
     ),

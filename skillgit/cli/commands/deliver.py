@@ -102,6 +102,26 @@ def install_command(
     return session.show("adopt/1", result, chain(installed(result), changes))
 
 
+@verb("whence")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
+@list_forms
+@click.pass_obj
+def whence_command(session: CommandSession, paths: tuple[str, ...]) -> ExitCode:
+    """Name the version that an installed skill is.
+
+    PATH is a skill's folder, or a folder of them; without it all that skillgit install put somewhere. The folder's own
+    tree is looked for among versions and releases, also without what gh skill adds to metadata; where someone changed
+    it, the record of skillgit, metadata.github-tree-sha and the lock files of installers say what it was. Exits with 1
+    if a skill is none of this repository's.
+    """
+    from skillgit.app.deliver.whence import whence  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import origins  # noqa: PLC0415 - as above
+
+    rows = whence(session.context, paths)
+    session.listing("whence", rows, origins(rows))
+    return ExitCode.OK if all(row.version for row in rows) else ExitCode.NO
+
+
 @verb("uninstall")
 @click.argument("skill", required=False)
 @_TO
@@ -139,7 +159,11 @@ _TABLES = ("events", "versions", "items", "edits")
 @verb("export")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @option("--to place", "Where to write: a folder, or FILE.zip or FILE.skill", metavar="DIR|FILE")
-@option("--layout", "Write the run as an output directory of SkillOpt", type=click.Choice(["skillopt"]))
+@option(
+    "--layout",
+    "Write the run as an output directory of SkillOpt, or the skills of REV for a web space, below .well-known",
+    type=click.Choice(["skillopt", "well-known"]),
+)
 @flag("--csv as_csv", "Write the run's tables as CSV: to the folder DIR, or one to stdout")
 @option("--table", "Which table of --csv; without --to it goes to stdout", type=click.Choice(_TABLES))
 @option("--mlflow store", "Add the run to the MLflow file store DIR, such as mlruns", metavar="DIR")
@@ -170,6 +194,12 @@ def export_command(
     kinds = [name for name, value in (("--layout", layout), ("--csv", as_csv), ("--mlflow", store)) if value]
     of_skill = [name for name, value in (("--strip-markers", strip_markers), ("--force", force)) if value]
     _check_kinds(kinds, of_skill, place, table)
+    if layout == "well-known" and place is not None:
+        from skillgit.app.deliver.export.folder import export_well_known  # noqa: PLC0415 - see the package
+        from skillgit.view.deliveries import published  # noqa: PLC0415 - as above
+
+        result = export_well_known(session.context, revision, place)
+        return session.show("export-well-known/1", result, published(result))
     if layout is not None and place is not None:
         return _layout(session, revision, place)
     if as_csv:

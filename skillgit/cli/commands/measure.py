@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from skillgit.cli import options
 from skillgit.cli.options import (
@@ -27,13 +28,13 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode
-from skillgit.view.measurements import eval_lines, retest_lines, verify_lines
+from skillgit.view.measurements import checked_lines, claim_lines, eval_lines, retest_lines, verify_lines
 
 if TYPE_CHECKING:
     from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
 
 
+_SAMPLE = 20
 SPLITS = ("train", "selection", "test", "all")
 
 
@@ -97,9 +98,37 @@ def eval_command(
     return int(result.exit_code) if result else ExitCode.OK
 
 
-@verb("verify")
+@verb("claim")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@option("--sample", "How many items to draw", type=click.IntRange(min=1), default=20, show_default=True, metavar="N")
+@split_option(("selection", "test"), "Which score to claim")
+@option("--key", "Sign with this SSH key, not with git's", metavar="FILE", type=click.Path(dir_okay=False))
+@option("--output", "Write the claim to FILE too", metavar="FILE", type=click.Path(dir_okay=False))
+@flag("--evidence public", "Say that the evidence is published: skillgit push --evidence")
+@flag("--salt with_salt", "Hide which items they are behind a salt, which is printed and not kept")
+@note_option("the commit")
+@document_form
+@click.pass_obj
+def claim_command(session: CommandSession, /, **choices: Any) -> None:  # noqa: ANN401 - they bear the names of the request's fields
+    """Sign what history says of a version's score, for people who do not know you.
+
+    The claim is an in-toto statement: which bytes, items, models, scorer and gate, and what came of them, with digests
+    that anyone with the history can make again. It is signed with the SSH key that git signs with, offline, and is left
+    as a note on the version's commit. It holds no path, no name of a person and no price. skillgit verify --claim
+    checks it.
+    """
+    from skillgit.app.measure.claim import ClaimRequest, claim  # noqa: PLC0415 - see the package
+
+    result = claim(session.context, ClaimRequest(**choices))
+    session.show("claim/1", result, claim_lines(result, session.screen))
+
+
+@verb("verify")
+@click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
+@option("--claim", "Check a signed claim: a file, or a version with a claim in its note", metavar="FILE|REV")
+@option("--signers", "With --claim: whose keys count, as ssh-keygen's ALLOWED SIGNERS", metavar="FILE")
+@option("--skill", "With --claim: the folder of a skill to compare with it", metavar="DIR", type=click.Path())
+@option("--salt", "With --claim: what opens its digests of items", metavar="HEX")
+@option("--sample", "How many items to draw  [default: 20; with --claim none]", type=click.IntRange(min=1), metavar="N")
 @option(
     "--seed", "Decides which items are drawn", type=click.IntRange(min=0), default=0, show_default=True, metavar="S"
 )
@@ -113,36 +142,41 @@ def eval_command(
 @click.pass_obj
 def verify_command(
     session: CommandSession,
+    /,
     *,
-    revision: str,
-    sample: int,
-    seed: int,
+    revision: str | None,
+    claim: str | None,
+    sample: int | None,
     split: str,
-    config: str | None,
-    overrides: tuple[str, ...],
-    note: bool,
-    caps: Caps,
-    dry_run: bool,
+    **terms: Any,  # noqa: ANN401 - the options that both ways to verify share
 ) -> ExitCode:
-    """Measure a version again and say whether its recorded score holds.
+    """Measure a version again and say whether its score, or a claim of it, holds.
 
     A sample of the items is drawn and measured afresh, and compared item by item with what was recorded. The answer is
     consistent, lower, higher or not comparable; the last if items, environment or target are not those of the run, and
     then nothing is spent. Exits with 1 unless it is consistent.
+
+    With --claim no model is asked, unless --sample says so. Three answers are told apart: by whom it is signed; whether
+    the history and evidence here come to the same values; and whether a sample of the items does again. Exits with 1 if
+    one of them is no, and with 21 if the key is not known from --signers and not every value could be made again.
     """
     from skillgit.app.measure.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
 
-    request = VerifyRequest(
-        revision=revision,
-        sample=sample,
-        seed=seed,
-        split=split,
-        config=config,
-        overrides=overrides,
-        note=note,
-        caps=caps,
-        dry_run=dry_run,
-    )
+    aside = {name: terms.pop(name) for name in ("signers", "skill", "salt")}
+    if (revision is None) == (claim is None):
+        raise click.UsageError("give either REV or --claim", click.get_current_context())
+    if claim is not None:
+        if click.get_current_context().get_parameter_source("split") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("a claim names its split itself", click.get_current_context())
+        from skillgit.app.measure.claim_check import ClaimCheckRequest, check_claim  # noqa: PLC0415 - see the package
+
+        again = None if sample is None else VerifyRequest(revision="", split="", sample=sample, **terms)
+        claim_request = ClaimCheckRequest(claim=claim, folder=aside.pop("skill"), again=again, **aside)
+        report = measured(session, check_claim, claim_request, "verify-claim/1", checked_lines)
+        return ExitCode.OK if report is None else report.exit_code
+    if names := [f"--{name}" for name, value in aside.items() if value is not None]:
+        raise click.UsageError(f"{names[0]} goes with --claim", click.get_current_context())
+    request = VerifyRequest(revision=revision or "", sample=sample or _SAMPLE, split=split, **terms)
     result = measured(session, verify, request, "verify/2", verify_lines)
     return ExitCode.OK if result is None or result.verdict.word == "consistent" else ExitCode.NO
 

@@ -95,6 +95,18 @@ def clashes(names: Iterable[str]) -> Iterator[str]:
         yield _clash(folders[key], files[key])
 
 
+def leads_out(path: str, target: str) -> bool:
+    """Say whether a link at ``path`` of a folder may lead out of it to ``target``, whatever other links are there.
+
+    >>> leads_out('notes/units.md', '../SKILL.md'), leads_out('notes/units.md', '../../SKILL.md')
+    (False, True)
+    """
+    parts = [part for part in target.split("/") if part not in {"", "."}]
+    up = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
+    # behind the name of another link ``..`` would be where that one leads
+    return target.startswith("/") or up > path.count("/") or ".." in parts[up:]
+
+
 def path_fault(path: str) -> str:
     """Return why ``path`` cannot be the path of a file; empty if it can.
 

@@ -156,6 +156,14 @@ def test_sizes_are_those_that_a_host_warns_of_and_refuses(context, home, monkeyp
     assert [found.path for found in scan(context).stops] == ["b.bin"]
 
 
+def test_a_link_out_of_a_skill_stops_a_push(context, home):
+    (home / PATH / "notes.md").symlink_to("../../notes.md")
+    (home / PATH / "copy.md").symlink_to("SKILL.md")
+    commit(home, "links")
+    assert kinds(scan(context)) == [("link-out", f"{PATH}/notes.md", 0)]
+    assert scan(context).stops
+
+
 def test_licences_are_looked_at_as_the_tips_have_them(context, home):
     named = SEED.replace("Use it.\n", "Use it.\nlicense: See LICENSE.txt\n")
     commit(home, "x", **{f"{PATH}/SKILL.md": named, f"{PATH}/vendor/lib.js": "x\n", f"{PATH}/assets/a.ttf": b"\0"})

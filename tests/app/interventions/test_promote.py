@@ -9,14 +9,14 @@ from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.interventions.promote import promote
-from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
+from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.store import refs
 from skillgit.store.repo import Repo
 from skillgit.store.work_tree import add_skill
 
 
 def git(where, *words) -> str:
-    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *words]
+    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -148,3 +148,15 @@ def test_the_status_tells_what_main_has(context, home):
     (home / PATH / "SKILL.md").write_text("---\nname: demo\ndescription: Mine.\n---\n")
     git(home, "commit", "-qam", "mine")
     assert status(context).promoted == ""
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_link_out_of_the_skill_is_not_brought_to_main(context, repo, home, tmp_path, dry_run):
+    git(home, "worktree", "add", "-q", tmp_path / "line", f"run/{RUN}")
+    (tmp_path / "line" / PATH / "notes.md").symlink_to("../../../../.ssh/id_ed25519")
+    git(tmp_path / "line", "add", "-A")
+    git(tmp_path / "line", "commit", "-qm", "Notes")
+    before = repo.tip(refs.MAIN)
+    with pytest.raises(SkillError, match=r"notes\.md.* of the version is a link out of the skill"):
+        promote(context, "head", dry_run=dry_run)
+    assert repo.tip(refs.MAIN) == before

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
+import pygit2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,9 @@ from skillgit.app.skill_format.folder_contents import (
     changes,
     entries_of,
     fingerprint,
+    listing_digest,
     read_entries,
+    tree_id,
 )
 from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, UsageError
@@ -142,3 +146,34 @@ def test_differences_are_told_as_diff_tells_them():
     assert told["a"] == ("changed", f"{head} one\n-two\n+three\n\\ No newline at end of file\n")
     assert told["b"][1].endswith("\nchanged: the file b\n")
     assert told["c"][1].endswith("\nchanged: the link c\n")
+
+
+@given(
+    files=st.dictionaries(
+        st.text("abAB.-\u00e9", min_size=1, max_size=3).filter(lambda name: name.strip(".")), FILE, max_size=4
+    ),
+    inside=st.dictionaries(st.sampled_from(["a", "a.b", "a-", "B"]), FILE, max_size=3),
+)
+def test_a_tree_has_the_id_that_git_gives_it(tmp_path_factory, files, inside):
+    entries = {**files, **{f"x/{name}": entry for name, entry in inside.items()}}
+    entries.pop("x", None)
+    repository = pygit2.init_repository(tmp_path_factory.getbasetemp() / "trees.git", bare=True)
+    index = pygit2.Index()
+    for path, entry in entries.items():
+        index.add(pygit2.IndexEntry(path, repository.create_blob(entry.content), int(entry.git_mode, 8)))
+    assert tree_id(entries) == str(index.write_tree(repository))
+
+
+def test_a_listing_can_be_made_with_other_programs(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "SKILL.md").write_text("# Old\n")
+    (tmp_path / "scripts/run.sh").write_text("exit\n")
+    (tmp_path / "scripts/run.sh").chmod(0o755)
+    (tmp_path / "link").symlink_to("SKILL.md")
+    lines = [
+        f"{mode} {hashlib.sha256(data).hexdigest()} {path}\n"
+        for mode, data, path in (
+            ("100644", b"# Old\n", "SKILL.md"), ("120000", b"SKILL.md", "link"), ("100755", b"exit\n", "scripts/run.sh")
+        )
+    ]  # fmt: skip
+    assert listing_digest(read_entries(tmp_path)) == hashlib.sha256("".join(lines).encode()).hexdigest()

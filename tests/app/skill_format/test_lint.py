@@ -68,6 +68,7 @@ BROKEN = {
     "compatibility-missing": ("SKILL.md", 4, with_keys(f"{NAMED}compatibility: ''\n")),
     "compatibility-length": ("SKILL.md", 4, with_keys(f"{NAMED}compatibility: {'x' * 501}\n")),
     "metadata-keys": ("SKILL.md", 4, with_keys(f"{NAMED}metadata: text\n")),
+    "installed-metadata": ("SKILL.md", 4, with_keys(f"{NAMED}metadata:\n  github-ref: 'v1'\n")),
     "licence-file": ("SKILL.md", 4, with_keys(f"{NAMED}license: Complete terms in LICENSE.txt\n")),
     "body-empty": ("SKILL.md", 4, HEAD),
     "document-lines": ("SKILL.md", 500, with_body("word\n\n" * 250)),
@@ -118,6 +119,7 @@ def test_every_rule_is_broken_by_some_test():
         "document-missing",
         "document-case",
         "symbolic-link",
+        "link-leads-out",
         "file-name",
         "companion-encoding",
         "companion-link-missing",
@@ -155,6 +157,7 @@ ORACLE = [
 OURS_ALONE = {
     *("link-missing", "licence-file", "key-not-text", "metadata-keys", "compatibility-missing"),
     "frontmatter-fence",  # it reads a part of the value and says nothing
+    "installed-metadata",  # a rule of gh skill publish
 }
 """Rules of the specification that its validator does not check."""
 
@@ -202,7 +205,10 @@ def test_skills_are_found_in_folders_and_a_document_stands_for_its_folder(empty)
 def test_a_symbolic_link_and_a_folder_without_a_skill_are_told(empty):
     folder = write(empty.directory / "demo")
     (folder / "link.md").symlink_to("/etc/hostname")
-    assert [fault.rule for fault in lint(empty, ("demo",)).skills[0].faults] == ["symbolic-link"]
+    (folder / "copy.md").symlink_to("SKILL.md")
+    (folder / "up.md").symlink_to("../secret.md")
+    faults = {fault.path: fault.rule for fault in lint(empty, ("demo",)).skills[0].faults}
+    assert faults == {"link.md": "link-leads-out", "copy.md": "symbolic-link", "up.md": "link-leads-out"}
     (empty.directory / "notes").mkdir()
     with pytest.raises(NotFoundError, match="no skill in notes"):
         lint(empty, ("notes",))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import subprocess
+from contextlib import suppress
 
 import pytest
 from hostile_names import ENTRY_NAMES, GIT_FOLDERS, SAFE, UNSAFE, literal_tree
@@ -16,6 +18,7 @@ from skillgit.domain.untrusted.file_names import (
     entry_name,
     file_name,
     git_fault,
+    leads_out,
     path_fault,
     shown,
     tree_paths,
@@ -165,3 +168,21 @@ def test_what_git_refuses_on_any_system_is_refused_here(judge, name):
 def test_git_refuses_the_spellings_of_its_own_folder(judge, name):
     assert git_fault(entry_name(name))
     assert refused_by_git(judge, name)
+
+
+PARTS = st.lists(st.sampled_from(["..", ".", "a", "b", "c"]), min_size=1, max_size=4).map("/".join)
+
+
+@given(links=st.dictionaries(st.sampled_from(["a", "b", "d/a", "d/b", "d/e/c"]), PARTS | st.just("/etc"), max_size=4))
+def test_links_that_do_not_lead_out_never_lead_out_together(tmp_path_factory, links):
+    """Whatever other links a link meets on its way: that is what a file system says."""
+    folder = tmp_path_factory.mktemp("links", numbered=True) / "skill"
+    (folder / "d/e").mkdir(parents=True)
+    for path, target in links.items():
+        if not leads_out(path, target):
+            with suppress(FileExistsError):
+                (folder / path).symlink_to(target)
+    for path in links:
+        real = os.path.realpath(folder / path)
+        assert real == str(folder) or real.startswith(f"{folder}/"), path
+    assert all(leads_out(path, "/etc") for path in links)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import re
 import zipfile
 from dataclasses import dataclass, replace
@@ -18,14 +20,17 @@ from skillgit.app.skill_format.folder_contents import (
     entries_of,
     fingerprint,
     read_entries,
+    tree_id,
 )
 from skillgit.app.workspace.revision import is_address, resolve_in, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import ConflictError, UsageError
+from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.index import queries
+from skillgit.plugin.seed_folder import write_files
 from skillgit.store import work_tree
+from skillgit.store.history_reader import skill_at
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -38,12 +43,16 @@ _UNIX = 3
 _FILE, _PROGRAM = 0o100644, 0o100755
 
 
-def archive(skill: Skill) -> bytes:
-    """Return a zip archive of ``skill``; stored, since compressors differ and equal skills have to give equal bytes."""
+def archive(skill: Skill, folder: str | None = None) -> bytes:
+    """Return a zip archive of ``skill``, in a ``folder`` of its name or another, for which an empty one is none.
+
+    It is stored, since compressors differ and equal skills have to give equal bytes.
+    """
+    prefix = f"{skill.name}/" if folder is None else folder
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as target:
         for path, content in skill.files.items():
-            member = zipfile.ZipInfo(f"{skill.name}/{path}", _EPOCH)
+            member = zipfile.ZipInfo(f"{prefix}{path}", _EPOCH)
             member.create_system = _UNIX
             member.external_attr = (_PROGRAM if path in skill.executable else _FILE) << 16
             target.writestr(member, content)
@@ -162,6 +171,72 @@ def _check_is_skill(folder: Path, name: str) -> None:
         raise ConflictError(f"{folder} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
     if inside and (DOCUMENT not in inside or ".git" in inside):
         raise UsageError(f"{folder} holds something else than a skill", hint=f"--to {folder / name}")
+
+
+WELL_KNOWN = ".well-known/agent-skills"
+_DISCOVERY = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSkills:
+    folder: str  # that of the index
+    commit: str
+    skills: tuple[str, ...]  # their names
+    files: int
+
+
+def export_well_known(context: Context, revision: str, root: str) -> PublishedSkills:
+    """Write the skills of a revision as static files under ``root``, that of a web space, with their index.
+
+    The index has the fields of both drafts of Agent Skills discovery: a list of files, and one artefact with a digest.
+    """
+    with open_workspace(context) as workspace:
+        resolution = resolve_in(workspace, revision)
+        own = workspace.index.skill_path(resolution.run) if resolution.row is not None and resolution.run else ""
+        paths = [own] if own else work_tree.skills_at(workspace.repo, resolution.commit)
+        skills = [skill_at(workspace.repo, resolution.commit, path) for path in paths]
+    if not skills:
+        raise SkillError(f"there is no skill at {revision}", hint="skills are in skills/<name>/SKILL.md")
+    files: dict[str, bytes] = {}
+    entries = [_published(skill, files) for skill in skills]
+    index = {"$schema": _DISCOVERY, "skills": entries}
+    files["index.json"] = f"{json.dumps(index, indent=2, ensure_ascii=False)}\n".encode()
+    folder = refuse_way_out(typed_path(context.directory, root) / WELL_KNOWN)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "index.json").is_file():
+        raise ConflictError(f"{folder} holds something else", hint="name the root of a web space of your own")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    put(folder, lambda beside: write_files(beside, files))
+    names = tuple(skill.name for skill in skills)
+    return PublishedSkills(folder=str(folder), commit=resolution.commit, skills=names, files=len(files))
+
+
+def _published(skill: Skill, files: dict[str, bytes]) -> dict[str, object]:
+    """Add the files of ``skill`` to ``files``, and return its entry of the index."""
+    from skillgit.app.skill_format.frontmatter import read  # noqa: PLC0415 - it loads yaml, which a checkout does without
+
+    fields = read(skill.document)
+    if fields is None:
+        raise SkillError(f"{DOCUMENT} of {skill.name} has no frontmatter", hint="skillgit lint")
+    files |= {f"{skill.name}/{path}": content for path, content in skill.files.items()}
+    kind, address = (
+        ("skill-md", f"{skill.name}/{DOCUMENT}") if len(skill.files) == 1 else ("archive", f"{skill.name}.zip")
+    )
+    if kind == "archive":
+        files[address] = archive(skill, folder="")
+    return {
+        "name": skill.name,
+        "description": fields["description"],
+        "type": kind,
+        "url": address,
+        "digest": _sha256(files[address]),
+        "files": [*skill.files],
+        "digests": {path: _sha256(content) for path, content in skill.files.items()},
+        "gitTree": tree_id(entries_of(skill)),
+    }
+
+
+def _sha256(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

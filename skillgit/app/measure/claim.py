@@ -1,0 +1,364 @@
+"""``skillgit claim``: what history says of a version's score, as an in-toto statement that its maker signs.
+
+Everything is taken from the events of the run, which never change, so that whoever has the same history makes the same
+statement: that is how a claim is checked (``claim_check``). Paths, names of people and prices are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from skillgit import __version__
+from skillgit.app.measure.envelope import sign, signing_key
+from skillgit.app.recorded.evaluation_notes import known_evaluations, record
+from skillgit.app.recorded.evidence_json import members
+from skillgit.app.recorded.run_record import ENVIRONMENT, recorded_items, start_document, started
+from skillgit.app.recorded.score_summary import mean_interval, scores
+from skillgit.app.setup.comparable_conditions import CONFIG
+from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
+from skillgit.app.skill_format.folder_contents import Entries, EntryKind, FolderEntry, listing_digest, tree_id
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import absence_of, open_workspace
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split
+from skillgit.domain.event import NOBODY, Models, RunFinished
+from skillgit.domain.ids import digest
+from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
+from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
+from skillgit.files import write_file
+from skillgit.index import item_queries, queries, version_queries
+from skillgit.store import tree
+from skillgit.store.evidence import read_evidence
+from skillgit.store.history_reader import read_commit
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.evaluation import Gauge
+    from skillgit.domain.event import Event
+    from skillgit.domain.gate_decision import Verdict
+    from skillgit.index.rows import LogRow
+    from skillgit.store.repo import Repo
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "urn:skillgit:score:1"
+NOTE = "claim"
+"""The kind of a line in the note of a commit that holds a claim."""
+UNKNOWN: Final = object()
+"""Stands in a statement for what is not here, or for what nobody but the signer can know."""
+SAMPLING = (
+    *("calls.max_output_tokens", "calls.temperature", "model.reasoning_effort", "model.target_reasoning_effort"),
+    *("model.target_seed", "model.target_stop", "model.target_top_p"),
+)
+"""Keys of the configuration; claims that were made keep theirs, so that another list needs another predicate."""
+SALT_BYTES = 16
+_ROUNDING = 1e-9
+_MACHINE = re.compile(r"~?/[^/\s]+/")
+"""How a path on a machine begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementTerms:
+    """What a statement says that history does not."""
+
+    time: datetime
+    public: object = UNKNOWN  # whether the evidence is published
+    salt: str | None = ""  # what the digests of items begin with; None where that is a secret that is not told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRecord:
+    """What the run measured of one text on one split, and what is here of the evidence for it."""
+
+    summary: EvaluationSummary
+    tree: str  # the evidence
+    table: str  # its file of outcomes
+    verdict: Verdict | None  # of the gate, which decided by it
+    evaluation: Evaluation | None  # the outcomes, means of repeats included; None if they are not here
+
+    def fault(self, gauge: Gauge) -> str:
+        """Return how the outcomes contradict the score that the commit names, as a sentence; empty if they do not."""
+        if self.evaluation is None:
+            return ""
+        total = self.evaluation.summary()
+        counts = (total.n, total.scored) == (self.summary.n, self.summary.scored)
+        if counts and abs(gauge.score(total) - gauge.score(self.summary)) <= _ROUNDING:
+            return ""
+        own, sums = (f"{gauge.score(side):.4f} of {side.scored} items" for side in (self.summary, total))
+        return f"the recorded outcomes add up to {sums}, and the commit says {own}"
+
+
+def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> ScoreRecord | None:
+    """Return what the run measured of the very text in ``row``; None where that was inherited, noted or no more."""
+    event = read_commit(workspace.repo, row.commit).event
+    verdict: Verdict | None = getattr(event, "verdict", None)
+    if split is Split.SELECTION:
+        summary: object = getattr(event, "evaluation", None)
+        evidence, table = item_queries.evidence_of_commit(workspace.index, row.commit), SELECTION
+        if not evidence and row.version is not None:  # guidance that was merged was measured when it was proposed
+            evidence = version_queries.score_evidence(workspace.index, row.run, row.version)
+    else:
+        summary, evidence = _final(workspace, row)
+        table = f"test-{row.label}.json"
+    if not isinstance(summary, EvaluationSummary) or summary.stopped or summary.split is not split:
+        return None
+    files = read_evidence(workspace.repo, evidence, (table, REPEATS)) or {}
+    outcomes = read_outcomes(files.get(table))
+    evaluation = None
+    if outcomes is not None:
+        evaluation = Evaluation(split=split, item_set=summary.item_set, outcomes=outcomes, seed=summary.seed)
+        if verdict is not None and verdict.repeats and REPEATS in files:
+            evaluation = _averages(evaluation, files[REPEATS], summary)
+    return ScoreRecord(summary=summary, tree=evidence, table=table, verdict=verdict, evaluation=evaluation)
+
+
+def _averages(evaluation: Evaluation, repeats: bytes, summary: EvaluationSummary) -> Evaluation:
+    """Return the means over repeated rollouts if ``summary`` is theirs: in some events it is that of the first ones."""
+    try:
+        averages = averaged(evaluation, read_samples(repeats, "candidate"))
+    except (ValueError, TypeError, KeyError, RecursionError, DataError):
+        return evaluation  # what is damaged does not add up
+    is_theirs = (averages.summary().hard, averages.summary().soft) == (summary.hard, summary.soft)
+    return averages if is_theirs else evaluation
+
+
+def _final(workspace: Workspace, row: LogRow) -> tuple[EvaluationSummary | None, str]:
+    """Return the first score on the test split: that of a later end of the same run would come between two looks."""
+    ends = version_queries.finished_commits(workspace.index, row.run) if row.version is not None else ()
+    for commit in reversed(ends):
+        event = read_commit(workspace.repo, commit).event
+        for summary in event.evaluations if isinstance(event, RunFinished) else ():
+            if summary.version == row.version:
+                return summary, item_queries.evidence_of_commit(workspace.index, commit)
+    return None, ""
+
+
+def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: StatementTerms) -> dict[str, object]:
+    """Return the statement that history makes of a score; ``UNKNOWN`` for what is not here."""
+    repo, index, run = workspace.repo, workspace.index, row.run
+    start, plan = started(workspace, run), version_queries.start_evidence(index, run)
+    event = read_commit(repo, row.commit).event
+    path = index.skill_path(run)
+    predicate: dict[str, object] = {
+        "claimed": written(terms.time),
+        "tool": {"name": "skillgit", "version": __version__},
+        "version": {"name": str(row.address), "commit": row.commit, "skill": path, "recorded": written(row.time)},
+        "base": _base(workspace, row, path),
+        "environment": _environment(repo, plan) | {"digest": start.environment if start is not None else UNKNOWN},
+        "items": _items(workspace, row, score, terms),
+        "score": _score(score, queries.gauge(index, run), terms),
+        "failed": _failures(score),
+        "test_looks": _test_looks(workspace, row, terms.time),
+        "models": _models(event, start.models if start is not None else NOBODY),
+        "sampling": _sampling(repo, plan),
+        "config": start.config if start is not None else UNKNOWN,
+        "gate": None if score.verdict is None else asdict(score.verdict),
+        "cost": _cost(getattr(event, "cost", None)),
+        "evidence": {"gitTree": score.tree, "sha256": _sealed(repo, score), "public": terms.public},
+    }
+    names = _subject(repo, row.commit, path)
+    return {"_type": STATEMENT, "subject": [names], "predicateType": PREDICATE, "predicate": predicate}
+
+
+def canonical(value: object) -> bytes:
+    """Return ``value`` as canonical JSON; see :func:`skillgit.domain.ids.digest`."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def written(time: datetime) -> str:
+    """Return ``time`` as statements have it."""
+    return time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _subject(repo: Repo, commit: str, path: str) -> dict[str, object]:
+    return subject(path.rpartition("/")[2], _entries(repo, commit, path))
+
+
+def subject(name: str, entries: Entries) -> dict[str, object]:
+    """Return what a statement calls a skill's folder with these ``entries``."""
+    return {"name": name, "digest": {"gitTree": tree_id(entries), "sha256": listing_digest(entries)}}
+
+
+def _entries(repo: Repo, oid: str, path: str = "") -> Entries:
+    return {
+        name: FolderEntry(kind=EntryKind.LINK if mode == tree.LINK else EntryKind.FILE, mode=mode & 0o777, content=data)
+        for name, mode, data in tree.read_entries(repo, oid, path)
+    }
+
+
+def _base(workspace: Workspace, row: LogRow, path: str) -> object:
+    base = None if row.version == 0 or row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    if base is None:
+        return None
+    folder = tree.entry_id(workspace.repo.commit(base.commit), path)
+    return {"name": str(base.address), "commit": base.commit, "gitTree": str(folder)}
+
+
+def _environment(repo: Repo, plan: str) -> dict[str, object]:
+    document = start_document(repo, plan, ENVIRONMENT)
+    plugin = members(document.get("plugin"))
+    values = {
+        "name": document.get("name"),
+        "version": plugin.get("version"),
+        "code": plugin.get("code"),
+        "scorer": document.get("own"),
+        "setup": document.get("setup"),
+    }
+    return values if document else dict.fromkeys(values, UNKNOWN)
+
+
+def _items(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: StatementTerms) -> dict[str, object]:
+    split = score.summary.split
+    rows = recorded_items(workspace, row.run, split)
+    return {
+        "split": split.value,
+        "count": score.summary.n,
+        "digest": UNKNOWN if rows is None else _salted([[*pair] for pair in rows.items()], terms),
+        "salted": terms.salt != "",
+    }
+
+
+def _salted(rows: object, terms: StatementTerms) -> object:
+    return UNKNOWN if terms.salt is None else digest([terms.salt, rows])
+
+
+def _score(score: ScoreRecord, gauge: Gauge, terms: StatementTerms) -> dict[str, object]:
+    summary, evaluation = score.summary, score.evaluation
+    details: dict[str, object] = {"interval": UNKNOWN, "outcomes": UNKNOWN}
+    if evaluation is not None:
+        values = [gauge.score(outcome) for outcome in evaluation.scored.values()]
+        strict = gauge.metric is Metric.HARD
+        interval = scores(evaluation.outcomes.values()).hard_interval if strict else mean_interval(values or [0.0])
+        rows = [
+            [item, outcome.hard, outcome.soft] if isinstance(outcome, Scored) else [item, outcome.kind.value]
+            for item, outcome in evaluation.outcomes.items()
+        ]
+        details = {"interval": interval and [*interval], "outcomes": _salted(rows, terms)}
+    return {
+        "metric": gauge.metric.value,
+        "soft_weight": gauge.soft_weight,
+        "value": gauge.score(summary),
+        "scored": summary.scored,
+        "seed": summary.seed,
+        "repeats": score.verdict.repeats if score.verdict is not None and summary.split is Split.SELECTION else 0,
+        **details,
+    }
+
+
+def _failures(score: ScoreRecord) -> object:
+    if score.evaluation is None:
+        return UNKNOWN if score.summary.scored < score.summary.n else {}
+    outcomes = score.evaluation.outcomes.values()
+    return dict(Counter(outcome.kind.value for outcome in outcomes if not isinstance(outcome, Scored)))
+
+
+def _test_looks(workspace: Workspace, row: LogRow, time: datetime) -> int:
+    every = known_evaluations(workspace, row.commit, row)
+    return sum(look.split == Split.TEST.value and (look.time is None or look.time <= time) for look in every)
+
+
+def _models(event: Event, models: Models) -> dict[str, str]:
+    own: Models = getattr(event, "models", NOBODY)
+    models_asked = models if own == NOBODY else own
+    return {"target": models_asked.target, "judge": models_asked.judge or models.judge}
+
+
+def _sampling(repo: Repo, plan: str) -> object:
+    """Return the settings by which the target answered; what else the run was set to has a digest."""
+    document = start_document(repo, plan, CONFIG)
+    pairs = (key.partition(".")[::2] for key in SAMPLING)
+    return {name: members(document.get(section)).get(name) for section, name in pairs} if document else UNKNOWN
+
+
+def _cost(cost: Cost | None) -> object:
+    """Return the amounts without money, since a price may be agreed on between two parties."""
+    names = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "seconds")
+    return None if cost is None else {name: getattr(cost, name) for name in names}
+
+
+def _sealed(repo: Repo, score: ScoreRecord) -> object:
+    return UNKNOWN if score.evaluation is None else listing_digest(_entries(repo, score.tree))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    revision: str
+    split: str = Split.SELECTION.value
+    key: str | None = None  # the file of an SSH key; None for the one that git signs with
+    output: str | None = None  # the file to write the claim to
+    public: bool = False  # whether the claim says that its evidence is published
+    with_salt: bool = False  # whether digests of items begin with a secret
+    note: bool = True  # whether to leave the claim on the commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedClaim:
+    name: str  # of the version
+    statement: dict[str, object]
+    digest: str  # SHA-256 of the statement
+    envelope: dict[str, object]
+    file: str  # the file that it was written to; empty for none
+    noted: bool
+    salt: str  # what opens the digests of items; empty if they have none
+
+
+def claim(context: Context, request: ClaimRequest) -> SignedClaim:
+    """Write and sign what the history here says of a score; a NotFoundError where a part of it is not here."""
+    with open_workspace(context) as workspace:
+        row, split = event_in(workspace, request.revision), Split.parse(request.split)
+        score = recorded_score(workspace, row, split)
+        if score is None:
+            lack = f"the run measured no score of {request.revision} on the {split.value} split"
+            raise NotFoundError(lack, hint=f"skillgit show {row.run}/{row.label} says what it measured")
+        if fault := score.fault(queries.gauge(workspace.index, row.run)):
+            raise ConflictError(fault, hint="skillgit fsck")
+        salt = context.entropy(SALT_BYTES).hex() if request.with_salt else ""
+        terms = StatementTerms(time=context.clock(), public=request.public, salt=salt)
+        content = statement(workspace, row, score, terms)
+        if UNKNOWN in leaves(content).values():
+            absence = absence_of(workspace.repo, row.run)
+            hint = absence.remedy("claim it where the run was trained")
+            raise NotFoundError(absence.sentence(f"run {row.run}"), hint=hint)
+        if telling := [trail for trail, leaf in leaves(content).items() if _MACHINE.match(str(leaf))]:
+            problem = f"the history has a path of a machine in {'.'.join(map(str, telling[0]))}"
+            raise UsageError(problem, hint="a claim holds none: name plug-ins by relative paths, and train again")
+        key = signing_key(workspace.repo, request.key)
+        payload = canonical(content)
+        envelope = sign(payload, key, context.directory, context.environ)
+        file = refuse_way_out(typed_path(context.directory, request.output)) if request.output else None
+        if file is not None:
+            write_file(file, envelope.text)
+        line: dict[str, object] = {"kind": NOTE, "envelope": envelope.document, "time": written(terms.time)}
+        has_note = bool(request.note and record(workspace, {row.commit: [line]}, terms.time))
+    return SignedClaim(
+        name=str(row.address),
+        statement=json.loads(payload),
+        digest=hashlib.sha256(payload).hexdigest(),
+        envelope=envelope.document,
+        file="" if file is None else str(file),
+        noted=has_note,
+        salt=salt,
+    )
+
+
+Trail = tuple[str | int, ...]
+
+
+def leaves(value: object, trail: Trail = ()) -> dict[Trail, object]:
+    """Return where in ``value``, names and numbers from the outside in, which value is; empty ones are values too."""
+    pairs: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list | tuple):
+        pairs = list(enumerate(value))
+    if not pairs:
+        return {trail: value}
+    return {path: leaf for name, inner in pairs for path, leaf in leaves(inner, (*trail, name)).items()}

@@ -1,0 +1,366 @@
+"""``skillgit verify --claim``: who signed a claim, whether history says the same, and whether it can be had again.
+
+The statement is made anew from the history that is here, and compared with the signed one value by value. So a value
+that was changed contradicts history, whoever signed it then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from skillgit.app.measure.claim import (
+    NOTE,
+    PREDICATE,
+    STATEMENT,
+    UNKNOWN,
+    ScoreRecord,
+    StatementTerms,
+    Trail,
+    canonical,
+    leaves,
+    recorded_score,
+    statement,
+    subject,
+)
+from skillgit.app.measure.envelope import MOST_BYTES, Envelope, SshSignature, check_signature, read_envelope
+from skillgit.app.measure.verify import Verified, VerifyRequest, verify
+from skillgit.app.recorded.evidence_json import evidence_file, members, objects
+from skillgit.app.recorded.recomputed_gates import recompute_gates
+from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.skill_format.folder_contents import read_entries
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.trajectory import Trajectory, Turn
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
+from skillgit.engine.session import Task
+from skillgit.errors import (
+    EnvironmentFaultError,
+    ExitCode,
+    NotFoundError,
+    RepositoryNotFoundError,
+    SkillgitError,
+    UsageError,
+)
+from skillgit.files import read_plain
+from skillgit.index import queries, version_queries
+from skillgit.plugin.environment import Environment, LongLived, asks_judge
+from skillgit.plugin.redaction import MASK
+from skillgit.plugin.registry import find_environment
+from skillgit.store.history_reader import read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from skillgit.app.setup.model_session import EvalWatcher
+    from skillgit.app.workspace.context import Context
+    from skillgit.index.rows import LogRow
+    from skillgit.plugin.environment import Judge
+
+WORD = ("predicate.claimed", "predicate.tool.version", "predicate.evidence.public")
+"""What history does not hold: it is the signer's word, and is the same for whoever verifies."""
+_OID = re.compile(r"[0-9a-f]{40}")
+_SALT = re.compile(r"[0-9a-f]{2,128}")
+_MOMENT = re.compile(r"\d{4}(-\d\d){2}T\d\d(:\d\d){2}Z")
+_AHEAD = timedelta(days=1)  # what two clocks may differ by
+_SHOWN = 60
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimCheckRequest:
+    claim: str  # a file, or a revision whose note holds a claim
+    folder: str | None = None  # a skill's folder to compare with
+    signers: str | None = None  # a file of allowed signers
+    salt: str | None = None  # opens the digests of items, if they are salted
+    again: VerifyRequest | None = None  # how to measure a sample again, whatever its revision and split; None for not
+
+
+@dataclass(slots=True, kw_only=True)
+class Recomputation:
+    """What came of making a statement anew."""
+
+    agreeing: int = 0  # values that are as claimed
+    contradictions: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # what could not be made anew, and why, one sentence each
+    word: list[str] = field(default_factory=list)  # values that only the signer can know
+    replies: int = 0  # replies that were scored again, to the same score
+
+    @property
+    def whole(self) -> bool:
+        return bool(self.agreeing) and not self.missing and not self.contradictions
+
+    @property
+    def wording(self) -> str:
+        """Return whether it holds, in a word for people."""
+        if self.contradictions:
+            return "no"
+        return "yes" if self.whole else "in part" if self.agreeing else "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedClaim:
+    statement: Mapping[str, object]
+    signature: SshSignature
+    recomputation: Recomputation
+    reproduction: Verified | None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        word = self.reproduction.verdict.word if self.reproduction is not None else "consistent"
+        if not self.signature.valid or self.recomputation.contradictions or word in {"lower", "higher"}:
+            return ExitCode.NO
+        is_known = bool(self.signature.principal) or self.recomputation.whole
+        return ExitCode.OK if is_known and word == "consistent" else ExitCode.UNDERPOWERED
+
+
+def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatcher) -> CheckedClaim | Plan:
+    """Verify a claim as far as what is here allows; a model is asked only for a ``sample``."""
+    envelope = _envelope(context, request.claim)
+    content = _statement(envelope.payload)
+    signers = context.directory / request.signers if request.signers is not None else None
+    signature = check_signature(envelope, signers, context.environ)
+    check = Recomputation()
+    try:
+        with open_workspace(context) as workspace:
+            _against_history(context, workspace, content, request, check)
+    except RepositoryNotFoundError:
+        check.missing.append("there is no repository here: skillgit clone brings the one that the claim is about")
+    if request.folder is not None:
+        _against_folder(context.directory / request.folder, content, check)
+    reproduction: Verified | Plan | None = None
+    if request.again is not None and signature.valid and not check.contradictions:
+        commit, split = _text(content, "version", "commit"), _text(content, "items", "split")
+        reproduction = verify(context, replace(request.again, revision=commit, split=split), watcher)
+    if isinstance(reproduction, Plan):
+        return reproduction
+    return CheckedClaim(statement=content, signature=signature, recomputation=check, reproduction=reproduction)
+
+
+def _envelope(context: Context, name: str) -> Envelope:
+    path = context.directory / name
+    if path.exists():
+        try:
+            return read_envelope(read_plain(path, most=MOST_BYTES, follow=True))
+        except OSError as error:
+            raise UsageError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {name}") from error
+    try:
+        with open_workspace(context) as workspace:
+            row = event_in(workspace, name)
+            lines = version_queries.note_lines(workspace.index, row.commit)
+    except NotFoundError as error:
+        raise NotFoundError(f"{name} is neither a file nor a revision here", hint="skillgit claim REV") from error
+    notes = [note for note in map(_parsed, lines) if note.get("kind") == NOTE]
+    if not notes:
+        raise NotFoundError(f"there is no claim on {name}", hint=f"skillgit claim {name} makes one")
+    newest = max(notes, key=lambda note: str(note.get("time")))
+    return read_envelope(json.dumps(newest.get("envelope")).encode())
+
+
+def _parsed(line: str | bytes) -> dict[str, object]:
+    try:
+        return members(read_document(line))
+    except DocumentError:
+        return {}
+
+
+def _statement(payload: bytes) -> dict[str, object]:
+    """Return the statement in a payload, which has one reading: that of its canonical form."""
+    content = _parsed(payload)
+    if (content.get("_type"), content.get("predicateType")) == (STATEMENT, PREDICATE):
+        with suppress(ValueError):  # NaN, which JSON does not have
+            if canonical(content) == payload:
+                return content
+    sentence = f"the envelope holds no statement of type {PREDICATE} in canonical JSON"
+    raise UsageError(sentence, hint="a newer skillgit may read it")
+
+
+def _text(content: Mapping[str, object], *names: str) -> str:
+    value: object = content.get("predicate")
+    for name in names:
+        value = members(value).get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _against_history(
+    context: Context, workspace: Workspace, content: dict[str, object], request: ClaimCheckRequest, check: Recomputation
+) -> None:
+    commit, name = _text(content, "version", "commit"), _text(content, "items", "split")
+    if not _OID.fullmatch(commit) or name not in {Split.SELECTION.value, Split.TEST.value}:
+        check.contradictions.append("it names no commit, or no split that versions are scored on")
+        return
+    if not workspace.repo.has_object(commit):
+        check.missing.append(f"commit {commit[:12]} is not here: skillgit clone or pull brings its run")
+        return
+    row, split = queries.row_of_commit(workspace.index, commit), Split.parse(name)
+    score = None if row is None else recorded_score(workspace, row, split)
+    if row is None or score is None:
+        reason = "is no event of a run" if row is None else f"records no score on the {name} split"
+        check.contradictions.append(f"commit {commit[:12]} {reason}")
+        return
+    time = _time(context, _text(content, "claimed"), row, check)
+    if request.salt is not None and not _SALT.fullmatch(request.salt):
+        raise UsageError("a salt has hexadecimal digits", hint="skillgit claim --salt printed it")
+    items = members(members(content.get("predicate")).get("items"))
+    own = _plain(statement(workspace, row, score, StatementTerms(time=time)))
+    if items.get("salted") is True and items.get("digest") != own["predicate"]["items"]["digest"]:
+        own = _plain(statement(workspace, row, score, StatementTerms(time=time, salt=request.salt)))
+    _compare(content, own, check)
+    if fault := score.fault(queries.gauge(workspace.index, row.run)):
+        check.contradictions.append(fault)
+    if check.contradictions:
+        return  # what takes longer could not make it better
+    _again_the_gate(workspace, row, check)
+    _again_the_scores(context, workspace, row, score, check)
+
+
+_HOLE = "\0unknown"
+"""What ``UNKNOWN`` becomes in JSON; no value of a statement has a NUL in front."""
+
+
+def _plain(own: dict[str, object]) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(json.dumps(own, default={UNKNOWN: _HOLE}.__getitem__)))
+
+
+def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> datetime:
+    time = datetime.max.replace(tzinfo=UTC)
+    if _MOMENT.fullmatch(text):
+        with suppress(ValueError):
+            time = datetime.fromisoformat(text)
+    if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
+        bounds = "before the score was recorded" if time < row.time else "later than it is now"
+        check.contradictions.append(f"it was claimed {bounds}: {text}")
+    return time
+
+
+def _compare(content: object, own: object, check: Recomputation) -> None:
+    claims, values = leaves(content), leaves(own)
+    holes = {trail for trail, value in values.items() if value == _HOLE}
+    for trail in sorted({*claims, *values}, key=_name):
+        name = _name(trail)
+        if trail in holes and name not in WORD:
+            check.missing.append(f"{name}: the {'salt' if _is_salted(content, trail) else 'evidence'} is not here")
+        elif not holes.isdisjoint(trail[: length + 1] for length in range(len(trail) - 1)):
+            continue  # a part of what is not here
+        elif name in WORD and trail in claims:
+            check.word.append(name)
+        elif trail in claims and trail in values and json.dumps(claims[trail]) == json.dumps(values[trail]):
+            check.agreeing += 1
+        else:
+            sides = (_shown(side, trail) for side in (claims, values))
+            check.contradictions.append("{}: claimed {}, and history says {}".format(name, *sides))
+
+
+def _is_salted(content: object, trail: Trail) -> bool:
+    items = members(members(members(content).get("predicate")).get("items"))
+    return items.get("salted") is True and trail[-1] in {"digest", "outcomes"}
+
+
+def _name(trail: Trail) -> str:
+    return ".".join(map(str, trail))
+
+
+def _shown(values: Mapping[Trail, object], trail: Trail) -> str:
+    return json.dumps(values[trail], ensure_ascii=False)[:_SHOWN] if trail in values else "nothing"
+
+
+def _against_folder(folder: Path, content: Mapping[str, object], check: Recomputation) -> None:
+    entries = read_entries(folder)
+    if not entries:
+        raise NotFoundError(f"there is no folder {folder}", hint="name the folder of the skill that the claim is about")
+    subjects = content.get("subject")
+    names = members(subjects[0]) if isinstance(subjects, list) and len(subjects) == 1 else {}
+    here = subject(str(names.get("name")), entries)
+    if here == names:
+        check.agreeing += len(leaves(here))
+    else:
+        check.contradictions.append(f"{folder.name} is not the folder of the claim: skillgit whence says what it is")
+
+
+def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> None:
+    try:
+        records = read_run(workspace.repo, row.run)
+        for gate in recompute_gates(workspace.repo, records, least_coverage(workspace.repo, records)):
+            if gate.commit == row.commit:
+                check.contradictions += [f"the gate, asked again: {sentence}" for sentence in gate.differing]
+                check.missing += [f"the gate was not asked again, without {gate.lacking}"] if gate.lacking else []
+    except SkillgitError as error:
+        check.missing.append(f"the gate was not asked again: {error.message}")
+
+
+class _Unrecorded(dict[str, bytes]):
+    """The files that a rollout made, which no evidence holds: who asks for them cannot score from evidence."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise EnvironmentFaultError("it scores files that the target made", hint=BRING)
+
+    __getitem__ = __contains__ = __iter__ = __len__ = get = items = keys = values = _refuse
+
+
+def _again_the_scores(
+    context: Context, workspace: Workspace, row: LogRow, score: ScoreRecord, check: Recomputation
+) -> None:
+    """Score the recorded replies again, if the scorer here is the run's; what hinders that is said."""
+    if score.evaluation is None:
+        check.missing.append(f"replies were not scored again, without the evidence: {BRING}")
+        return
+    try:
+        config = recorded_config(context, workspace, row.run, ())
+        plugin = find_environment(config.values.env.name, config.root)
+        environment: Environment = plugin.cls(config.options, config.root)
+        start = started(workspace, row.run)
+        if start is None or Task(environment=environment, items={}, source=plugin.source).digest != start.environment:
+            raise EnvironmentFaultError("the scorer here is another than the run's", hint=BRING)
+        if asks_judge(environment) or isinstance(environment, LongLived):
+            raise EnvironmentFaultError("the scorer is no program alone", hint=BRING)
+        differing = asyncio.run(_scored_again(workspace, row, score, environment, check))
+    except (SkillgitError, ImportError) as error:
+        reason = error.message if isinstance(error, SkillgitError) else str(error)
+        check.missing.append(f"replies were not scored again: {reason}")
+        return
+    check.contradictions += differing
+
+
+async def _scored_again(
+    workspace: Workspace, row: LogRow, score: ScoreRecord, environment: Environment, check: Recomputation
+) -> list[str]:
+    split = score.summary.split
+    digests = recorded_items(workspace, row.run, split) or {}
+    items = {item.id: item for item in environment.items(split) if digests.get(item.id) == item.digest}
+    differing: list[str] = []
+    for entry, outcome in _recorded_replies(workspace, score):
+        item = items.get(str(entry["id"]))
+        if item is None:
+            raise EnvironmentFaultError(f"item {entry['id']} is not here as the run had it", hint=BRING)
+        conversation = members(evidence_file(workspace.repo, score.tree, str(entry.get("trajectory"))))
+        trajectory = Trajectory(
+            item_id=item.id,
+            turns=tuple(map(Turn.read, objects(conversation.get("turns")))),
+            answer=str(entry.get("answer")),
+            products=_Unrecorded(),
+        )
+        again, _ = await environment.score(item, trajectory, cast("Judge", None))
+        if abs(again.hard - outcome.hard) > _ROUNDING or abs(again.soft - outcome.soft) > _ROUNDING:
+            differing.append(f"item {item.id} scores {again.hard:g}, and {outcome.hard:g} was recorded")
+        else:
+            check.replies += 1
+    return differing
+
+
+def _recorded_replies(workspace: Workspace, score: ScoreRecord) -> Iterator[tuple[dict[str, object], Scored]]:
+    """Yield the rows of first rollouts that have a score, with it; what redaction changed cannot be scored again."""
+    for entry in objects(evidence_file(workspace.repo, score.tree, score.table)):
+        hard, soft = entry.get("hard"), entry.get("soft")
+        if isinstance(hard, int | float) and isinstance(soft, int | float):
+            if MASK in str(entry.get("answer")):
+                raise EnvironmentFaultError(f"the answer to {entry.get('id')} was redacted", hint=BRING)
+            yield entry, Scored(float(hard), float(soft))

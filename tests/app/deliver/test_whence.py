@@ -1,0 +1,150 @@
+"""An installed skill is mapped back to its version, whoever installed it and whatever became of it since."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from program import git
+from trained_runs import RUN, small_run, user
+
+from skillgit.app.deliver.export.folder import FolderRequest, export_skill
+from skillgit.app.deliver.install import InstallRequest, install
+from skillgit.app.deliver.whence import whence
+from skillgit.app.interventions.promote import promote
+from skillgit.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SKILL = "searchqa"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """A repository whose best version was released, and a release before it."""
+    folder = shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("whence") / "repository")
+    for setting in ("user.name=P", "user.email=p@example.org"):
+        git("config", *setting.split("="), cwd=folder)
+    promote(user(folder), "v1", release="1.0.0")
+    promote(user(folder), "v3", release="1.1.0")
+    return folder
+
+
+@pytest.fixture
+def place(home, tmp_path) -> Path:
+    """The text of version 2, which nobody released, in a project of somebody else."""
+    target = tmp_path / "project/.agents/skills" / SKILL
+    export_skill(user(home), FolderRequest(revision="v2", place=str(target)))
+    return target
+
+
+def origin(home: Path, place: Path, **environ: str):
+    (found,) = whence(replace(user(home), environ=environ), (str(place),))
+    return found
+
+
+def as_gh_installs(place: Path, tree: str) -> None:
+    """Write metadata as ``gh skill install`` does: a YAML round trip, keys sorted, scripts executable."""
+    document = place / "SKILL.md"
+    _, head, body = document.read_text().split("---\n", 2)
+    fields = yaml.safe_load(head)
+    told = {
+        "github-repo": "https://github.com/o/r",
+        "github-ref": "v1",
+        "github-tree-sha": tree,
+        "github-path": "skills",
+    }
+    fields["metadata"] = {**fields.get("metadata", {}), **told}
+    document.write_text(f"---\n{yaml.safe_dump(fields, sort_keys=True)}---\n{body}")
+    document.chmod(0o755)
+
+
+def test_a_copy_is_known_by_its_tree(home, place, tmp_path):
+    found = origin(home, place)
+    assert (found.version, found.release, found.state, found.told_by) == (f"{RUN}/v2", "", "unchanged", "its tree")
+    link = tmp_path / "project/.claude/skills" / SKILL
+    link.parent.mkdir(parents=True)
+    link.symlink_to("../../.agents/skills/searchqa")
+    assert origin(home, link).version == f"{RUN}/v2"
+    assert [found.version for found in whence(user(home), (str(place.parent),))] == [f"{RUN}/v2"]
+
+
+@pytest.mark.parametrize(("tag", "version"), [("v1.0.0", "v1"), ("v1.1.0", "v3")])
+def test_a_release_is_known_as_such(home, tmp_path, tag, version):
+    git(
+        "-c",
+        "advice.detachedHead=false",
+        "clone",
+        "-q",
+        "-b",
+        f"{SKILL}/{tag}",
+        home.as_uri(),
+        tmp_path / "c",
+        cwd=tmp_path,
+    )
+    found = origin(home, tmp_path / "c/skills" / SKILL)
+    assert (found.version, found.release) == (f"{RUN}/{version}", f"{SKILL}/{tag}")
+    assert found.commit == git("rev-parse", f"{SKILL}/{tag}^{{commit}}", cwd=home).out.strip()
+
+
+def test_what_gh_installs_is_known_though_it_rewrites_the_document(home, place):
+    tree = git("rev-parse", f"{RUN}/v2:skills/{SKILL}", cwd=home).out.strip()
+    as_gh_installs(place, "0" * 40)
+    found = origin(home, place)
+    assert (found.version, found.state) == (f"{RUN}/v2", "unchanged")
+    assert found.told_by == "its files, but for metadata of an installer"
+    as_gh_installs(place, tree)
+    (place / "SKILL.md").write_text((place / "SKILL.md").read_text() + "- Mine.\n")
+    found = origin(home, place)
+    assert (found.version, found.state) == (f"{RUN}/v2", "changed by hand")
+    assert found.told_by == "metadata.github-tree-sha"
+
+
+def test_lock_files_say_what_a_changed_copy_was(home, place, tmp_path):
+    tree = git("rev-parse", f"{RUN}/v2:skills/{SKILL}", cwd=home).out.strip()
+    (place / "SKILL.md").write_text((place / "SKILL.md").read_text() + "- Mine.\n")
+    assert origin(home, place).version == ""
+    lock = tmp_path / "user/.agents/.skill-lock.json"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(json.dumps({"version": 3, "skills": {SKILL: {"skillFolderHash": tree}}}))
+    found = origin(home, place, HOME=str(tmp_path / "user"))
+    assert (found.version, found.state, found.told_by) == (f"{RUN}/v2", "changed by hand", ".skill-lock.json")
+    assert origin(home, place, HOME="/", XDG_STATE_HOME="/nowhere").version == ""
+
+
+def test_the_record_of_an_install_says_it_too(home, tmp_path):
+    context = user(home)
+    install(context, InstallRequest(revision="v1", to=str(tmp_path / "mine")), lambda *_: False)
+    assert [found.version for found in whence(context)] == [f"{RUN}/v1"]
+    (tmp_path / "mine" / SKILL / "SKILL.md").write_text("Mine.\n")
+    (found,) = whence(context)
+    assert (found.version, found.state, found.told_by) == (
+        f"{RUN}/v1", "changed by hand", "the record of skillgit install",
+    )  # fmt: skip
+    shutil.rmtree(tmp_path / "mine")
+    assert whence(context)[0].state == "gone"
+    install(context, InstallRequest(revision="r1", to=str(tmp_path / "tried")), lambda *_: False)
+    (candidate,) = (found for found in whence(context) if found.state != "gone")
+    assert (candidate.version, candidate.state) == (f"{RUN}/r1", "unchanged"), "no version has this text"
+
+
+@pytest.mark.parametrize(
+    "lock",
+    ["[]", "{", '{"skills": []}', '{"skills": {"searchqa": 1}}', '{"skills": {"searchqa": {"computedHash": [""]}}}',
+     "[" * 5000, "x" * (2 << 20)],
+    ids=range(7),
+)  # fmt: skip
+def test_a_strangers_lock_names_nothing(home, place, lock):
+    (place / "SKILL.md").write_text("---\nname: searchqa\nmetadata:\n  github-tree-sha: ''\n---\nMine.\n")
+    (place.parents[2] / "skills-lock.json").write_text(lock)
+    assert origin(home, place).version == ""
+
+
+def test_where_there_is_no_skill_that_is_said(home, tmp_path):
+    with pytest.raises(NotFoundError, match="there is no skill in"):
+        whence(user(home), (str(tmp_path),))
