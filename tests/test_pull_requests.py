@@ -311,7 +311,7 @@ def test_no_input_of_the_action_becomes_a_command(host, name, value):
 
 def test_what_breaks_a_rule_fails_the_check_and_is_in_the_summary(host):
     host.open_pull_request({SKILL: text_of(host, f"{RUN}/v2").replace("name: searchqa", "name: other")})
-    host.forked, host.skipped = True, "none"
+    host.forked, host.skipped = True, "scan"
     host.run()
     assert host.codes == {"gate": 1}, host.told
     assert "### Checks" in host.summary
