@@ -70,20 +70,20 @@ class MeasuredGain:
     @classmethod
     def of(cls, report: SkillReport, split: str) -> MeasuredGain | None:
         """Return the gain that the gate's report on one skill shows; None without items that have both scores."""
-        compared = report.compared
-        if compared is None or compared.delta is None or compared.interval is None:
+        comparison = report.compared
+        if comparison is None or comparison.delta is None or comparison.interval is None:
             return None
         return cls(
             split=split,
             metric=report.metric,
             policy=report.policy,
-            alpha=compared.verdict.terms.alpha,
-            n=compared.n,
+            alpha=comparison.verdict.terms.alpha,
+            n=comparison.n,
             before=report.base.score,
             after=report.head.score,
-            delta=compared.delta,
-            interval=compared.interval,
-            p=compared.verdict.p,
+            delta=comparison.delta,
+            interval=comparison.interval,
+            p=comparison.verdict.p,
         )
 
     @property
@@ -105,7 +105,7 @@ class SkillProposal:
     run: str = ""
     version: int | None = None  # the best version of the run; absent while there is none
     gain: MeasuredGain | None = None
-    merged: bool = False  # whether the text is that version put together with what the base has become since
+    is_merged: bool = False  # whether the text is that version put together with what the base has become since
     branch: str = ""
     commit: str = ""  # the commit of the proposal; empty if there is none
     remote: str = ""  # where the branch was pushed to, or stands already; empty for nowhere
@@ -188,8 +188,8 @@ def task_counts(file: Path | None) -> str:
     names = [str(origin.get("agent", "")) for origin in origins if isinstance(origin, dict)]
     agents = Counter(name for name in names if _AGENT.fullmatch(name))
     parts = [f"{count} from sessions of {agent}" for agent, count in sorted(agents.items())]
-    written = len(rows) - agents.total()
-    parts += [f"{written} written"] if written and parts else []
+    remainder = len(rows) - agents.total()
+    parts += [f"{remainder} written"] if remainder and parts else []
     return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts)))) if rows else ""
 
 
@@ -205,7 +205,7 @@ class ProposalEvidence:
     items: str  # how many items each split has
     tasks: str
     cost: Cost  # of the run
-    pinned: str  # the commit that was measured against
+    base: str  # the commit that was measured against
     is_own: bool  # whether the run began in this repository, so that its scores are not another machine's word
     remark: str  # what the base has become since, and what that means; empty if nothing
 
@@ -233,7 +233,7 @@ class ProposalEvidence:
         }
         lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
         remark = f"\n\n{self.remark}." if self.remark else ""
-        whose = f"Version {self.version} of run {self.run}, against skills/{self.skill} at {self.pinned[:_SHORT]}."
+        whose = f"Version {self.version} of run {self.run}, against skills/{self.skill} at {self.base[:_SHORT]}."
         whose += "" if self.is_own else " The run was recorded elsewhere, and its scores are as that machine says."
         return f"{whose}{remark}\n\n{lines}\n"
 

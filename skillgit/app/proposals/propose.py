@@ -158,9 +158,9 @@ class _Proposing:
             self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Answer(pin.answer)]}")
         else:
             pin.write(repo, self._name)
-            trained = self._train(workspace, job)
+            training = self._train(workspace, job)
             workspace.index.refresh()
-            self._decide(workspace, job, trained, there)
+            self._decide(workspace, job, training, there)
 
     def _conclude(self, repo: Repo, pin: ProposalPin, answer: Answer, commit: str = "", url: str = "") -> None:
         replace(pin, answer=answer.value, commit=commit, url=url).write(repo, self._name)
@@ -181,12 +181,12 @@ class _Proposing:
         finally:
             self._cost += _bought(workspace.repo, job.pin.run) - before
 
-    def _decide(self, workspace: Workspace, job: SkillJob, trained: Trained, there: str) -> None:
-        repo, rows = workspace.repo, {row.label: row for row in trained.report}
+    def _decide(self, workspace: Workspace, job: SkillJob, training: Trained, there: str) -> None:
+        repo, rows = workspace.repo, {row.label: row for row in training.report}
         best = rows["best"]
         if not best.version:
-            answer = Answer.CANNOT_TELL if trained.outcome is RunOutcome.UNDERPOWERED else Answer.NO_BETTER
-            self._refuse(repo, job, answer, trained.sentence.rstrip("."))
+            answer = Answer.CANNOT_TELL if training.outcome is RunOutcome.UNDERPOWERED else Answer.NO_BETTER
+            self._refuse(repo, job, answer, training.sentence.rstrip("."))
             return
         commit = version_in(workspace, f"{job.pin.run}/{version_label(best.version)}").commit
         self._result = replace(self._result, version=best.version)
@@ -202,8 +202,8 @@ class _Proposing:
             selection=(rows["first"].selection, best.selection),
             items=", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
             tasks=task_counts(self._jobs.tasks(self._name)),
-            cost=trained.cost,
-            pinned=job.pin.base,
+            cost=training.cost,
+            base=job.pin.base,
             is_own=is_own(repo, start=read_run(repo, job.pin.run)[0].commit),
             remark="",
         )
@@ -267,8 +267,8 @@ class _Proposing:
                 return
             whole, gain, remark = outcome
             if gain is not None:
-                base, evidence = now, replace(evidence, gain=gain, pinned=now)
-                self._result = replace(self._result, gain=gain, merged=True, base=now)
+                base, evidence = now, replace(evidence, gain=gain, base=now)
+                self._result = replace(self._result, gain=gain, is_merged=True, base=now)
         evidence = replace(evidence, remark=remark)
         time = self._context.clock()
         commit = write_proposal(repo, base, self._path, whole, evidence.message, time=time)
@@ -282,7 +282,7 @@ class _Proposing:
         self._conclude(repo, job.pin, Answer.PROPOSED, commit)
         self._result = replace(self._result, commit=commit)
         self._end(Answer.PROPOSED, remark)
-        if self._result.merged:
+        if self._result.is_merged:
             self._judge(repo, job, base, whole, head=commit)  # no run records it, and the ledger has the answers
         self._publish(workspace, job, commit, there)
 

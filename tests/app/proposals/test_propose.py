@@ -141,7 +141,7 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     (repository / "skills/county/SKILL.md").write_text("not committed")
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "from the text.", "from the text alone."))
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.merged, report.exit_code) == (Answer.PROPOSED, True, ExitCode.OK)
+    assert (proposal.answer, proposal.is_merged, report.exit_code) == (Answer.PROPOSED, True, ExitCode.OK)
     assert git("rev-parse", "propose/town~", cwd=repository).out == git("rev-parse", "main", cwd=repository).out
     text = git("show", f"propose/town:{TOWN}", cwd=repository).out
     assert "from the text alone." in text
@@ -158,7 +158,7 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     ours = "Be brief.\n\n- Say when, in words.\n"
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "Be brief.\n", ours))
     assert report.proposals[0].answer is Answer.PROPOSED
-    assert not report.proposals[0].merged
+    assert not report.proposals[0].is_merged
     assert "conflict" in report.proposals[0].sentence
     assert git("rev-parse", "propose/town~", cwd=repository).out == pinned
     assert "conflict" in git("log", "-1", "--format=%B", "propose/town", cwd=repository).out
@@ -178,7 +178,7 @@ def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
     report = proposed(repository, "town", meanwhile=edit_now, caps=Caps(max_calls=calls))
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.merged) == (Answer.PROPOSED, False)
+    assert (proposal.answer, proposal.is_merged) == (Answer.PROPOSED, False)
     assert "was not measured" in proposal.sentence
 
 
