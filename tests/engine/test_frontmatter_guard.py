@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from toy import SEED, History, ToyBackend, run_to_end, trainer
@@ -12,6 +13,7 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 from skillgit.domain.event import RunFinished, RunStarted, Skipped
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.candidate_guards import refusal
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.strategies import skillopt
 
 OPTIONS = {
@@ -60,6 +62,14 @@ def _with_document(candidate, text):
     return replace(candidate, application=replace(application, skill=skill))
 
 
+def refused(text: str, *files: str):
+    """Return what the guard says of ``text`` in place of the seed where steps may edit ``files``."""
+    sections = {"optimizer": {"files": list(files or ("SKILL.md",))}, "evaluation": {"leak_lint": False}}
+    session = SimpleNamespace(settings=MethodSettings.model_validate(sections))
+    return refusal(session, SimpleNamespace(memory=(), version=0), SEED, SEED.with_text(DOCUMENT, text))
+
+
+@pytest.mark.parametrize("files", [("SKILL.md",), ("frontmatter.description",)])
 @pytest.mark.parametrize(
     "text",
     [
@@ -70,7 +80,25 @@ def _with_document(candidate, text):
         SEED.document.replace("\n---\n", "\nversion: 1\n---\n", 1),
     ],
 )
-def test_whatever_is_not_the_frontmatter_of_the_base_is_refused(text):
-    found = refusal(None, None, SEED, SEED.with_text(DOCUMENT, text))
+def test_whatever_is_not_the_frontmatter_of_the_base_is_refused(text, files):
+    found = refused(text, *files)
     assert found is not None
     assert found.title.startswith("invalid: ")
+
+
+DESCRIBED = SEED.document.replace("description: Toy.", 'description: "Plays a game."')
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "is_refused"),
+    [
+        (DESCRIBED, ("frontmatter.description",), False),
+        (DESCRIBED, ("SKILL.md",), True),
+        (f"{DESCRIBED}- more\n", ("frontmatter.description",), True),
+        (f"{DESCRIBED}- more\n", ("frontmatter.description", "SKILL.md"), False),
+        (DESCRIBED.replace("Plays a game.", "x" * 1025), ("frontmatter.description",), True),
+        (DESCRIBED.replace("name: toy", "name: ball"), ("frontmatter.description",), True),
+    ],
+)
+def test_a_description_may_change_where_it_is_named_and_nothing_else(text, files, is_refused):
+    assert (refused(text, *files) is not None) == is_refused

@@ -207,7 +207,8 @@ class Trigger(PackagedEnvironment):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Return whether the right skill was loaded; the parts of the score say which were."""
         del judge
-        own, loads = trajectory.products["skill"].decode(), tuple(json.loads(trajectory.products["loads"]))
+        products = trajectory.products
+        own, loads = products.get("skill", b"").decode(), tuple(json.loads(products.get("loads", b"[]")))
         name = str(item.content["skill"])
         right = (own if name == OWN else name,) if name else ()
         hard = float(loads == right)

@@ -85,7 +85,7 @@ _KEYS = (
         "split_seed limit max_steps max_turns history_length max_image_mb shuffle_seed tolerance program_timeout",
     ),
     (_number, "env", "check_timeout tool_timeout search_max_num_results search_timeout_seconds documents test_timeout"),
-    (_number, "env", "pass_at full_reward"),
+    (_number, "env", "pass_at full_reward window repeats"),
     (_flag, "train", "stop_at_ceiling"),
     (_flag, "gradient", "failure_only use_deep_reflect"),
     (_flag, "optimizer", "use_slow_update slow_update_gate_with_selection use_meta_skill use_meta_reflect"),
@@ -103,7 +103,7 @@ _KEYS = (
     (_word, "gate", "policy no_regression"),
     (_word, "train", "strategy"),
     (_word, "env", "name split_mode image_detail prompts scorer scope mode extract tools subset revision documents_in"),
-    (_word, "env", "dataset_name reward"),
+    (_word, "env", "dataset_name reward client"),
 )
 """Checks of values, each with a section and the keys of it that take such values."""
 TAKEN: Mapping[str, Callable[[object], bool]] = {
@@ -112,6 +112,7 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
     "env.split_ratio": _text(_RATIO),
     "env.prompt_field": _text(_FIELD),
     "env.problem_version": _text(_WORDS),
+    "gate.pinned": lambda value: isinstance(value, str) and value.startswith("type:"),  # every other value is a path
     "optimizer.files": _patterns,
     "train.strategies": _names,
     "model.target_stop": _stop_texts,

@@ -27,6 +27,7 @@ REFUSED = {
     "env.host_network",
     "env.image_dir",
     "env.local_sandbox",
+    "env.library",
     "env.model_url",
     "env.modules",
     "env.network",
@@ -50,7 +51,6 @@ REFUSED = {
     "env.task_file",
     "env.type_field",
     "env.variables",
-    "gate.pinned",
     "optimizer.check",
 }
 """What needs the user's own word: paths, addresses, credentials, programs, tasks that are code, the sandbox."""
