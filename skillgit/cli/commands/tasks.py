@@ -13,6 +13,7 @@ from skillgit.cli.options import (
     Verb,
     complete_configs,
     document_form,
+    flag,
     option,
     override_option,
     show_plan,
@@ -141,3 +142,50 @@ def review_command(session: CommandSession, file: Path, accept: tuple[str, ...])
 
     result = review(session.context, file, accept)
     session.show("tasks-review/1", result, render.reviewed(result, session.screen))
+
+
+@tasks_command.command(cls=Verb, name="harvest", short_help="Draft tasks from sessions with coding agents")
+@option("--skill", "Look for requests that skill NAME was used for, or was of no use to", required=True, metavar="NAME")
+@option(
+    "--from source",
+    "Read the sessions of claude, codex, opencode or copilot, or those in a file or folder; all four if not given",
+    default="",
+    metavar="AGENT|PATH",
+)
+@option("--since", "Leave out what is older: a date, or an age like 7d", default="", metavar="DATE")
+@option(
+    "--project projects",
+    "Read sessions in folder DIR; the work tree if not given; repeat it for more",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+)
+@flag("--all-projects", "Read sessions in whichever folder")
+@flag("--rubric", "Have the judge's model write what a draft is graded by, where no command does it")
+@option(
+    "--config",
+    "Take the model of the judge from CONFIG; tasks/default unless you say",
+    default="tasks/default",
+    metavar="CONFIG",
+    shell_complete=complete_configs,
+)
+@override_option
+@spending_options
+@document_form
+@click.pass_obj
+def harvest_command(session: CommandSession, /, **fields: Any) -> ExitCode:  # noqa: ANN401 - the options of a request
+    """Draft tasks from the sessions that you had with coding agents.
+
+    Session files are read, never changed, and nothing is sent anywhere without --rubric. Requests of sub-agents, of
+    headless runs and of programs are left out. What is drafted stays in the private folder of the repository, without
+    credentials, names and addresses as far as they can be told, until you review it.
+    """
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
+    from skillgit.app.sources.harvest import HarvestRequest, harvest  # noqa: PLC0415 - see the package
+
+    result = harvest(session.context, HarvestRequest(**fields))
+    if isinstance(result, Plan):
+        return show_plan(session, result)
+    session.diagnostics.note(*result.remarks)
+    session.show("tasks-harvest/1", result, render.harvested(result, session.screen))
+    return ExitCode.OK
