@@ -37,7 +37,7 @@ FILES = "files"  # the folder, beside the drafts, with a folder for each
 _BEFORE, _PROJECT, _CHECK = "before", "project", "check.py"
 _MOST_FILES, _MOST_BYTES = 20, 200_000  # that a target is shown
 _MOST_PROJECT_FILES, _MOST_PROJECT_BYTES = 60, 400_000  # that a check has besides
-_MOST_COMMANDS = 3
+_MOST_COMMANDS, _SECONDS = 3, 20.0  # that are tried for a draft, and that one may take
 _MOST_DIFF = 6_000
 _SHOWN = "The files below the folder {} are those of a project, before the work. "
 _HAND_IN = """Hand in every file of the project that you change or add, whole, in a block of code with its path in the \
@@ -283,13 +283,15 @@ class Rehearsal:
             data = Path(name) / "tasks.jsonl"
             (data.parent / FILES).mkdir()
             write_files(data.parent / FILES / identity, files)
-            rows: list[Row] = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}]
             # A file with splits needs a task in each.
-            rows += [dict(prompt=f"{split}?", answer="-", split=split.value) for split in Split][1:]
+            others: list[Row] = [{"prompt": f"{split}?", "answer": "-", "split": split.value} for split in Split]
+            rows = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}, *others[1:]]
             data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
             plugin = load_environment("tasks", self._root)
             options = {option.name: option.default for option in plugin.info.options}
-            environment = plugin({**options, "split_mode": "ratio", "data_path": str(data)}, self._root)
+            environment = plugin(
+                {**options, "split_mode": "ratio", "data_path": str(data), "check_timeout": _SECONDS}, self._root
+            )
             yield environment, environment.items(Split.TRAIN)[0]
 
     def _project(

@@ -85,7 +85,7 @@ def episodes(session: Session, skill: str) -> Iterator[Episode | NotDrafted]:
     position = 0
     while position < len(live):
         turn = live[position]
-        turns = tuple(_with_follow_ups(live, position))
+        turns = tuple(_with_follow_ups(live, position, skill))
         use = _use(turn, skill) or next(filter(None, (_use(later, skill) for later in turns[1:])), None)
         if use is None and description is None:
             position += 1
@@ -126,13 +126,14 @@ def _ties(prompt: str, description: str) -> bool:
     return len(words & others) >= _TIES
 
 
-def _with_follow_ups(live: Sequence[SessionTurn], start: int) -> Iterator[SessionTurn]:
-    """Yield the turn at ``start`` and those after it that correct it."""
+def _with_follow_ups(live: Sequence[SessionTurn], start: int, skill: str) -> Iterator[SessionTurn]:
+    """Yield the turn at ``start`` and those after it that correct it; one that takes the skill anew is a request."""
     turns = [live[start]]
     yield live[start]
     for turn in live[start + 1 : start + 1 + _MOST_FOLLOW_UPS]:
         before = turns[-1]
-        if not (before.interrupted or before.refused or _rewrites(turns, turn) or _repeats(turns[0], turn)):
+        is_rewritten = _use(turn, skill) is None and _rewrites(turns, turn)
+        if not (before.interrupted or before.refused or is_rewritten or _repeats(turns[0], turn)):
             return
         turns.append(turn)
         yield turn

@@ -227,7 +227,7 @@ class _Reader:
         turn, result = self._turn, record.get("toolUseResult")
         if call is None or turn is None:
             return
-        call.output = whole(join_texts(part.get("content")))
+        call.output, call.has_ended = whole(join_texts(part.get("content"))), True
         if result == "User rejected tool use":
             stopped = "toolDenialKind" in record and record.get("toolDenialBeforeRun") is not True
             call.interrupted, call.refused = stopped, not stopped

@@ -206,6 +206,7 @@ class _Reader:
         command = str(words[-1]) if isinstance(words, list) and words else str(words or "")
         code, status = at(item, "exit_code"), text_at(item, "status")
         call = ToolCall(tool="shell", command=command, output=whole(text_at(item, "aggregated_output")))
+        call.has_ended = True
         call.refused = status == "declined"
         call.interrupted = not call.refused and not (isinstance(code, int) and code >= 0)
         call.failed = isinstance(code, int) and code > 0

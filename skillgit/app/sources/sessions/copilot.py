@@ -125,12 +125,14 @@ class _Reader:
         call, arguments = self._calls.pop(text_at(data, "toolCallId"), (None, None))
         if call is None:
             return
-        call.output = whole(text_at(data, "result", "content"))
+        call.output, call.has_ended = whole(text_at(data, "result", "content")), True
         code, path = at(data, "shellExecution", "exitCode"), text_at(arguments, "path")
         call.failed = isinstance(code, int) and code != 0
         if at(data, "success") is not True:
             call.refused = text_at(data, "error", "code") in ("denied", "rejected")
             call.failed = call.failed or bool(call.command and not call.refused)
+        elif call.tool == "skill":
+            turn.uses.setdefault(text_at(arguments, "skill"), SkillUse.MODEL)
         elif call.tool == "edit":
             old, new = text_at(arguments, "old_str"), text_at(arguments, "new_str")
             turn.edits.append(self._files.replaced(path, old, new))

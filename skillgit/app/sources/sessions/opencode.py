@@ -144,6 +144,7 @@ class _Reader:
         name, state = text_at(part, "tool"), at(part, "state")
         call = ToolCall(tool=name, command=text_at(state, "input", "command") if name in _SHELL else "")
         call.output = whole(text_at(state, "output") or text_at(state, "error"))
+        call.has_ended = text_at(state, "status") in ("completed", "error")
         call.refused = text_at(state, "error").startswith(_REFUSED)
         code = at(state, "metadata", "exit")
         call.interrupted = bool(call.command) and (_ABORTED in call.output or text_at(state, "status") == "error")

@@ -64,13 +64,14 @@ class ToolCall:
     tool: str
     command: str = ""  # of a shell; empty for other tools
     output: str = ""
+    has_ended: bool = False
     failed: bool = False  # a command that ended with another code than 0
     refused: bool = False  # by the person, before it ran
     interrupted: bool = False
 
     @property
     def passed(self) -> bool:
-        return bool(self.command) and not (self.failed or self.refused or self.interrupted)
+        return bool(self.command) and self.has_ended and not (self.failed or self.refused or self.interrupted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

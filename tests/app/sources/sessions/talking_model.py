@@ -44,7 +44,7 @@ def step_of(script: Script, body: Mapping[str, Any]) -> str | Call:
     steps: Sequence[str | Call] = ()
     at = 0
     for kind, text in _events(body):
-        key = next((key for key in script if key in text), "") if kind == "prompt" else ""
+        key = max((key for key in script if key in text), key=len, default="") if kind == "prompt" else ""
         if key:
             steps, at = script[key], 0
         elif kind == "result":
