@@ -39,6 +39,7 @@ DRY = {
     "revert": ("v1",),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
+    "tasks harvest": ("--skill", "skill", "--rubric"),
 }
 """What every command that spends is asked to plan."""
 

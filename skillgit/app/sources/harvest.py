@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.harvest_drafts import FILES, HarvestedDraft, Projects, Rehearsal, draft_of
+from skillgit.app.sources.harvest_drafts import FILES, DraftTrial, HarvestedDraft, Projects, draft_of
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes
 from skillgit.app.sources.harvest_redaction import SessionRedactor
 from skillgit.app.sources.harvest_rubric import RubricWriter
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
-from skillgit.app.sources.sessions.session import LeftOut, Session, SessionAgent
+from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.ids import check_item_id
 from skillgit.domain.untrusted.file_names import file_name
@@ -124,7 +124,7 @@ class _Harvest:
         self._tree = repo.workdir or context.directory
         self._projects = Projects()
         self.redactor = SessionRedactor.of(context.environ, self._tree)
-        self._rehearsal = Rehearsal(context.directory, self._projects)
+        self._trial = DraftTrial(context.directory, self._projects)
         self._search = SessionSearch(
             projects=self._allowed(),
             since=_since(request.since, context.clock()),
@@ -146,7 +146,7 @@ class _Harvest:
             drafts += self._of(session)
         return drafts
 
-    def _found(self) -> Iterator[Session]:
+    def _found(self) -> Iterator[AgentSession]:
         source = self._request.source
         if source and source not in set(SessionAgent):
             yield from self._search.at(self._context.directory / source)
@@ -154,9 +154,9 @@ class _Harvest:
         for agent in (SessionAgent(source),) if source else SessionAgent:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
 
-    def _of(self, session: Session) -> Iterator[HarvestedDraft]:
+    def _of(self, session: AgentSession) -> Iterator[HarvestedDraft]:
         repeated = {turn.id for turn in session.turns if turn.id in self._turns}
-        self._search.left_out[LeftOut.DUPLICATE] += len(repeated)
+        self._search.left_out[NoTurn.DUPLICATE] += len(repeated)
         self._count += len(session.turns) - len(repeated)
         self._turns |= {turn.id for turn in session.turns}
         group = self._group(session)
@@ -179,12 +179,13 @@ class _Harvest:
         if draft.id in self._ids:
             return NotDrafted.KNOWN
         self._ids.add(draft.id)
-        if not self._request.dry_run and not self._rehearsal.refusal:
-            self._rehearsal.prove(draft, episode, redactor)
+        if not self._request.dry_run and not self._trial.refusal:
+            self._trial.prove(draft, episode, redactor)
         if not draft.row.get("criteria") and "check" not in draft.row:
             return NotDrafted.NO_SIGNAL
         self._redacted += redactor.count
-        return draft if self._rehearsal.accepts(draft) else NotDrafted.UNUSABLE
+        is_fine = self._request.dry_run or draft.kind == "command" or self._trial.accepts(draft)
+        return draft if is_fine else NotDrafted.UNUSABLE
 
     def save(self, drafts: list[HarvestedDraft]) -> None:
         """Write the files of drafts, and then their rows at once; what a killed harvest left behind is overwritten."""
@@ -199,7 +200,7 @@ class _Harvest:
         write_file(file, f"{text}{rows}".encode(), mode=0o600)
 
     def report(self, drafts: list[HarvestedDraft], cost: Cost | None, reasons: list[str]) -> Harvested:
-        refusal = self._rehearsal.refusal
+        refusal = self._trial.refusal
         remarks = [*self._search.unreadable, *([f"no command was tried: {refusal}"] if refusal else []), *reasons]
         return Harvested(
             path=self._folder / _ROWS,
@@ -232,7 +233,7 @@ class _Harvest:
         rows = json.loads(read_plain(file)) if file.is_file() else {}
         return {str(link): str(group) for link, group in rows.items()} if isinstance(rows, dict) else {}
 
-    def _group(self, session: Session) -> str:
+    def _group(self, session: AgentSession) -> str:
         """Return what tells this session from others, but not from its forks and resumptions."""
         links = [self._digest(link) for link in session.links]
         group = next((self._groups[link] for link in links if link in self._groups), None)

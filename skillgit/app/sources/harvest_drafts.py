@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from skillgit.app.sources.harvest_redaction import SessionRedactor
-    from skillgit.app.sources.sessions.session import Session
+    from skillgit.app.sources.sessions.session import AgentSession
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Environment, Judge
 
@@ -61,11 +61,11 @@ class Projects:
             self._files[folder] = ProjectFiles.around(folder)
         return self._files[folder]
 
-    def root(self, session: Session) -> PurePosixPath:
+    def root(self, session: AgentSession) -> PurePosixPath:
         files = self.of(Path(session.directory))
         return PurePosixPath(files.folder if files is not None and files.folder is not None else session.directory)
 
-    def begun(self, session: Session) -> tuple[ProjectFiles | None, str]:
+    def begun(self, session: AgentSession) -> tuple[ProjectFiles | None, str]:
         """Return a repository and the commit or tree in it with which a session began; None if nobody knows."""
         if session.copies is not None and session.tree:
             for folder in sorted(session.copies.glob("*")):
@@ -75,7 +75,7 @@ class Projects:
         files = self.of(Path(session.directory)) if session.commit else None
         return files, session.commit
 
-    def original(self, session: Session, path: str) -> str | None:
+    def original(self, session: AgentSession, path: str) -> str | None:
         """Return the text of a file in the commit that a session began with."""
         files, root = self.of(Path(session.directory)), self.root(session)
         if files is None or not session.commit or not PurePosixPath(path).is_relative_to(root):
@@ -214,7 +214,7 @@ def _origin(episode: Episode, skill: str, projects: Projects, digest: Callable[[
     }
 
 
-def _skill_tree(session: Session, skill: str, files: ProjectFiles, commit: str, root: PurePosixPath) -> str:
+def _skill_tree(session: AgentSession, skill: str, files: ProjectFiles, commit: str, root: PurePosixPath) -> str:
     """Return the tree of the skill's folder in the project's commit, if the text that was loaded is the one there."""
     folder, body = session.bodies.get(skill, ("", ""))
     if not (commit and folder and PurePosixPath(folder).is_relative_to(root)):
@@ -232,11 +232,12 @@ def _decoded(content: bytes | None) -> str | None:
         return None
 
 
-class Rehearsal:
+class DraftTrial:
     """Tries drafts the way a run would use them once they are reviewed, in a folder that is removed."""
 
     def __init__(self, root: Path, projects: Projects) -> None:
         self._root, self._projects = root, projects
+        self._plugin = load_environment("tasks", root)
         self.refusal = ""  # why no command could be tried; empty if they can
 
     def prove(self, draft: HarvestedDraft, episode: Episode, redactor: SessionRedactor) -> None:
@@ -287,9 +288,8 @@ class Rehearsal:
             others: list[Row] = [{"prompt": f"{split}?", "answer": "-", "split": split.value} for split in Split]
             rows = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}, *others[1:]]
             data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-            plugin = load_environment("tasks", self._root)
-            options = {option.name: option.default for option in plugin.info.options}
-            environment = plugin(
+            options = {option.name: option.default for option in self._plugin.info.options}
+            environment = self._plugin(
                 {**options, "split_mode": "ratio", "data_path": str(data), "check_timeout": _SECONDS}, self._root
             )
             yield environment, environment.items(Split.TRAIN)[0]

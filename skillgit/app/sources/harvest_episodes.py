@@ -18,7 +18,7 @@ from skillgit.app.sources.sessions.session import SkillUse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.sources.sessions.session import Session, SessionTurn
+    from skillgit.app.sources.sessions.session import AgentSession, SessionTurn
 
 _MOST_FOLLOW_UPS = 4
 _SAME = 85  # of 100, how alike two prompts are of which one repeats the other
@@ -52,7 +52,7 @@ class NotDrafted(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    session: Session
+    session: AgentSession
     turns: tuple[SessionTurn, ...]  # the request, and the follow-ups to it
     use: SkillUse
     signals: tuple[SessionSignal, ...]
@@ -77,7 +77,7 @@ class Episode:
         return (*both, *(command for command in passes if command not in both))
 
 
-def episodes(session: Session, skill: str) -> Iterator[Episode | NotDrafted]:
+def episodes(session: AgentSession, skill: str) -> Iterator[Episode | NotDrafted]:
     """Yield the episodes of a session that are for ``skill``, and why others that may be are none."""
     live = [turn for turn in session.turns if turn.is_live]
     paths = {edit.path for turn in session.turns if _use(turn, skill) for edit in turn.edits}
@@ -155,7 +155,7 @@ def _repeats(turn: SessionTurn, later: SessionTurn) -> bool:
     return fuzz.ratio(turn.prompt.lower(), later.prompt.lower()) >= _SAME
 
 
-def _shows(signal: SessionSignal, turns: Sequence[SessionTurn], session: Session) -> bool:
+def _shows(signal: SessionSignal, turns: Sequence[SessionTurn], session: AgentSession) -> bool:
     first, *later = turns
     edits = [edit for turn in turns for edit in turn.edits]
     match signal:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.sources.sessions.session import (
     MOST_TEXT,
+    AgentCall,
+    AgentSession,
     FileStates,
-    LeftOut,
+    NoTurn,
     Record,
-    Session,
     SessionAgent,
     SessionTurn,
     SkillUse,
-    ToolCall,
     at,
     join_texts,
     objects_at,
@@ -72,33 +72,33 @@ def encoded(directory: Path) -> str:
     return re.sub(r"[^A-Za-z0-9]", "-", str(directory))
 
 
-def read(path: Path, original: Callable[[Session, str], str | None]) -> Session:
+def read(path: Path, original: Callable[[AgentSession, str], str | None]) -> AgentSession:
     """Return the session in the file at ``path``; ``original`` has the text of a file before it."""
-    session = Session(agent=SessionAgent.CLAUDE, path=path, id=path.stem)
+    session = AgentSession(agent=SessionAgent.CLAUDE, path=path, id=path.stem)
     return _Reader(session, original).read()
 
 
 class _Reader:
-    def __init__(self, session: Session, original: Callable[[Session, str], str | None]) -> None:
+    def __init__(self, session: AgentSession, original: Callable[[AgentSession, str], str | None]) -> None:
         self._session = session
         self._files = FileStates(lambda path: self._backup(path) or original(session, path))
         self._backups: dict[str, str] = {}  # absolute path to the name of the file's first backup
         self._parents: dict[str, str] = {}
         self._leaf = ""  # the last record of the conversation
         self._turn: SessionTurn | None = None  # None where no person leads
-        self._calls: dict[str, tuple[ToolCall, Record]] = {}
+        self._calls: dict[str, tuple[AgentCall, Record]] = {}
         self._commands: set[str] = set()  # turns that began with a slash and have no answer yet
 
-    def read(self) -> Session:
+    def read(self) -> AgentSession:
         if self._session.path.parent.name == "subagents" or self._session.path.name.startswith("agent-"):
-            self._session.left_out[LeftOut.SUBAGENT] += 1
+            self._session.left_out[NoTurn.SUBAGENT] += 1
             record = next(records_of(self._session, _SKIPPED), None)
             self._session.directory = text_at(record, "cwd")
             return self._session
         for record in records_of(self._session, _SKIPPED):
             self._take(record)
         session = self._session
-        session.left_out[LeftOut.COMMAND] += len(self._commands)
+        session.left_out[NoTurn.COMMAND] += len(self._commands)
         session.turns = [turn for turn in session.turns if turn.id not in self._commands]
         live = self._live()
         for turn in session.turns:
@@ -122,7 +122,7 @@ class _Reader:
         if identity := text_at(record, "uuid"):
             self._parents[identity] = text_at(record, "parentUuid") or text_at(record, "logicalParentUuid")
         if record.get("isSidechain") is True:
-            session.left_out[LeftOut.SUBAGENT] += record.get("parentUuid") is None
+            session.left_out[NoTurn.SUBAGENT] += record.get("parentUuid") is None
             return
         if kind in ("user", "assistant"):
             self._leaf = identity or self._leaf
@@ -159,37 +159,37 @@ class _Reader:
             self._begin(record, text)
             return
         self._session.left_out[reason] += 1
-        if reason is LeftOut.SKILL_BODY and text.startswith(_BODY):
+        if reason is NoTurn.SKILL_BODY and text.startswith(_BODY):
             folder, _, body = text.removeprefix(_BODY).partition("\n")
             self._session.bodies[PurePosixPath(folder).name] = (folder, body.strip())
             if self._turn is not None and self._turn.id in self._commands:
                 self._commands.discard(self._turn.id)
-        elif reason is LeftOut.HEADLESS:
+        elif reason is NoTurn.HEADLESS:
             self._turn = None
 
-    def _no_person(self, record: Record, text: str) -> LeftOut | None:
+    def _no_person(self, record: Record, text: str) -> NoTurn | None:
         """Return why a record of role user is no prompt of a person; None if it is one."""
         entry, origin = text_at(record, "entrypoint"), text_at(record, "origin", "kind")
         if record.get("isCompactSummary") is True:
             self._session.links[text_at(record, "uuid")] = None
-            return LeftOut.SUMMARY
+            return NoTurn.SUMMARY
         if origin == "task-notification" or text.startswith("<task-notification>"):
-            return LeftOut.NOTIFICATION
+            return NoTurn.NOTIFICATION
         if record.get("isMeta") is True:
             is_body = text.startswith(_BODY) or record.get("turnCompanion") is True
-            return LeftOut.SKILL_BODY if is_body else LeftOut.INJECTED
+            return NoTurn.SKILL_BODY if is_body else NoTurn.INJECTED
         if (
             text_at(record, "turnOrigin") == "sdk"
             or text_at(record, "promptSource") == "sdk"
             or entry.startswith("sdk")
         ):
-            return LeftOut.HEADLESS
+            return NoTurn.HEADLESS
         if origin and origin != "human":
-            return LeftOut.INJECTED
+            return NoTurn.INJECTED
         if not origin and entry not in _INTERACTIVE:
-            return LeftOut.HEADLESS
+            return NoTurn.HEADLESS
         if text.startswith(_WRAPPED) or not text:
-            return LeftOut.COMMAND if text.startswith(("<local-command-", "<bash-")) else LeftOut.INJECTED
+            return NoTurn.COMMAND if text.startswith(("<local-command-", "<bash-")) else NoTurn.INJECTED
         return None
 
     def _begin(self, record: Record, text: str) -> None:
@@ -218,7 +218,7 @@ class _Reader:
                 turn.answer = whole(text_at(part, "text"))
             elif part.get("type") == "tool_use":
                 name = text_at(part, "name")
-                call = ToolCall(tool=name, command=text_at(part, "input", "command") if name == "Bash" else "")
+                call = AgentCall(tool=name, command=text_at(part, "input", "command") if name == "Bash" else "")
                 turn.calls.append(call)
                 self._calls[text_at(part, "id")] = (call, part)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
 
 from skillgit.app.sources.sessions.session import (
+    AgentCall,
+    AgentSession,
     FileStates,
-    LeftOut,
+    NoTurn,
     Record,
-    Session,
     SessionAgent,
     SessionTurn,
     SkillUse,
-    ToolCall,
     at,
     join_texts,
     objects_at,
@@ -73,13 +73,13 @@ def find(home: Path) -> Iterator[Path]:
 
 def directory_of(path: Path) -> str:
     """Return where the agent worked, from the first record of a session."""
-    probe = Session(agent=SessionAgent.CODEX, path=path)
+    probe = AgentSession(agent=SessionAgent.CODEX, path=path)
     return text_at(next(records_of(probe), None), "payload", "cwd")
 
 
-def read(path: Path, original: Callable[[Session, str], str | None]) -> Session:
+def read(path: Path, original: Callable[[AgentSession, str], str | None]) -> AgentSession:
     """Return the session in the file at ``path``; ``original`` has the text of a file before it."""
-    session = Session(agent=SessionAgent.CODEX, path=path, id=path.name.partition(".")[0])
+    session = AgentSession(agent=SessionAgent.CODEX, path=path, id=path.name.partition(".")[0])
     reader = _Reader(session, original)
     for record in records_of(session):
         reader.take(record)
@@ -89,7 +89,7 @@ def read(path: Path, original: Callable[[Session, str], str | None]) -> Session:
 
 
 class _Reader:
-    def __init__(self, session: Session, original: Callable[[Session, str], str | None]) -> None:
+    def __init__(self, session: AgentSession, original: Callable[[AgentSession, str], str | None]) -> None:
         self._session = session
         self._files = FileStates(lambda path: original(session, path))
         self._turn: SessionTurn | None = None
@@ -109,7 +109,7 @@ class _Reader:
                 self._event(text_at(payload, "type"), payload, text_at(record, "timestamp"))
             case "compacted":
                 self._session.compactions += 1
-                self._session.left_out[LeftOut.SUMMARY] += 1
+                self._session.left_out[NoTurn.SUMMARY] += 1
             case _ if kind not in _KNOWN:
                 self._session.unknown[kind or "no type"] += 1
 
@@ -123,7 +123,7 @@ class _Reader:
         session.links |= dict.fromkeys(filter(None, (text_at(payload, "forked_from_id"), session.id)))
         self._origin = text_at(payload, "originator")
         if isinstance(at(payload, "source"), dict):
-            session.left_out[LeftOut.SUBAGENT] += 1
+            session.left_out[NoTurn.SUBAGENT] += 1
             self.is_whole_left_out = True
 
     def _message(self, role: str, text: str) -> None:
@@ -131,12 +131,12 @@ class _Reader:
             for match in _LISTED.finditer(text):
                 self._session.offers[match["name"]] = match["text"]
         elif role == "user" and (loaded := _SKILL.match(text)):
-            self._session.left_out[LeftOut.SKILL_BODY] += 1
+            self._session.left_out[NoTurn.SKILL_BODY] += 1
             self._session.bodies[loaded["name"]] = (str(PurePosixPath(loaded["path"]).parent), loaded["body"].strip())
             if self._turn is not None:
                 self._turn.uses[loaded["name"]] = SkillUse.USER
         elif role == "user" and text.startswith(_INJECTED):
-            self._session.left_out[LeftOut.INJECTED] += 1
+            self._session.left_out[NoTurn.INJECTED] += 1
 
     def _event(self, kind: str, payload: object, date: str) -> None:
         turn = self._turn
@@ -190,7 +190,7 @@ class _Reader:
 
     def _begin(self, text: str, identity: str, date: str) -> None:
         if self._trigger not in ("", "user") or (not self._trigger and self._origin == "codex_exec"):
-            self._session.left_out[LeftOut.HEADLESS if self._trigger in ("", "exec") else LeftOut.INJECTED] += 1
+            self._session.left_out[NoTurn.HEADLESS if self._trigger in ("", "exec") else NoTurn.INJECTED] += 1
             self._turn = None
             return
         if self._turn is not None:  # what the person adds while the agent is at work
@@ -205,7 +205,7 @@ class _Reader:
         words = at(item, "command")
         command = str(words[-1]) if isinstance(words, list) and words else str(words or "")
         code, status = at(item, "exit_code"), text_at(item, "status")
-        call = ToolCall(tool="shell", command=command, output=whole(text_at(item, "aggregated_output")))
+        call = AgentCall(tool="shell", command=command, output=whole(text_at(item, "aggregated_output")))
         call.has_ended = True
         call.refused = status == "declined"
         call.interrupted = not call.refused and not (isinstance(code, int) and code >= 0)
@@ -227,7 +227,7 @@ class _Reader:
         changes, status = at(item, "changes"), text_at(item, "status")
         if status != "completed" or not isinstance(changes, dict):
             if status == "declined":
-                turn.calls.append(ToolCall(tool="apply_patch", refused=True))
+                turn.calls.append(AgentCall(tool="apply_patch", refused=True))
             return
         for name, change in cast("dict[str, object]", changes).items():
             path = str(PurePosixPath(self._session.directory) / name)

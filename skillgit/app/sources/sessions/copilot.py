@@ -6,14 +6,14 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.sessions.session import (
+    AgentCall,
+    AgentSession,
     FileStates,
-    LeftOut,
+    NoTurn,
     Record,
-    Session,
     SessionAgent,
     SessionTurn,
     SkillUse,
-    ToolCall,
     at,
     records_of,
     text_at,
@@ -39,28 +39,28 @@ def find(home: Path) -> Iterator[Path]:
 
 def directory_of(path: Path) -> str:
     """Return where the agent worked, from the first record of a session."""
-    probe = Session(agent=SessionAgent.COPILOT, path=path)
+    probe = AgentSession(agent=SessionAgent.COPILOT, path=path)
     return text_at(next(records_of(probe), None), "data", "context", "cwd")
 
 
-def read(path: Path, original: Callable[[Session, str], str | None]) -> Session:
+def read(path: Path, original: Callable[[AgentSession, str], str | None]) -> AgentSession:
     """Return the session in the file at ``path``; ``original`` has the text of a file before it."""
-    session = Session(agent=SessionAgent.COPILOT, path=path, id=path.parent.name)
+    session = AgentSession(agent=SessionAgent.COPILOT, path=path, id=path.parent.name)
     reader = _Reader(session, original)
     for record in records_of(session):
         reader.take(record)
     if reader.is_headless:
-        session.left_out[LeftOut.HEADLESS] += len(session.turns)
+        session.left_out[NoTurn.HEADLESS] += len(session.turns)
         session.turns.clear()
     return session
 
 
 class _Reader:
-    def __init__(self, session: Session, original: Callable[[Session, str], str | None]) -> None:
+    def __init__(self, session: AgentSession, original: Callable[[AgentSession, str], str | None]) -> None:
         self._session = session
         self._files = FileStates(lambda path: original(session, path))
         self._turn: SessionTurn | None = None
-        self._calls: dict[str, tuple[ToolCall, object]] = {}
+        self._calls: dict[str, tuple[AgentCall, object]] = {}
         self._events: dict[str, int] = {}  # event to how many turns had begun by then
         self.is_headless = False
 
@@ -68,7 +68,7 @@ class _Reader:
         kind, data, session = text_at(record, "type"), at(record, "data"), self._session
         self._events[text_at(record, "id")] = len(session.turns)
         if text_at(data, "parentToolCallId") or text_at(record, "agentId"):
-            session.left_out[LeftOut.SUBAGENT] += kind == "user.message"
+            session.left_out[NoTurn.SUBAGENT] += kind == "user.message"
             return
         match kind:
             case "session.start":
@@ -83,7 +83,7 @@ class _Reader:
                 session.go_back(session.turns[max(0, count - 1) :], self._files)
             case "session.compaction_complete":
                 session.compactions += 1
-                session.left_out[LeftOut.SUMMARY] += 1
+                session.left_out[NoTurn.SUMMARY] += 1
             case "abort" | "agent.interrupted" if self._turn is not None:
                 self._turn.interrupted = True
             case _ if self._turn is not None and kind.startswith(("assistant.", "tool.", "skill.")):
@@ -93,8 +93,8 @@ class _Reader:
 
     def _user(self, identity: str, data: object, date: str) -> None:
         if source := text_at(data, "source"):
-            reason = LeftOut.SKILL_BODY if source.startswith("skill") else LeftOut.INJECTED
-            self._session.left_out[reason if source != "user" else LeftOut.COMMAND] += 1
+            reason = NoTurn.SKILL_BODY if source.startswith("skill") else NoTurn.INJECTED
+            self._session.left_out[reason if source != "user" else NoTurn.COMMAND] += 1
             return
         turn = SessionTurn(id=identity, prompt=whole(text_at(data, "content").strip()), date=date)
         self._turn = self._session.begin(turn, self._files)
@@ -106,7 +106,7 @@ class _Reader:
             case "tool.execution_start":
                 name = text_at(data, "toolName")
                 command = text_at(data, "arguments", "command") if name in ("bash", "powershell") else ""
-                call = ToolCall(tool=name, command=command)
+                call = AgentCall(tool=name, command=command)
                 turn.calls.append(call)
                 self._calls[text_at(data, "toolCallId")] = (call, at(data, "arguments"))
             case "tool.execution_complete":

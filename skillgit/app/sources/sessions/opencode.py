@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.sessions.session import (
+    AgentCall,
+    AgentSession,
     FileStates,
-    LeftOut,
+    NoTurn,
     Record,
-    Session,
     SessionAgent,
     SessionTurn,
     SkillUse,
-    ToolCall,
     at,
     objects_at,
     text_at,
@@ -43,7 +43,7 @@ _ABORTED = "User aborted the command"
 
 def sessions(
     path: Path, wanted: Callable[[str], bool], snapshot: Callable[[Path, str, str], str | None]
-) -> Iterator[Session]:
+) -> Iterator[AgentSession]:
     """Yield the sessions of the database at ``path`` whose folder is ``wanted``, the others as ones without turns.
 
     ``snapshot`` has the text of a file in a tree of one of the program's own repositories below a folder.
@@ -56,7 +56,7 @@ def sessions(
                 "ORDER BY time_created"
             )
             for row in rows.fetchall():
-                session = Session(agent=SessionAgent.OPENCODE, path=path, id=str(row[0]), version=str(row[4]))
+                session = AgentSession(agent=SessionAgent.OPENCODE, path=path, id=str(row[0]), version=str(row[4]))
                 session.directory = str(row[3])
                 if wanted(session.directory):
                     _Reader(session, snapshot, path.parent / "snapshot" / PurePosixPath(str(row[1])).name).read(
@@ -70,7 +70,7 @@ def sessions(
 
 
 class _Reader:
-    def __init__(self, session: Session, snapshot: Callable[[Path, str, str], str | None], folder: Path) -> None:
+    def __init__(self, session: AgentSession, snapshot: Callable[[Path, str, str], str | None], folder: Path) -> None:
         self._session, self._snapshot, self._folder = session, snapshot, folder
         self._tree = ""  # of the work tree at the step that is under way
         self._files = FileStates(self._original)
@@ -90,7 +90,7 @@ class _Reader:
             for rule in objects_at({"rules": permission}, "rules")
         )
         if row[2] is not None or not is_asking:
-            session.left_out[LeftOut.SUBAGENT if row[2] is not None else LeftOut.HEADLESS] += 1
+            session.left_out[NoTurn.SUBAGENT if row[2] is not None else NoTurn.HEADLESS] += 1
             return
         parts = database.execute(
             "SELECT message.id, message.data, part.data FROM message JOIN part ON part.message_id = message.id "
@@ -126,12 +126,12 @@ class _Reader:
         session, kind = self._session, text_at(part, "type")
         if kind == "compaction":
             session.compactions += 1
-            session.left_out[LeftOut.SUMMARY] += 1
+            session.left_out[NoTurn.SUMMARY] += 1
             self._turn = None
         elif kind != "text":
             return
         elif at(part, "synthetic") is True or at(part, "ignored") is True:
-            session.left_out[LeftOut.INJECTED] += 1
+            session.left_out[NoTurn.INJECTED] += 1
         elif self._turn is not None and self._turn.id == identity:
             self._turn.prompt = whole(f"{self._turn.prompt}\n{text_at(part, 'text')}")
         else:
@@ -142,7 +142,7 @@ class _Reader:
 
     def _tool(self, turn: SessionTurn, part: object) -> None:
         name, state = text_at(part, "tool"), at(part, "state")
-        call = ToolCall(tool=name, command=text_at(state, "input", "command") if name in _SHELL else "")
+        call = AgentCall(tool=name, command=text_at(state, "input", "command") if name in _SHELL else "")
         call.output = whole(text_at(state, "output") or text_at(state, "error"))
         call.has_ended = text_at(state, "status") in ("completed", "error")
         call.refused = text_at(state, "error").startswith(_REFUSED)

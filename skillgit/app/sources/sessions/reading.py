@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.app.sources.sessions import claude, codex, copilot, opencode
-from skillgit.app.sources.sessions.session import LeftOut, Session, SessionAgent, records_of, text_at
+from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent, records_of, text_at
 from skillgit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class SessionSearch:
 
     projects: tuple[Path, ...]  # none allows all
     since: float  # seconds since 1970; files that were written before are not opened
-    original: Callable[[Session, str], str | None]
+    original: Callable[[AgentSession, str], str | None]
     snapshot: Callable[[Path, str, str], str | None]
     other_projects: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
-    left_out: Counter[LeftOut] = field(default_factory=Counter[LeftOut])
+    left_out: Counter[NoTurn] = field(default_factory=Counter[NoTurn])
 
-    def sessions(self, agent: SessionAgent, home: Path) -> Iterator[Session]:
+    def sessions(self, agent: SessionAgent, home: Path) -> Iterator[AgentSession]:
         """Yield the sessions that ``agent`` keeps at ``home``, those that were written to last at the end."""
         match agent:
             case SessionAgent.CLAUDE:
@@ -61,7 +61,7 @@ class SessionSearch:
             case _:
                 assert_never(agent)
 
-    def at(self, path: Path) -> Iterator[Session]:
+    def at(self, path: Path) -> Iterator[AgentSession]:
         """Yield the sessions in a file or folder, whichever agent they are of."""
         if not path.exists():
             raise UsageError(f"there is no file or folder {path}", hint="name an agent, or a file of sessions")
@@ -87,13 +87,13 @@ class SessionSearch:
             else:
                 self.other_projects.add(folder.name)
 
-    def _files(self, agent: SessionAgent, paths: Iterator[Path]) -> Iterator[Session]:
+    def _files(self, agent: SessionAgent, paths: Iterator[Path]) -> Iterator[AgentSession]:
         times = {path: path.stat().st_mtime for path in paths}
         for path in sorted(times, key=lambda path: (times[path], path)):
             if times[path] >= self.since:
                 yield from self._kept(self._read(agent, path))
 
-    def _read(self, agent: SessionAgent, path: Path) -> Iterator[Session]:
+    def _read(self, agent: SessionAgent, path: Path) -> Iterator[AgentSession]:
         try:
             match agent:
                 case SessionAgent.CLAUDE:
@@ -109,13 +109,13 @@ class SessionSearch:
         except OSError as error:
             self.unreadable.append(f"{path.name} cannot be read: {error.strerror}")
 
-    def _if_allowed(self, path: Path, directory: str, read: Callable[..., Session]) -> Iterator[Session]:
+    def _if_allowed(self, path: Path, directory: str, read: Callable[..., AgentSession]) -> Iterator[AgentSession]:
         if self.allows(directory):
             yield read(path, self.original)
         else:
             self.other_projects.add(directory)
 
-    def _kept(self, sessions: Iterator[Session]) -> Iterator[Session]:
+    def _kept(self, sessions: Iterator[AgentSession]) -> Iterator[AgentSession]:
         for session in sessions:
             if self.allows(session.directory):
                 self.left_out += session.left_out
@@ -126,7 +126,7 @@ class SessionSearch:
 
 def _agent_of(path: Path) -> SessionAgent | None:
     """Return whose session a file of JSON lines holds, by its first record; None if nobody's."""
-    probe = Session(agent=SessionAgent.CLAUDE, path=path)
+    probe = AgentSession(agent=SessionAgent.CLAUDE, path=path)
     record = next(records_of(probe), None)
     match text_at(record, "type"):
         case "session_meta":

@@ -46,7 +46,7 @@ class SkillUse(StrEnum):
     """Nothing says that the model knew of it."""
 
 
-class LeftOut(StrEnum):
+class NoTurn(StrEnum):
     """Why a prompt, or a whole session, gives no turn."""
 
     SUBAGENT = "of sub-agents"
@@ -60,7 +60,7 @@ class LeftOut(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class ToolCall:
+class AgentCall:
     tool: str
     command: str = ""  # of a shell; empty for other tools
     output: str = ""
@@ -90,7 +90,7 @@ class SessionTurn:
     follows: str = ""  # the record that the prompt was an answer to, where the program says so
     is_live: bool = True  # False if the person went back to before it
     uses: dict[str, SkillUse] = field(default_factory=dict)
-    calls: list[ToolCall] = field(default_factory=list)
+    calls: list[AgentCall] = field(default_factory=list)
     edits: list[FileEdit] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)  # absolute path to text, as known when the turn began
     reads: dict[str, str] = field(default_factory=dict)  # files whose whole text the agent read in it
@@ -104,7 +104,7 @@ class SessionTurn:
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class AgentSession:
     agent: SessionAgent
     path: Path
     id: str = ""
@@ -118,7 +118,7 @@ class Session:
     offers: dict[str, str] = field(default_factory=dict)  # skills that the model was told of, with their descriptions
     bodies: dict[str, tuple[str, str]] = field(default_factory=dict)  # skills that were loaded: folder, and text
     compactions: int = 0
-    left_out: Counter[LeftOut] = field(default_factory=Counter[LeftOut])
+    left_out: Counter[NoTurn] = field(default_factory=Counter[NoTurn])
     unknown: Counter[str] = field(default_factory=Counter[str])  # kinds of record that the reader does not know
 
     def begin(self, turn: SessionTurn, files: FileStates) -> SessionTurn:
@@ -182,7 +182,7 @@ def patched(text: str, diff: Sequence[str]) -> str | None:
     lines, position, offset = text.split("\n"), -1, 0
     for line in diff:
         if match := _HUNK.match(line):
-            # A hunk of no old lines stands behind the line that it names.
+            # A hunk of no old lines goes behind the line that it names.
             position = int(match[1]) - (match[2] != "0") + offset
         elif position < 0 or line.startswith("\\"):
             continue
@@ -203,7 +203,7 @@ MOST_LINE = 24 << 20
 """Bytes of a record; a longer one is counted and skipped. Pasted pictures make the longest."""
 
 
-def records_of(session: Session, skip: tuple[bytes, ...] = ()) -> Iterator[Record]:
+def records_of(session: AgentSession, skip: tuple[bytes, ...] = ()) -> Iterator[Record]:
     """Yield the records of a file of JSON lines, also of one that zstd compressed, without those that begin so."""
     with os.fdopen(open_plain(session.path, follow=True), "rb") as file:
         stream = _decompressed(file, session.path) if session.path.suffix == ".zst" else file

@@ -8,9 +8,12 @@ import re
 import sqlite3
 import subprocess
 from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import worlds
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BODY = "Q7mX2kR9vL4pT8wZ1cN6bH3jF5gD0sAe"
 
@@ -96,7 +99,7 @@ def lay_out(base: Path, agent: str, values: dict[str, str]) -> tuple[Path, Path]
     return folder, state
 
 
-def database(state, folder, tables, filled) -> Path:  # noqa: ANN001 - what the function above has
+def database(state, folder, tables, filled) -> Path:
     path = state / "opencode.db"
     for row in tables["session"]:
         copies = state / "snapshot" / filled(row["project_id"], inside_json=False)

@@ -127,8 +127,8 @@ class Handler(BaseHTTPRequestHandler):
     server: Model
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: Any) -> None:
-        del format, args
+    def log_message(self, *_: Any) -> None:
+        return
 
     def do_GET(self) -> None:
         self._send(b'{"data": [{"id": "m", "object": "model"}]}', "application/json")

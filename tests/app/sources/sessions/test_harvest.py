@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import planted
@@ -16,18 +15,20 @@ import worlds
 from driven_agents import program
 from soaking import soak
 
-from skillgit.app.setup.plan import Plan
 from skillgit.app.sources.harvest import Harvested, HarvestRequest, harvest
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import UsageError
 from skillgit.plugin.registry import load_environment
-from skillgit.view.tasks import harvested as lines_of
 from skillgit.view.surface import Screen
+from skillgit.view.tasks import harvested as lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from skillgit.app.setup.plan import Plan
 
 AGENTS = tuple(worlds.WORLDS)
 VARIABLES = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "opencode": "OPENCODE_DB", "copilot": "COPILOT_HOME"}

@@ -27,10 +27,14 @@ LINES = [(agent, lines) for agent, files in RECORDED.items() for lines in files.
 NOISE = ("{", "[]", "null", '"text"', '{"type": "new-kind", "payload": [1]}', '{"type": ["user"], "message": 3}', "")
 
 
+def unknown_file(*_: object) -> None:
+    return None
+
+
 def read(agent: str, lines: list[str], folder: Path):
     file = folder / "session.jsonl"
     file.write_text("\n".join(lines))
-    return READERS[agent](file, lambda session, path: None)
+    return READERS[agent](file, unknown_file)
 
 
 @given(data=st.data())
@@ -75,10 +79,10 @@ def test_a_compressed_session_is_read_or_says_what_it_needs(tmp_path, monkeypatc
     file.write_bytes("\n".join(lines).encode())
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(UsageError, match="zstd"):
-        codex.read(file, lambda session, path: None)
+        codex.read(file, unknown_file)
     stand_in = SimpleNamespace(ZstdDecompressor=lambda: SimpleNamespace(stream_reader=lambda stream: stream))
     monkeypatch.setitem(sys.modules, "zstandard", stand_in)
-    assert codex.read(file, lambda session, path: None).version
+    assert codex.read(file, unknown_file).version
 
 
 @given(st.lists(st.text("ab\n", max_size=3)), st.lists(st.text("ab\n", max_size=3)))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driven_agents import claude_environment, claude_settings, program, terminal, wait_for
-from talking_model import Model, Script, talking
+from talking_model import Script, talking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,7 +134,7 @@ def claude_script(folder: Path, planted: Mapping[str, str]) -> Script:
 WAIT = 'python -c "import time; time.sleep(600)"'
 
 
-def claude(base: Path, planted: Mapping[str, str]) -> Path:
+def claude(base: Path, planted: Mapping[str, str]) -> Path:  # noqa: PLR0915 - a day of a person
     """Have Claude Code keep sessions below ``base``, and return its configuration; the project is ``base/shop``."""
     folder, home, config = project(base / "shop", "claude", planted), base / "home", base / "config"
     home.mkdir()
@@ -200,7 +200,7 @@ def claude(base: Path, planted: Mapping[str, str]) -> Path:
             window.type("/compact")
             window.until("Compacted", "compacted")
             saved("compact_boundary")
-        sessions = [file for file in (config / "projects").glob("*/*.jsonl")]
+        sessions = list((config / "projects").glob("*/*.jsonl"))
         identity = sessions[0].stem
         run([path, "-p", HEADLESS, "--allowedTools", "Skill"], folder, environment)
         run([path, "-p", f"{HEADLESS} resumed", "--resume", identity], folder, environment)
@@ -213,7 +213,7 @@ def claude(base: Path, planted: Mapping[str, str]) -> Path:
     return config
 
 
-def others_script(agent: str, folder: Path, planted: Mapping[str, str]) -> Script:
+def others_script(agent: str, folder: Path) -> Script:
     app = str(folder / "app.py")
     python = "python3" if agent == "codex" else "python"
 
@@ -270,7 +270,7 @@ def codex(base: Path, planted: Mapping[str, str]) -> Path:
     folder, home, state = project(base / "shop", "codex", planted), base / "home", base / "codex"
     home.mkdir()
     state.mkdir()
-    with talking(others_script("codex", folder, planted)) as model:
+    with talking(others_script("codex", folder)) as model:
         provider = f'[model_providers.loop]\nname="loop"\nbase_url="{model.url}/v1"\nwire_api="responses"\n'
         access = 'approval_policy="never"\nsandbox_mode="danger-full-access"\n'
         trust = f'[projects."{folder}"]\ntrust_level="trusted"\n'
@@ -308,13 +308,16 @@ def opencode(base: Path, planted: Mapping[str, str]) -> Path:
     """Have OpenCode keep sessions below ``base``, and return its database."""
     folder, home = project(base / "shop", "opencode", planted), base / "home"
     home.mkdir()
-    with talking(others_script("opencode", folder, planted)) as model:
+    with talking(others_script("opencode", folder)) as model:
         limit = {"context": 200_000, "output": 8000}
         options = {"baseURL": f"{model.url}/v1", "apiKey": "k"}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "loop", "options": options}
         document = {
             "provider": {"loop": {**provider, "models": {"m": {"name": "m", "limit": limit}}}},
-            **{"model": "loop/m", "small_model": "loop/m", "share": "disabled", "autoupdate": False},
+            "model": "loop/m",
+            "small_model": "loop/m",
+            "share": "disabled",
+            "autoupdate": False,
         }
         (base / "opencode.json").write_text(json.dumps(document))
         names = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
@@ -337,11 +340,16 @@ def copilot(base: Path, planted: Mapping[str, str]) -> Path:
     """Have Copilot keep sessions below ``base``, and return its home."""
     folder, home, state = project(base / "shop", "copilot", planted), base / "home", base / "copilot"
     home.mkdir()
-    with talking(others_script("copilot", folder, planted)) as model:
+    with talking(others_script("copilot", folder)) as model:
         environment = {
-            **{"HOME": str(home), "COPILOT_HOME": str(state), "COPILOT_OFFLINE": "true", "COPILOT_MODEL": "m"},
-            **{"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_WIRE_API": "completions"},
-            **{"COPILOT_PROVIDER_BASE_URL": f"{model.url}/v1", "COPILOT_PROVIDER_API_KEY": "k"},
+            "HOME": str(home),
+            "COPILOT_HOME": str(state),
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_MODEL": "m",
+            "COPILOT_PROVIDER_TYPE": "openai",
+            "COPILOT_PROVIDER_WIRE_API": "completions",
+            "COPILOT_PROVIDER_BASE_URL": f"{model.url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "k",
         }
         run([program("copilot"), "-p", HEADLESS, "--allow-all-tools"], folder, environment)
         with terminal([program("copilot"), "--allow-all-tools"], folder, environment, base / "t") as window:
@@ -399,7 +407,7 @@ KEPT = frozenset(
 """Fields of Claude Code's records that recordings have; the rest is bookkeeping, or its vendor's words."""
 
 
-def scrubbed(agent: str, record: dict[str, Any]) -> dict[str, Any]:
+def scrubbed(agent: str, record: dict[str, Any]) -> dict[str, Any]:  # noqa: C901 - three programs
     """Return a record without what its vendor wrote."""
     match agent:
         case "claude":
