@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from uuid import UUID, uuid5
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "app" / "sources" / "sessions"))
+import measure
 import worlds
 
 from skillgit.app.sources.harvest import HarvestRequest, harvest
@@ -88,19 +89,18 @@ def main() -> None:
             with file.open("rb") as stream:
                 for line in stream:
                     json.loads(line)
-        time.process_time() - began
+        parsed = time.process_time() - began
         context = replace(Context.from_process(folder), environ={**os.environ, "CLAUDE_CONFIG_DIR": str(config)})
         began, cpu = time.perf_counter(), time.process_time()
         result = harvest(context, HarvestRequest(skill="totals", source="claude", dry_run=True))
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures = {
-        "sessions": result.sessions,
-        "turns": result.turns,
-        "drafts": len(result.drafts),
-        "mb": round(size / 1e6),
+        **{"sessions": result.sessions, "turns": result.turns, "drafts": len(result.drafts), "mb": round(size / 1e6)},
+        **{"seconds": round(seconds, 1), "cpu_s": round(cpu, 1), "peak_mb": round(peak)},
+        "json_loads_cpu_s": round(parsed, 1),
     }
-    figures |= {"seconds": round(seconds, 1), "cpu_s": round(cpu, 1), "peak_mb": round(peak)}
+    measure.report("Sessions read", [[name, str(value)] for name, value in figures.items()], figures)
 
 
 if __name__ == "__main__":

@@ -211,7 +211,7 @@ class _Harvest:
             not_drafted={reason.value: number for reason, number in self._not_drafted.items()},
             other_projects=len(self._search.other_projects),
             redacted=self._redacted,
-            unknown=dict(self._unknown),
+            unknown={self.redactor.text(kind): number for kind, number in self._unknown.items()},
             remarks=tuple(map(self.redactor.text, remarks)),
             cost=cost,
             is_dry_run=self._request.dry_run,

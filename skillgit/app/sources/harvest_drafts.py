@@ -20,7 +20,7 @@ from skillgit.app.sources.harvest_episodes import Episode, NotDrafted
 from skillgit.app.sources.tasks import DRAFT, REVIEWED, Row
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
-from skillgit.errors import EnvironmentFaultError, SkillgitError
+from skillgit.errors import SandboxError, SkillgitError
 from skillgit.plugin.registry import load_environment
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.project_files import ProjectFiles
@@ -254,11 +254,11 @@ class DraftTrial:
             made = {name: text.encode() for name, text in draft.final.items()}
             try:
                 scores = [self._score(draft.id, row, files, products) for products in ({}, made)]
-            except EnvironmentFaultError:
-                continue  # the command needs what the sandbox does not have, or takes too long
-            except SkillgitError as error:
+            except SandboxError as error:
                 self.refusal = error.message
                 return
+            except SkillgitError:
+                continue  # the command takes too long, or its files cannot all be written here
             if scores == [0.0, 1.0]:
                 draft.row, draft.files = row, files
                 return

@@ -14,7 +14,9 @@ import pytest
 import worlds
 from driven_agents import program
 from soaking import soak
+from wire import wire_server
 
+from skillgit.app.setup.plan import Plan
 from skillgit.app.sources.harvest import Harvested, HarvestRequest, harvest
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.setup.plan import Plan
 
 AGENTS = tuple(worlds.WORLDS)
 VARIABLES = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "opencode": "OPENCODE_DB", "copilot": "COPILOT_HOME"}
@@ -45,10 +46,14 @@ class Harvest:
         return [json.loads(line) for line in self.result.path.read_text().splitlines()]
 
 
+def context_of(folder: Path, agent: str, state: Path) -> Context:
+    home, value = (planted.secrets()[kind] for kind in ("home", "variable"))
+    environ = {**os.environ, VARIABLES[agent]: str(state), "HOME": home, "DEPLOY_TOKEN": value}
+    return replace(Context.from_process(folder), environ=environ)
+
+
 def harvesting(folder: Path, agent: str, state: Path) -> Harvest:
-    home = planted.secrets()["home"]
-    environ = {**os.environ, VARIABLES[agent]: str(state), "HOME": home, "DEPLOY_TOKEN": planted.secrets()["variable"]}
-    context = replace(Context.from_process(folder), environ=environ)
+    context = context_of(folder, agent, state)
 
     def again(**more: Any) -> Harvested | Plan:
         return harvest(context, HarvestRequest(**{"skill": "totals", "source": agent, **more}))
@@ -191,6 +196,28 @@ def test_a_dry_run_writes_nothing(tmp_path):
     assert len(result.drafts) == 2
     seals = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     assert [path.name for path in seals] in ([], ["seal"])
+
+
+def test_the_judges_model_writes_criteria_where_no_command_checks(tmp_path):
+    folder, state = planted.lay_out(tmp_path, "copilot", planted.planted())
+    context = context_of(folder, "copilot", state)
+    secret = planted.secrets()["anthropic"]
+    reply = json.dumps({"criteria": [f"It rounds, as {secret} says."]})
+    with wire_server(scripted=(("graded by", reply),), keep=True) as wire:
+        overrides = ("model.judge_backend=openai_compatible", "model.judge=grader")
+        overrides += (f"model.openai_compatible_base_url={wire.url}/v1",)
+        request = HarvestRequest(skill="totals", source="copilot", rubric=True, overrides=overrides)
+        plan = harvest(context, replace(request, dry_run=True))
+        assert isinstance(plan, Plan)
+        assert plan.total.calls == 2
+        assert not wire.log()
+        result = harvest(context, request)
+        questions = [entry.document["messages"][1]["content"] for entry in wire.log() if entry.document.get("messages")]
+    rows = [json.loads(line) for line in result.path.read_text().splitlines()]
+    assert [row.get("criteria") for row in rows] == [None, ["It rounds, as [redacted] says."]]
+    assert result.cost.calls == len(questions) == 1
+    assert "Whole numbers" in questions[0]
+    assert not [value for value in planted.secrets().values() if value in questions[0]]
 
 
 def test_what_is_older_is_left_out(recorded):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillgit.app.sources.harvest_redaction import SessionRedactor
 from skillgit.app.sources.sessions import claude, codex, copilot
-from skillgit.app.sources.sessions.session import MOST_TEXT, patched, whole
+from skillgit.app.sources.sessions.session import MOST_TEXT, NoTurn, patched, whole
 from skillgit.errors import UsageError
 
 RECORDED = {
@@ -54,6 +54,16 @@ def test_what_no_reader_knows_is_counted(agent, tmp_path):
     session = read(agent, [*lines[:1], "no JSON", "[1]", '{"type": "unheard-of"}', *lines[1:]], tmp_path)
     assert session.unknown["no JSON object"] == 2
     assert session.unknown["unheard-of"] == 1
+
+
+def test_a_sub_agent_of_codex_gives_no_turn(tmp_path):
+    lines = max(RECORDED["codex"].values(), key=len)
+    meta = json.loads(lines[0])
+    meta["payload"]["source"] = {"subagent": {"thread_spawn": {"parent_thread_id": "x", "depth": 1}}}
+    session = read("codex", [json.dumps(meta), *lines[1:]], tmp_path)
+    assert session.turns == []
+    assert session.left_out[NoTurn.SUBAGENT] == 1
+    assert read("codex", lines, tmp_path).turns
 
 
 def test_a_rewind_throws_the_other_branch_away(tmp_path):
