@@ -65,7 +65,7 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
     if result.cost is not None:
         yield f"criteria: {numbers.cost(result.cost, screen)}"
     if result.drafts and not result.is_dry_run:
-        yield f"next: read {quote(str(result.path))}, then skillgit tasks review"
+        yield f"next: skillgit tasks review --skill {result.path.parent.name}"
 
 
 def _counted(label: str, counts: dict[str, int], screen: Screen) -> Iterator[str]:

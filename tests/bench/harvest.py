@@ -96,8 +96,13 @@ def main() -> None:
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures = {
-        **{"sessions": result.sessions, "turns": result.turns, "drafts": len(result.drafts), "mb": round(size / 1e6)},
-        **{"seconds": round(seconds, 1), "cpu_s": round(cpu, 1), "peak_mb": round(peak)},
+        "sessions": result.sessions,
+        "turns": result.turns,
+        "drafts": len(result.drafts),
+        "mb": round(size / 1e6),
+        "seconds": round(seconds, 1),
+        "cpu_s": round(cpu, 1),
+        "peak_mb": round(peak),
         "json_loads_cpu_s": round(parsed, 1),
     }
     measure.report("Sessions read", [[name, str(value)] for name, value in figures.items()], figures)

@@ -17,11 +17,12 @@ from pathlib import Path
 BLOCK = re.compile(
     r"^(?P<fence>`{3,})[ \t]*(?P<path>[^\s`]+)[ \t]*\n(?P<text>.*?)^(?P=fence)`*[ \t]*$", re.DOTALL | re.MULTILINE
 )
+SHOWN = re.compile(r"^.*h-[0-9a-f]{12}/before/")  # where the target saw the file
 
 
 def place(work: Path, name: str, content: bytes) -> None:
     """Write a file that was handed in, by the path that it has in the project."""
-    path = (work / name.rpartition("before/")[2].lstrip("/")).resolve()
+    path = (work / SHOWN.sub("", name).lstrip("/")).resolve()
     if path.is_relative_to(work.resolve()) and not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
