@@ -227,12 +227,15 @@ class _Reader:
         turn, result = self._turn, record.get("toolUseResult")
         if call is None or turn is None:
             return
-        call.output, call.has_ended = whole(join_texts(part.get("content"))), True
+        call.output = whole(join_texts(part.get("content")))
+        call.failed = part.get("is_error") is True and call.output.startswith("Exit code ")
+        # What the program itself refused to run has an error and no code; what it left running has neither.
+        call.has_ended = call.failed or (part.get("is_error") is not True and not text_at(result, "backgroundTaskId"))
         if result == "User rejected tool use":
             stopped = "toolDenialKind" in record and record.get("toolDenialBeforeRun") is not True
             call.interrupted, call.refused = stopped, not stopped
         elif part.get("is_error") is True:
-            call.failed = call.output.startswith("Exit code ")
+            return
         elif call.tool == "Skill":
             turn.uses.setdefault(text_at(use, "input", "skill").removeprefix("/"), SkillUse.MODEL)
         elif path := text_at(result, "filePath"):

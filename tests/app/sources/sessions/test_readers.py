@@ -66,6 +66,14 @@ def test_a_sub_agent_of_codex_gives_no_turn(tmp_path):
     assert read("codex", lines, tmp_path).turns
 
 
+def test_a_command_that_was_not_run_did_not_pass(tmp_path):
+    lines = max(RECORDED["claude"].values(), key=len)
+    text = "\n".join(lines).replace("Exit code 1", "<tool_use_error>Blocked")
+    calls = read("claude", text.split("\n"), tmp_path).turns[0].calls
+    tests = [call for call in calls if call.command == "python test_app.py"]
+    assert [(call.failed, call.passed) for call in tests] == [(False, False), (False, True)]
+
+
 def test_a_rewind_throws_the_other_branch_away(tmp_path):
     main = max(RECORDED["claude"].values(), key=len)
     live = {turn.prompt: turn.is_live for turn in read("claude", main, tmp_path).turns}
