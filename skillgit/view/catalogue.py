@@ -19,7 +19,7 @@ class CommandEntry(NamedTuple):
 SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Start": (
         CommandEntry("init", "start", "Create a repository for skills, or prepare an existing one"),
-        CommandEntry("tasks", "start", "Add to a file of tasks, or have tasks drafted"),
+        CommandEntry("tasks", "tasks", "Add to a file of tasks, or have tasks drafted"),
         CommandEntry("train", "training", "Train a skill as CONFIG says, one commit for each decision"),
         CommandEntry("import", "start", "Turn the output directory of a SkillOpt run into a run"),
         CommandEntry("status", "runs", "Show the default run, its newest and its best version"),

@@ -1,4 +1,4 @@
-"""What a machine and a configuration have: models, environments and backends, data and drafts of tasks."""
+"""What a machine and a configuration have: models, environments and backends, and data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import textwrap
 from dataclasses import replace
 from itertools import groupby
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.plugin.environment import SourceKind
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, StrategyEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
-    from skillgit.app.sources.tasks import Reviewed, TaskDraft
-    from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import Price
@@ -169,33 +166,6 @@ def _context(role: RoleHealth, checkup: Checkup) -> str:
         "near": f", its reply may have {room.reply:,}: some calls may be refused",
         "too long": ": it does not fit",
     }.get(role.fit, "")
-
-
-def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
-    if result.accepted:
-        yield f"accepted {numbers.plural(len(result.accepted), 'draft')}: {numbers.ids(result.accepted, screen)}"
-    for draft in result.drafts:
-        yield from _draft(draft, screen)
-    if result.drafts:
-        count, whole = numbers.plural(len(result.drafts), "draft"), numbers.plural(result.count, "task")
-        yield f"{count} of {whole}; no run uses the file"
-        yield f"next: edit or delete lines, then skillgit tasks review {quote(str(result.path))} --accept all"
-    else:
-        yield f"no drafts are left; {numbers.plural(result.count, 'task')}"
-
-
-def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
-    yield f"{screen.paint(Style.STRONG, draft.id)} {screen.paint(Style.FAINT, f'line {draft.line}')}"
-    yield from (f"    {line}" for line in draft.prompt.splitlines())
-    for name, value in draft.expected.items():
-        yield screen.paint(Style.FAINT, f"    {name}: ") + json.dumps(value, ensure_ascii=False)
-    yield ""
-
-
-def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
-    count = numbers.plural(len(result.ids), "draft")
-    yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}"
-    yield f"next: skillgit tasks review {quote(str(result.path))}"
 
 
 _COLUMNS = 100  # of a description at most

@@ -12,6 +12,8 @@ from loopback_model import call, loopback, response, said, tool_use, words
 from scripted import PRICE, Naps, chance
 from stand_ins import SKILL, trivia
 
+from skillgit.app.sources.sessions.reading import SessionSearch, home_of
+from skillgit.app.sources.sessions.session import SessionAgent
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
@@ -25,6 +27,7 @@ from skillgit_backends.opencode_exec import OpenCodeExecBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from loopback_model import LoopbackModel
 
@@ -137,3 +140,20 @@ def test_a_rollout_with_a_tool_is_metered_to_the_last_question(name: str, cap: C
     else:
         assert isinstance(reply, BudgetError)
         assert cost.calls == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.skipif(not program, reason=f"the program of {name} is not installed"))
+        for name, program in PROGRAMS.items()
+    ],
+)
+def test_a_rollout_leaves_no_session_that_a_harvest_would_read(name: str, tmp_path: Path, monkeypatch):
+    for variable in ("CODEX_HOME", "COPILOT_HOME", "OPENCODE_DB", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    EVERY[name](None)
+    search = SessionSearch(projects=(), since=0, original=lambda *_: None, snapshot=lambda *_: None)
+    environ = {"HOME": str(tmp_path)}
+    assert [session for agent in SessionAgent for session in search.sessions(agent, home_of(agent, environ))] == []

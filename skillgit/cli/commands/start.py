@@ -1,9 +1,7 @@
-"""Commands that begin: a repository, imported runs, tasks and data."""
+"""Commands that begin: a repository, imported runs, and data."""
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,19 +17,15 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
-    show_plan,
-    spending_options,
     verb,
     verbs,
 )
 from skillgit.cli.output import Form
-from skillgit.errors import ExitCode
 from skillgit.view import setup as render
-from skillgit.view.numbers import plural, short
+from skillgit.view.numbers import short
 
 if TYPE_CHECKING:
     from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
 
 
 @verb("init")
@@ -85,139 +79,6 @@ def import_command(session: CommandSession, *, outputs: Path, run: str | None, d
     session.show("import/1", result, lines(result, session.screen))
     if session.form is not Form.JSON:
         session.diagnostics.note(*result.remarks)
-
-
-_FILE = click.argument("file", type=click.Path(path_type=Path))
-
-
-@verbs("tasks")
-def tasks_command() -> None:
-    """Add to a file of tasks, or have tasks drafted.
-
-    A file of tasks has one JSON object a line; the README of the environment tasks lists its fields. Train on it with
-    skillgit train tasks/default -o env.data_path=FILE.
-    """
-
-
-@tasks_command.command(cls=Verb, name="add", short_help="Add a task to FILE after checking it")
-@_FILE
-@option("--prompt", "What to do; - reads it from stdin", required=True, metavar="TEXT")
-@option("--answer answers", "An accepted answer; repeat it for more", multiple=True, metavar="TEXT")
-@option("--check", 'A kind of check, or a check as JSON, like {"type": "regex", …}', metavar="CHECK")
-@option("--rubric", "What a judge grades by", metavar="TEXT")
-@option("--file files", "A file beside FILE that the task is about", multiple=True, metavar="PATH")
-@option("--split", "train, selection or test; otherwise tasks are divided by ratio", metavar="NAME")
-@option("--id identity", "A name; made from the content if there is none", metavar="ID")
-@document_form
-@click.pass_obj
-def add_command(session: CommandSession, /, file: Path, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
-    """Add a task to FILE after checking it.
-
-    FILE is made if it is missing. A task that is there already is refused.
-    """
-    from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
-
-    result = add(session.context, file, _row(fields))
-    session.show("tasks-add/1", result, [f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
-
-
-def _row(fields: dict[str, Any]) -> dict[str, object]:
-    prompt: str = fields["prompt"]
-    row = {
-        "id": fields["identity"],
-        "prompt": sys.stdin.read() if prompt == "-" else prompt,
-        "answers": [*fields["answers"]],
-        "check": _check(fields["check"]),
-        "rubric": fields["rubric"],
-        "files": [*fields["files"]],
-        "split": fields["split"],
-    }
-    return {name: value for name, value in row.items() if value}
-
-
-def _check(text: str | None) -> object:
-    if text is None or not text.lstrip().startswith("{"):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"--check is no JSON: {error}", click.get_current_context()) from error
-
-
-@tasks_command.command(cls=Verb, name="draft", short_help="Have a model draft tasks for SKILL")
-@click.argument("skill", type=click.Path(path_type=Path))
-@option("--limit", "How many tasks to ask for", type=int, default=10, show_default=True, metavar="N")
-@option("-f --file file", "Add the drafts to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
-@option(
-    "--config",
-    "Take the model of the optimizer from CONFIG; tasks/default unless you say",
-    default="tasks/default",
-    metavar="CONFIG",
-    shell_complete=complete_configs,
-)
-@override_option
-@spending_options
-@document_form
-@click.pass_obj
-def draft_command(
-    session: CommandSession,
-    skill: Path,
-    file: Path,
-    *,
-    limit: int,
-    config: str,
-    overrides: tuple[str, ...],
-    caps: Caps,
-    dry_run: bool,
-) -> ExitCode:
-    """Have the optimizer's model draft tasks for SKILL.
-
-    Each is marked as a draft, and no run uses a file with drafts until they were reviewed.
-    """
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-    from skillgit.app.sources.tasks_draft import draft  # noqa: PLC0415 - see the package
-
-    result = draft(
-        session.context, skill, file, count=limit, config=config, overrides=overrides, caps=caps, dry_run=dry_run
-    )
-    if isinstance(result, Plan):
-        return show_plan(session, result)
-    session.diagnostics.note(*(f"left out: {reason}" for reason in result.refused))
-    if result.removed:
-        session.diagnostics.note(f"{result.removed} control or invisible characters were removed from the drafts")
-    session.show("tasks-draft/1", result, render.drafted(result, session.screen))
-    return ExitCode.OK
-
-
-@tasks_command.command(cls=Verb, name="import", short_help="Add the eval cases of the plug-in DIR to FILE")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@option("-f --file file", "Add the tasks to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
-@document_form
-@click.pass_obj
-def import_tasks_command(session: CommandSession, directory: Path, file: Path) -> None:
-    """Add the eval cases of the plug-in DIR, or of its folder of evals, to FILE.
-
-    They are those that claude plugin eval runs. A case with a grader that no check equals becomes a draft. What asks
-    whether a skill is loaded goes to a file beside FILE, whose name ends in -triggers.
-    """
-    from skillgit.app.sources.plugin_evals import import_evals  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import evals_imported  # noqa: PLC0415 - see the package
-
-    result = import_evals(session.context, directory, file)
-    session.show("tasks-import/1", result, evals_imported(result))
-
-
-@tasks_command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")
-@_FILE
-@option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")
-@document_form
-@click.pass_obj
-def review_command(session: CommandSession, file: Path, accept: tuple[str, ...]) -> None:
-    """Show the drafts in FILE, or accept them."""
-    from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
-
-    result = review(session.context, file, accept)
-    session.show("tasks-review/1", result, render.reviewed(result, session.screen))
 
 
 @verbs("data")

@@ -1,0 +1,197 @@
+"""Episodes of a session: a request that a skill was for, and what the person said until it was done.
+
+What counts as a correction follows from what was done, never from words: text that the agent had written was rewritten
+on the next prompt, the person broke in, refused, went back, asked for the same again, or changed what was proposed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rapidfuzz import fuzz
+
+from skillgit.app.sources.sessions.session import SkillUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.sources.sessions.session import AgentSession, SessionTurn
+
+_MOST_FOLLOW_UPS = 4
+_SAME = 85  # of 100, how alike two prompts are of which one repeats the other
+_WORD = re.compile(r"\w{4,}")
+_TIES = 2  # words that a request shares with a skill's description, at least, if the skill was only offered
+
+
+class SessionSignal(StrEnum):
+    """What shows that the agent's first result was not what the person wanted, or when it was."""
+
+    CORRECTION = "correction"
+    REPEAT = "repeat"
+    INTERRUPTION = "interruption"
+    REFUSAL = "refusal"
+    REWIND = "rewind"
+    FAILED_THEN_PASSED = "failed-then-passed"
+    REVERTED_EDIT = "reverted-edit"
+    EDITED_PROPOSAL = "edited-proposal"
+
+
+class NotDrafted(StrEnum):
+    """Why no draft was made of an episode."""
+
+    NO_SIGNAL = "nothing shows what a right result is"
+    NOT_TIED = "the skill was only offered, and nothing ties the request to it"
+    UNKNOWN_FILES = "what the files held before is not known"
+    TOO_LARGE = "its files are too many or too large"
+    UNUSABLE = "its task cannot be read"
+    KNOWN = "drafted, accepted or dropped before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    session: AgentSession
+    turns: tuple[SessionTurn, ...]  # the request, and the follow-ups to it
+    use: SkillUse
+    signals: tuple[SessionSignal, ...]
+
+    @property
+    def request(self) -> SessionTurn:
+        return self.turns[0]
+
+    @property
+    def follow_up(self) -> str:
+        """What the person said after the request, in order."""
+        later = [turn.prompt for turn in self.turns[1:]]
+        return "\n\n".join([*(comment for turn in self.turns for comment in turn.comments), *later]).strip()
+
+    @property
+    def verified_commands(self) -> tuple[str, ...]:
+        """Commands that failed and later passed, then others that passed after the last edit."""
+        calls = [call for turn in self.turns for call in turn.calls if call.command]
+        failures = {_command(call.command) for call in calls if call.failed}
+        passes = dict.fromkeys(call.command for call in reversed(calls) if call.passed)
+        both = [command for command in passes if _command(command) in failures]
+        return (*both, *(command for command in passes if command not in both))
+
+
+def episodes(session: AgentSession, skill: str) -> Iterator[Episode | NotDrafted]:
+    """Yield the episodes of a session that are for ``skill``, and why others that may be are none."""
+    live = [turn for turn in session.turns if turn.is_live]
+    paths = {edit.path for turn in session.turns if _use(turn, skill) for edit in turn.edits}
+    description = next((text for name, text in session.offers.items() if _names(name, skill)), None)
+    position = 0
+    while position < len(live):
+        turn = live[position]
+        turns = tuple(_with_follow_ups(live, position, skill))
+        use = _use(turn, skill) or next(filter(None, (_use(later, skill) for later in turns[1:])), None)
+        if use is None and description is None:
+            position += 1
+            continue
+        signals = tuple(signal for signal in SessionSignal if _shows(signal, turns, session))
+        episode = Episode(session=session, turns=turns, use=use or SkillUse.OFFERED, signals=signals)
+        if use is not None or (len(turns) > 1 and signals):
+            is_same = any(edit.path in paths for turn in turns for edit in turn.edits)
+            words = f"{turn.prompt} {episode.follow_up}"
+            yield _worth(episode, is_tied=is_same or _ties(words, f"{skill} {description}"))
+            position += len(turns)
+        else:
+            position += 1
+
+
+def _worth(episode: Episode, *, is_tied: bool) -> Episode | NotDrafted:
+    if episode.use is SkillUse.OFFERED and not is_tied:
+        return NotDrafted.NOT_TIED
+    has_result = any(edit.after is not None for turn in episode.turns for edit in turn.edits)
+    if not episode.signals and not (has_result and episode.verified_commands):
+        return NotDrafted.NO_SIGNAL
+    if not (episode.follow_up or has_result):
+        return NotDrafted.NO_SIGNAL
+    return episode
+
+
+def _use(turn: SessionTurn, skill: str) -> SkillUse | None:
+    return next((use for name, use in turn.uses.items() if _names(name, skill)), None)
+
+
+def _names(name: str, skill: str) -> bool:
+    """Say whether a name is the skill's, alone or behind that of its plug-in."""
+    return name == skill or name.endswith(f":{skill}")
+
+
+def _ties(prompt: str, description: str) -> bool:
+    words, others = ({word.lower() for word in _WORD.findall(text)} for text in (prompt, description))
+    return len(words & others) >= _TIES
+
+
+def _with_follow_ups(live: Sequence[SessionTurn], start: int, skill: str) -> Iterator[SessionTurn]:
+    """Yield the turn at ``start`` and those after it that correct it; one that takes the skill anew is a request."""
+    turns = [live[start]]
+    yield live[start]
+    for turn in live[start + 1 : start + 1 + _MOST_FOLLOW_UPS]:
+        before = turns[-1]
+        is_rewritten = _use(turn, skill) is None and _rewrites(turns, turn)
+        if not (before.interrupted or before.refused or is_rewritten or _repeats(turns[0], turn)):
+            return
+        turns.append(turn)
+        yield turn
+
+
+def _rewrites(turns: Sequence[SessionTurn], later: SessionTurn) -> bool:
+    """Say whether ``later`` takes back lines that the turns before it had added."""
+    for path in {edit.path for edit in later.edits}:
+        edits = [edit for turn in turns for edit in turn.edits if edit.path == path and edit.after is not None]
+        final = next((edit.after for edit in reversed(later.edits) if edit.path == path), None)
+        if edits and final is not None:
+            added = set((edits[-1].after or "").splitlines()) - set((edits[0].before or "").splitlines())
+            if any(line.strip() for line in added - set(final.splitlines())):
+                return True
+    return False
+
+
+def _repeats(turn: SessionTurn, later: SessionTurn) -> bool:
+    return fuzz.ratio(turn.prompt.lower(), later.prompt.lower()) >= _SAME
+
+
+def _shows(signal: SessionSignal, turns: Sequence[SessionTurn], session: AgentSession) -> bool:
+    first, *later = turns
+    edits = [edit for turn in turns for edit in turn.edits]
+    match signal:
+        case SessionSignal.CORRECTION:
+            rewritten = any(_rewrites(turns[:at], turn) for at, turn in enumerate(later, start=1))
+            return rewritten or (bool(later) and (first.interrupted or first.refused)) or any(t.comments for t in turns)
+        case SessionSignal.REPEAT:
+            return any(_repeats(first, turn) for turn in later)
+        case SessionSignal.INTERRUPTION:
+            return any(turn.interrupted for turn in turns)
+        case SessionSignal.REFUSAL:
+            return any(turn.refused for turn in turns)
+        case SessionSignal.REWIND:
+            at = session.turns.index(first)
+            return at > 0 and not session.turns[at - 1].is_live
+        case SessionSignal.FAILED_THEN_PASSED:
+            return _failed_then_passed(turns)
+        case SessionSignal.REVERTED_EDIT:
+            return any(
+                edit.after is not None and edit.after == old.before and edit.path == old.path and edit is not old
+                for at, edit in enumerate(edits)
+                for old in edits[:at]
+            )
+        case SessionSignal.EDITED_PROPOSAL:
+            return any(edit.by_person for edit in edits)
+
+
+def _failed_then_passed(turns: Sequence[SessionTurn]) -> bool:
+    failures = set[str]()
+    for call in (call for turn in turns for call in turn.calls if call.command):
+        if call.failed:
+            failures.add(_command(call.command))
+        elif call.passed and _command(call.command) in failures:
+            return True
+    return False
+
+
+def _command(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,72 @@
+"""Files of projects as git has them, read from objects alone: no work tree, no filter, no program."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.errors import SkillgitError
+from skillgit.store.repo import Repo
+from skillgit.store.tree import entry_at, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class ProjectFiles:
+    """The history of the repository around a folder, which may be a project's or one that a program keeps copies in."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+
+    @classmethod
+    def around(cls, folder: Path) -> ProjectFiles | None:
+        """Open the repository that contains ``folder``; None if there is none that can be read."""
+        try:
+            return cls(Repo.discover(folder))
+        except SkillgitError:
+            return None
+
+    @property
+    def folder(self) -> Path | None:
+        """The work tree, if there is one."""
+        return self._repo.workdir
+
+    def full_id(self, revision: str) -> str:
+        """Return the id of the commit that ``revision``, an id or the beginning of one, means; empty if none."""
+        try:
+            commit = self._repo.raw[revision]
+        except (KeyError, ValueError, pygit2.GitError):
+            return ""
+        return str(commit.id) if isinstance(commit, pygit2.Commit) else ""
+
+    def content(self, revision: str, path: str) -> bytes | None:
+        """Return what the file at ``path`` holds in a commit or tree; None where there is none."""
+        tree = self._tree(revision)
+        entry = entry_at(tree, path) if tree is not None and path else None
+        return entry.data if isinstance(entry, pygit2.Blob) else None
+
+    def folder_id(self, revision: str, path: str) -> str:
+        """Return the id of the tree at ``path`` in a commit or tree; empty if no folder is there."""
+        tree = self._tree(revision)
+        entry = entry_at(tree, path) if tree is not None and path else None
+        return str(entry.id) if isinstance(entry, pygit2.Tree) else ""
+
+    def listing(self, revision: str, most: int) -> Iterator[tuple[str, int]]:
+        """Yield paths, for showing and comparing, and sizes in bytes of the first files of a commit or tree."""
+        tree = self._tree(revision)
+        for name, entry in islice(walk(tree), most) if tree is not None else ():
+            if isinstance(entry, pygit2.Blob):
+                yield name, entry.size
+
+    def _tree(self, revision: str) -> pygit2.Tree | None:
+        try:
+            entry = self._repo.raw[revision]
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+        if isinstance(entry, pygit2.Commit):
+            entry = entry.tree
+        return entry if isinstance(entry, pygit2.Tree) else None
