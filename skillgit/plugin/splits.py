@@ -197,7 +197,7 @@ def divide_each_type(items: Sequence[Item], ratio: str, seed: int) -> Splits:
     """Divide the items of each task type, so that every split has its share of each, by the reference's counts.
 
     Train and selection get their shares, rounded half to even, and at least one item of three or more; of two, one is
-    for train and one for the test; a single one is for the test. Groups count as the type that most of their items have.
+    for train and one for the test; a single one is for the test. A group counts as the type of most of its items.
     """
     weights = parse_ratio(ratio)
     by_type: dict[str, list[Cluster]] = defaultdict(list)
