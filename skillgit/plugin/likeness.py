@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,3 +37,9 @@ def alike(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
                 yield earlier, place
         for pair in rare:
             holders[pair].append(place)
+
+
+def alike_to(text: str, texts: Sequence[str]) -> list[int]:
+    """Return the places of the folded ``texts`` that are alike to ``text``."""
+    matches = process.extract(text, texts, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
+    return sorted(place for _, _, place in matches if any(alike([text, texts[place]])))
