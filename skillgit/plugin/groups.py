@@ -6,15 +6,17 @@ one task in two wordings, give the answer of a held-out item away.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate, product
+from operator import ne
+from typing import TYPE_CHECKING
 
 from skillgit.domain.leaks import SHORTEST_QUOTED, words
 from skillgit.plugin.likeness import alike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillgit.domain.trajectory import Item
 
@@ -32,52 +34,52 @@ def clusters(items: Sequence[Item]) -> list[Cluster]:
 def cut(parts: Sequence[Cluster], counts: Sequence[int]) -> list[list[Cluster]]:
     """Divide clusters, in their order, into shares whose numbers of items are ``counts``, or as near as they come.
 
-    The order is cut where that comes nearest, and then clusters change sides, one at a time or two in exchange, as long
-    as that brings the numbers nearer. No share of at least one item stays empty if there are as many clusters.
+    The order is cut where that comes nearest, and then the clusters beside the cuts are laid as brings the numbers
+    nearest: of up to eight clusters, no division is nearer. No share of at least one item stays empty if there are as
+    many clusters.
     """
-    shares: list[list[Cluster]] = []
-    rest = list(parts)
-    for index, count in enumerate(counts[:-1]):
-        most = max(0, len(rest) - sum(number > 0 for number in counts[index + 1 :]))
-        sizes = [0]
-        for cluster in rest[:most]:
-            sizes.append(sizes[-1] + len(cluster))
+    sides: list[int] = []
+    for share, count in enumerate(counts[:-1]):
+        most = max(0, len(parts) - len(sides) - sum(number > 0 for number in counts[share + 1 :]))
+        sizes = [0, *accumulate(len(cluster) for cluster in parts[len(sides) : len(sides) + most])]
         end = min(range(min(most, int(count > 0)), most + 1), key=lambda number: abs(sizes[number] - count))
-        shares.append(rest[:end])
-        rest = rest[end:]
-    shares.append(rest)
-    while exchange := _best_exchange(shares, counts):
-        source, target, cluster, back = exchange
-        shares[source].remove(cluster)
-        shares[target].append(cluster)
-        if back is not None:
-            shares[target].remove(back)
-            shares[source].append(back)
-    return shares
+        sides += [share] * end
+    sides += [len(counts) - 1] * (len(parts) - len(sides))
+    _lay_borders(parts, counts, sides)
+    return [
+        [cluster for cluster, side in zip(parts, sides, strict=True) if side == share] for share in range(len(counts))
+    ]
 
 
-class _Exchange(NamedTuple):
-    source: int
-    target: int
-    cluster: Cluster
-    back: Cluster | None
+_BESIDE = 8  # clusters beside the cuts, whose sides are all tried
 
 
-def _best_exchange(shares: Sequence[Sequence[Cluster]], counts: Sequence[int]) -> _Exchange | None:
-    """Return what brings the numbers of items nearest to ``counts``; None if nothing brings them nearer."""
-    excess = [sum(map(len, share)) - count for share, count in zip(shares, counts, strict=True)]
-    by_size = [{len(cluster): cluster for cluster in share} for share in shares]
-    best, most = None, 0
-    for source, target in ((one, two) for one in range(len(shares)) for two in range(len(shares)) if excess[one] > 0):
-        may_shrink = len(shares[source]) > 1 or counts[source] <= 0
-        for size, cluster in by_size[source].items():
-            for back_size, back in [*([(0, None)] if may_shrink else []), *by_size[target].items()]:
-                shift = size - back_size
-                before, after = abs(excess[source]) + abs(excess[target]), abs(excess[source] - shift)
-                gain = before - after - abs(excess[target] + shift) if source != target else 0
-                if gain > most:
-                    best, most = _Exchange(source, target, cluster, back), gain
-    return best
+def _lay_borders(parts: Sequence[Cluster], counts: Sequence[int], sides: list[int]) -> None:
+    """Change the sides of clusters beside a cut so that the shares come as near to ``counts`` as they can."""
+    numbers = [
+        sum(len(cluster) for cluster, side in zip(parts, sides, strict=True) if side == n) for n in range(len(counts))
+    ]
+    if numbers == list(counts):
+        return
+    cuts = [place for place in range(1, len(sides)) if sides[place] != sides[place - 1]]
+    by_distance = sorted(range(len(sides)), key=lambda place: (min(abs(2 * place + 1 - 2 * at) for at in cuts), place))
+    beside = by_distance[:_BESIDE]
+    sizes, old = [len(parts[place]) for place in beside], tuple(sides[place] for place in beside)
+    held = Counter(side for place, side in enumerate(sides) if place not in beside)
+    for size, side in zip(sizes, old, strict=True):
+        numbers[side] -= size
+
+    def cost(choice: tuple[int, ...]) -> tuple[int, int, int]:
+        shares = numbers.copy()
+        for size, side in zip(sizes, choice, strict=True):
+            shares[side] += size
+        empty = sum(count > 0 and not held[share] and share not in choice for share, count in enumerate(counts))
+        distance = sum(abs(share - count) for share, count in zip(shares, counts, strict=True))
+        return empty, distance, sum(map(ne, choice, old))
+
+    choices: Iterable[tuple[int, ...]] = product(range(len(counts)), repeat=len(beside))
+    for place, side in zip(beside, min(choices, key=cost), strict=True):
+        sides[place] = side
 
 
 def related(items: Sequence[Item], prompt: Callable[[Item], str]) -> list[Item]:
