@@ -16,7 +16,7 @@ from skillgit.domain.leaks import SHORTEST_QUOTED, words
 from skillgit.plugin.likeness import alike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillgit.domain.trajectory import Item
 
@@ -77,8 +77,8 @@ def _lay_borders(parts: Sequence[Cluster], counts: Sequence[int], sides: list[in
         distance = sum(abs(share - count) for share, count in zip(shares, counts, strict=True))
         return empty, distance, sum(map(ne, choice, old))
 
-    choices: Iterable[tuple[int, ...]] = product(range(len(counts)), repeat=len(beside))
-    for place, side in zip(beside, min(choices, key=cost), strict=True):
+    best = min(product(range(len(counts)), repeat=len(beside)), key=cost)
+    for place, side in zip(beside, best, strict=True):
         sides[place] = side
 
 
