@@ -64,6 +64,7 @@ def test_forms_accept_edit_and_drop_and_a_viewer_sees_no_draft(repository):
         assert "/drafts" not in viewer.get("/").text
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @NEEDS_CHROMIUM
 def test_keys_and_mouse_answer(repository, browser: Browser):
