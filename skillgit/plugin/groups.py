@@ -1,7 +1,7 @@
 """Items that are not divided: those of one group, and near-duplicates of items that have one.
 
 A group says where items come from, such as one session of use. Two tasks of one source on both sides of a division, or
-one task in two wordings, give the answer of a held-out item away.
+one task in two wordings, give the answer of a fixed_sides-out item away.
 """
 
 from __future__ import annotations
@@ -61,11 +61,13 @@ def _lay_borders(parts: Sequence[Cluster], counts: Sequence[int], sides: list[in
     ]
     if numbers == list(counts):
         return
-    cuts = [place for place in range(1, len(sides)) if sides[place] != sides[place - 1]]
-    by_distance = sorted(range(len(sides)), key=lambda place: (min(abs(2 * place + 1 - 2 * at) for at in cuts), place))
+    cuts = [position for position in range(1, len(sides)) if sides[position] != sides[position - 1]]
+    by_distance = sorted(
+        range(len(sides)), key=lambda position: (min(abs(2 * position + 1 - 2 * at) for at in cuts), position)
+    )
     beside = by_distance[:_BESIDE]
-    sizes, old = [len(parts[place]) for place in beside], tuple(sides[place] for place in beside)
-    held = Counter(side for place, side in enumerate(sides) if place not in beside)
+    sizes, old = [len(parts[position]) for position in beside], tuple(sides[position] for position in beside)
+    fixed_sides = Counter(side for position, side in enumerate(sides) if position not in beside)
     for size, side in zip(sizes, old, strict=True):
         numbers[side] -= size
 
@@ -73,13 +75,13 @@ def _lay_borders(parts: Sequence[Cluster], counts: Sequence[int], sides: list[in
         shares = numbers.copy()
         for size, side in zip(sizes, choice, strict=True):
             shares[side] += size
-        empty = sum(count > 0 and not held[share] and share not in choice for share, count in enumerate(counts))
+        empty = sum(count > 0 and not fixed_sides[share] and share not in choice for share, count in enumerate(counts))
         distance = sum(abs(share - count) for share, count in zip(shares, counts, strict=True))
         return empty, distance, sum(map(ne, choice, old))
 
     best = min(product(range(len(counts)), repeat=len(beside)), key=cost)
-    for place, side in zip(beside, best, strict=True):
-        sides[place] = side
+    for position, side in zip(beside, best, strict=True):
+        sides[position] = side
 
 
 def related(items: Sequence[Item], prompt: Callable[[Item], str]) -> list[Item]:
@@ -96,8 +98,8 @@ def related(items: Sequence[Item], prompt: Callable[[Item], str]) -> list[Item]:
         return name
 
     for first, second in related_pairs(items, prompt):
-        least, other = sorted((leader(first), leader(second)))
-        leaders[other] = least
+        least, larger = sorted((leader(first), leader(second)))
+        leaders[larger] = least
     groups = [("" if is_alone else name) for is_alone, name in map(leader, items)]
     return [
         item if item.group == group else replace(item, group=group) for item, group in zip(items, groups, strict=True)
@@ -116,7 +118,7 @@ def related_pairs(items: Sequence[Item], prompt: Callable[[Item], str]) -> Itera
         yield from ((same[0], item) for item in same[1:] if same[0].group)
     # Texts of a few words are like others by chance, unless they are equal.
     texts = [text for text in by_text if text.count(" ") + 1 >= SHORTEST_QUOTED]
-    for one, two in alike(texts):
-        first, second = by_text[texts[one]][0], by_text[texts[two]][0]
+    for first_text, second_text in alike(texts):
+        first, second = by_text[texts[first_text]][0], by_text[texts[second_text]][0]
         if first.group or second.group:
             yield first, second

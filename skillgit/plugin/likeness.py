@@ -23,23 +23,23 @@ def alike(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     neighbours = [frozenset(pairwise(["", *text.split(), ""])) for text in texts]
     frequency = Counter(pair for pairs in neighbours for pair in pairs)
     holders: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place in sorted(range(len(texts)), key=lambda index: (len(texts[index]), index)):
-        text, pairs = texts[place], neighbours[place]
+    for position in sorted(range(len(texts)), key=lambda index: (len(texts[index]), index)):
+        text, pairs = texts[position], neighbours[position]
         # Two sets have half in common only if the rarer half of each, and one more, have something in common.
         common = sorted((frequency[pair], pair) for pair in pairs if frequency[pair] > 1)
         rare = [pair for _, pair in common[: max(0, len(common) - (len(pairs) - 1) // 2)]]
         shortest = len(text) * ALIKE / (200 - ALIKE)
         for earlier in sorted({holder for pair in rare for holder in holders[pair]}):
-            known = neighbours[earlier]
-            if len(texts[earlier]) < shortest or 2 * len(pairs & known) < max(len(pairs), len(known)):
+            earlier_pairs = neighbours[earlier]
+            if len(texts[earlier]) < shortest or 2 * len(pairs & earlier_pairs) < max(len(pairs), len(earlier_pairs)):
                 continue
             if fuzz.ratio(texts[earlier], text, score_cutoff=ALIKE):
-                yield earlier, place
+                yield earlier, position
         for pair in rare:
-            holders[pair].append(place)
+            holders[pair].append(position)
 
 
 def alike_to(text: str, texts: Sequence[str]) -> list[int]:
     """Return the places of the folded ``texts`` that are alike to ``text``."""
     matches = process.extract(text, texts, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
-    return sorted(place for _, _, place in matches if any(alike([text, texts[place]])))
+    return sorted(position for _, _, position in matches if any(alike([text, texts[position]])))

@@ -333,8 +333,8 @@ def near_duplicates(splits: Mapping[Split, Sequence[Item]], prompt: Callable[[It
     """Yield a fault for every two splits with items that ask nearly the same, of which one has a group."""
     side = {item.id: split for split, items in splits.items() for item in items}
     pairs: dict[frozenset[Split], list[str]] = defaultdict(list)
-    for one, two in related_pairs([item for items in splits.values() for item in items], prompt):
-        pairs[frozenset((side[one.id], side[two.id]))].append(f"{one.id} ~ {two.id}")
+    for original, retry in related_pairs([item for items in splits.values() for item in items], prompt):
+        pairs[frozenset((side[original.id], side[retry.id]))].append(f"{original.id} ~ {retry.id}")
     for first, second in combinations(splits, 2):
         where = f"both the {first} and the {second} split"
         yield from _fault(f"nearly the same is asked in {where}", pairs[frozenset((first, second))], _APART)

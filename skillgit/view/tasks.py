@@ -1,4 +1,4 @@
-"""Drafts of tasks: what was drafted, what waits for a review, and what became of it."""
+"""Drafts of tasks: what was drafted, what waits for a review, and what was answered."""
 
 from __future__ import annotations
 

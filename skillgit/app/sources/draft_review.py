@@ -73,22 +73,22 @@ def review_harvest(
     with open_drafts(context, skill, into) as folder:
         drafts = {draft.id: draft for draft in folder.drafts()}
         safe = [name for name, draft in drafts.items() if not draft.obstacles and not draft.warnings]
-        accepted = {name: _named(drafts, name, skill) for name in _chosen(accept, safe)}
-        dropped = {name: _named(drafts, name, skill) for name in _chosen(drop, list(drafts))}
-        if both := accepted.keys() & dropped.keys():
+        to_accept = {name: _named(drafts, name, skill) for name in _chosen(accept, safe)}
+        to_drop = {name: _named(drafts, name, skill) for name in _chosen(drop, list(drafts))}
+        if both := to_accept.keys() & to_drop.keys():
             raise UsageError(f"draft {min(both)} is accepted and dropped at once", hint="say one of them")
-        for draft in accepted.values():
+        for draft in to_accept.values():
             check_acceptable(draft, skill)
-        for draft in accepted.values():
+        for draft in to_accept.values():
             folder.accept(draft)
-        for draft in dropped.values():
+        for draft in to_drop.values():
             folder.drop(draft)
         return HarvestReview(
             skill=skill,
             path=folder.tasks.path,
-            accepted=tuple(accepted),
-            dropped=tuple(dropped),
-            drafts=tuple(draft for name, draft in drafts.items() if name not in accepted and name not in dropped),
+            accepted=tuple(to_accept),
+            dropped=tuple(to_drop),
+            drafts=tuple(draft for name, draft in drafts.items() if name not in to_accept and name not in to_drop),
             count=folder.count(),
         )
 
@@ -195,21 +195,21 @@ class DraftFolder:
     def _answer(self, draft: HarvestedDraft, row: Row) -> None:
         with drafts_lock(self._repo):
             rows = self._rows()
-            place = next((number for number, old in enumerate(rows) if digest(old) == draft.state), None)
-            if place is None:
+            position = next((number for number, old in enumerate(rows) if digest(old) == draft.state), None)
+            if position is None:
                 raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
-            rows[place] = row
+            rows[position] = row
             self._write(rows)
             self.finish()
 
     def finish(self) -> None:
         """Carry out answers that are written down; whoever calls it holds the lock."""
         rows = self._rows()
-        for place, row in enumerate(rows):
+        for position, row in enumerate(rows):
             if row.get("status") == ACCEPTED:
                 tasks = TaskFile(path=_inside(self._root / str(row["into"]), self._root))
                 self._bring(tasks, {name: value for name, value in row.items() if name != "into"})
-                rows[place] = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
+                rows[position] = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
                 self._write(rows)
             if row.get("status") != DRAFT and not path_fault(name := str(row["id"])):
                 shutil.rmtree(self._own(name), ignore_errors=True)
@@ -231,8 +231,8 @@ class DraftFolder:
 
     def _rows(self) -> list[Row]:
         rows = [dict(row.fields) for row in read_rows(self._folder / _FILE)]
-        if place := next((number for number, row in enumerate(rows, start=1) if not row.get("id")), 0):
-            raise DataError(f"{self._folder / _FILE}:{place} has no id", hint="harvest again into a new file")
+        if position := next((number for number, row in enumerate(rows, start=1) if not row.get("id")), 0):
+            raise DataError(f"{self._folder / _FILE}:{position} has no id", hint="harvest again into a new file")
         return rows
 
     def _write(self, rows: Sequence[Row]) -> None:
@@ -282,10 +282,10 @@ class DraftFolder:
 
     def _reviewed(self, row: Row) -> Row:
         origin = row.get("origin")
-        known = {name: origin[name] for name in _PUBLIC if name in origin} if isinstance(origin, dict) else {}
+        public = {name: origin[name] for name in _PUBLIC if name in origin} if isinstance(origin, dict) else {}
         rest = {name: value for name, value in row.items() if name not in OURS}
         task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
-        return {**task, **rest, "origin": known}
+        return {**task, **rest, "origin": public}
 
     def _item(self, row: Row) -> Item:
         return self._reader.task(f"draft {row['id']}", row, self._folder / _FILE)
@@ -297,13 +297,13 @@ class DraftFolder:
             check_new(self._entries(), item, self.tasks.path.name)
         except SkillgitError as error:
             return error.message
-        listed = [*cast("Sequence[Row]", item.content["files"]), *cast("Sequence[Row]", item.content["images"])]
-        listed += [entry for check in _checks(item) for entry in cast("Sequence[Row]", check.get("files", ()))]
-        strange = next((entry for entry in listed if not str(entry["name"]).startswith(f"{_FILES}/{name}/")), None)
+        entries = [*cast("Sequence[Row]", item.content["files"]), *cast("Sequence[Row]", item.content["images"])]
+        entries += [entry for check in _checks(item) for entry in cast("Sequence[Row]", check.get("files", ()))]
+        strange = next((entry for entry in entries if not str(entry["name"]).startswith(f"{_FILES}/{name}/")), None)
         if strange is not None:
             return f"it names {strange['name']}, which is not among its own files"
         target = self.tasks.path.parent / self.skill / name
-        return f"there are files at {self._public(name)} already" if listed and target.exists() else ""
+        return f"there are files at {self._public(name)} already" if entries and target.exists() else ""
 
     def _entries(self) -> list[TaskEntry]:
         """Return the tasks that are there already, read again when their file has changed."""
@@ -314,17 +314,17 @@ class DraftFolder:
 
     def _secrets(self, task: Row, line: str, files: Sequence[DraftFile]) -> Iterator[str]:
         """Yield what looks like a credential in what would be committed, with its place and never with its value."""
-        suspected = False
-        for place, text in [*places(task), *((f"{file.name}:", file.text()) for file in files)]:
+        is_suspected = False
+        for position, text in [*places(task), *((f"{file.name}:", file.text()) for file in files)]:
             if "\0" in text[:_BINARY] or len(text) > LARGEST // 16:
                 lines = {0: [BY_SHAPE]} if any(credentials(text)) else {}
             else:
                 lines = {number: self._kinds(part) for number, part in enumerate(text.split("\n"), start=1)}
             for number, kinds in lines.items():
                 if kinds:
-                    suspected = True
-                    yield f"{place}{number} may hold a secret ({', '.join(kinds)})"
-        if not suspected and (kinds := self._kinds(line)):
+                    is_suspected = True
+                    yield f"{position}{number} may hold a secret ({', '.join(kinds)})"
+        if not is_suspected and (kinds := self._kinds(line)):
             yield f"its line may hold a secret ({', '.join(kinds)})"
 
     def _kinds(self, line: str) -> list[str]:
@@ -334,9 +334,9 @@ class DraftFolder:
         item = self._item(row)
         if any(check["type"] in ("python", "command") for check in _checks(item)):
             yield "its check runs a program"
-        others = [entry.item for entry in self._entries()]
-        text, *texts = (" ".join(words(str(task.content["prompt"]))) for task in (item, *others))
-        yield from (f"it asks nearly the same as {others[place].id}" for place in alike_to(text, texts))
+        tasks = [entry.item for entry in self._entries()]
+        text, *texts = (" ".join(words(str(task.content["prompt"]))) for task in (item, *tasks))
+        yield from (f"it asks nearly the same as {tasks[position].id}" for position in alike_to(text, texts))
 
 
 def _checks(item: Item) -> Sequence[Row]:

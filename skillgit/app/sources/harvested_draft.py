@@ -49,16 +49,16 @@ class HarvestedDraft:
     state: str  # a digest of the stored row, by which a change in between is noticed
 
 
-def places(value: object, place: str = "") -> Iterator[tuple[str, str]]:
+def places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the texts in JSON values, each with where it is, as ``check.files[0]:``."""
     if isinstance(value, str):
-        yield f"{place}:", value
+        yield f"{path}:", value
     elif isinstance(value, dict):
         for name, entry in value.items():
-            yield from places(entry, f"{place}.{name}" if place else str(name))
+            yield from places(entry, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
         for number, entry in enumerate(value):
-            yield from places(entry, f"{place}[{number}]")
+            yield from places(entry, f"{path}[{number}]")
 
 
 def renamed(row: Row, old: str, new: str) -> Row:

@@ -227,10 +227,10 @@ def _edited(session: CommandSession, folder: DraftFolder, draft: HarvestedDraft)
     from skillgit.app.sources.harvested_draft import editable  # noqa: PLC0415 - see the package
 
     text = editable(draft)
-    while (saved := click.edit(text, env=session.context.environ, extension=".yaml")) is not None:
+    while (new_text := click.edit(text, env=session.context.environ, extension=".yaml")) is not None:
         try:
-            return folder.edit(draft, saved)
+            return folder.edit(draft, new_text)
         except DataError as error:
             remark = f"# {one_line(error.message)}\n"
-            text = remark + "".join(line for line in saved.splitlines(keepends=True) if not line.startswith("# "))
+            text = remark + "".join(line for line in new_text.splitlines(keepends=True) if not line.startswith("# "))
     return draft

@@ -53,18 +53,18 @@ def answer_page(visit: Visit) -> Page | Redirect:
                 case _:
                     raise UsageError("an answer is accept, edit or drop", hint="use the buttons of the page")
         except DataError as error:
-            return _page(visit, folder, refused=draft, error=error)
+            return _page(visit, folder, subject=draft, error=error)
     return Redirect(address=address("drafts", skill, skip=visit.value("skip")))
 
 
 def _page(
-    visit: Visit, folder: DraftFolder, *, refused: HarvestedDraft | None = None, error: DataError | None = None
+    visit: Visit, folder: DraftFolder, *, subject: HarvestedDraft | None = None, error: DataError | None = None
 ) -> Page:
     skip = visit.number("skip")
     drafts = list(islice(folder.drafts(), skip, skip + ON_PAGE + 1))
     texts = {draft.id: editable(draft) for draft in drafts}
-    if refused is not None and visit.value("text"):
-        texts[refused.id] = visit.value("text")
+    if subject is not None and visit.value("text"):
+        texts[subject.id] = visit.value("text")
     return Page(
         template="drafts_of_skill.html",
         title=f"Drafts of {folder.skill}",
@@ -76,7 +76,7 @@ def _page(
             "following": skip + ON_PAGE if len(drafts) > ON_PAGE else 0,
             "skip": skip,
             "texts": texts,
-            "refused": refused,
+            "refused": subject,
             "error": error,
             "facts_of": facts_of,
             "content": lambda file: file.text(FILE_BYTES),
