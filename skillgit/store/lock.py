@@ -46,11 +46,6 @@ def notes_lock(repo: Repo) -> AbstractContextManager[None]:
     return _held(repo, "notes.lock")
 
 
-def drafts_lock(repo: Repo) -> AbstractContextManager[None]:
-    """Hold the lock of drafts of tasks while they are read and written."""
-    return _held(repo, "drafts.lock")
-
-
 @contextmanager
 def _held(repo: Repo, name: str) -> Iterator[None]:
     with locked(_opened(repo, name)):

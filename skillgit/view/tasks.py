@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.app.sources.draft_review import HarvestReview
-    from skillgit.app.sources.harvested_draft import HarvestedDraft
+    from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.view.surface import Screen
@@ -52,7 +52,7 @@ def harvested(review: HarvestReview, screen: Screen) -> Iterator[str]:
         if names:
             yield f"{word} {numbers.plural(len(names), 'draft')}: {numbers.ids(names, screen)}"
     for draft in review.drafts:
-        yield from harvested_draft(draft, screen)
+        yield from pending_draft(draft, screen)
     count, tasks = numbers.plural(len(review.drafts), "draft"), numbers.plural(review.count, "task")
     yield screen.dotted(
         (f"{count} to review" if review.drafts else "no drafts are left", f"{tasks} in {review.path.name}")
@@ -61,7 +61,7 @@ def harvested(review: HarvestReview, screen: Screen) -> Iterator[str]:
         yield f"next: skillgit tasks review --skill {quote(review.skill)} --accept ID"
 
 
-def harvested_draft(draft: HarvestedDraft, screen: Screen) -> Iterator[str]:
+def pending_draft(draft: PendingDraft, screen: Screen) -> Iterator[str]:
     """Yield what would be committed and sent to a model, and why to look twice."""
     yield screen.paint(Style.STRONG, inert(draft.id))
     yield from (f"    {line}" for line in inert(draft.prompt).splitlines())
@@ -81,7 +81,7 @@ def harvested_draft(draft: HarvestedDraft, screen: Screen) -> Iterator[str]:
 _ORIGIN = {"agent": "agent", "date": "date", "skill": "skill", "use": "use", "signals": "signals", "follow_up": "next"}
 
 
-def facts_of(draft: HarvestedDraft) -> Iterator[tuple[str, str]]:
+def facts_of(draft: PendingDraft) -> Iterator[tuple[str, str]]:
     """Yield where a draft comes from, each fact on one line."""
     for name, label in _ORIGIN.items():
         value = draft.origin.get(name)
@@ -95,7 +95,7 @@ def facts_of(draft: HarvestedDraft) -> Iterator[tuple[str, str]]:
 _SHOWN = 64 << 10  # bytes of a file
 
 
-def contents(draft: HarvestedDraft, screen: Screen) -> Iterator[str]:
+def contents(draft: PendingDraft, screen: Screen) -> Iterator[str]:
     """Yield the files of a draft, each under its name."""
     for file in draft.files:
         yield screen.paint(Style.STRONG, inert(file.name))

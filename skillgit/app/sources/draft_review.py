@@ -6,7 +6,9 @@ the row and where it goes, so that a review that was cut off behind the answer i
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import threading
 from contextlib import contextmanager, suppress
@@ -14,12 +16,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from skillgit.app.sources.harvested_draft import (
+from skillgit.app.sources.pending_draft import (
     LARGEST,
     OURS,
     WITH_FILES,
     DraftFile,
-    HarvestedDraft,
+    PendingDraft,
     fields_of,
     places,
     renamed,
@@ -29,13 +31,12 @@ from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
 from skillgit.domain.untrusted.file_names import file_name, path_fault
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
-from skillgit.files import read_plain, write_file
+from skillgit.files import locked, open_plain, read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.likeness import alike_to
 from skillgit.plugin.redaction import credentials
 from skillgit.plugin.secret_detectors import BY_SHAPE, SecretScanner, secret_scanner
 from skillgit.plugin.seed_folder import write_files
-from skillgit.store.lock import drafts_lock
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _FOLDER, _FILE, _FILES = "drafts", "drafts.jsonl", "files"
 _BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
 _HINT = "skillgit tasks review --skill {} shows what there is"
+_TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 _SCANNING = threading.Lock()  # the detectors have one set of settings in a process
 
 
@@ -59,7 +61,7 @@ class HarvestReview:
     path: Path  # the file of reviewed tasks
     accepted: tuple[str, ...]
     dropped: tuple[str, ...]
-    drafts: tuple[HarvestedDraft, ...]  # those that are left
+    drafts: tuple[PendingDraft, ...]  # those that are left
     count: int  # tasks in the file
 
 
@@ -97,13 +99,13 @@ def _chosen(names: Sequence[str], every: Sequence[str]) -> list[str]:
     return [choice for name in names for choice in (every if name == ALL else [name])]
 
 
-def _named(drafts: Mapping[str, HarvestedDraft], name: str, skill: str) -> HarvestedDraft:
+def _named(drafts: Mapping[str, PendingDraft], name: str, skill: str) -> PendingDraft:
     if name not in drafts:
         raise NotFoundError(f"there is no draft {name} of {skill}", hint=_HINT.format(skill))
     return drafts[name]
 
 
-def check_acceptable(draft: HarvestedDraft, skill: str) -> None:
+def check_acceptable(draft: PendingDraft, skill: str) -> None:
     if draft.obstacles:
         hint = f"edit it first: skillgit tasks review --skill {skill}, or the page of drafts in skillgit serve"
         raise DataError(f"draft {draft.id} cannot be accepted: {'; '.join(draft.obstacles)}", hint=hint)
@@ -128,8 +130,9 @@ def open_drafts(context: Context, skill: str, into: Path | None = None) -> Itera
     into = context.directory / into if into is not None else repo.workdir / "tasks" / f"{skill}.jsonl"
     with _SCANNING, secret_scanner() as scanner:
         drafts = DraftFolder(context, repo, folder, _inside(into, repo.workdir), scanner)
-        with drafts_lock(repo):
-            drafts.finish()
+        if drafts.is_cut_off:
+            with drafts.alone():
+                drafts.finish()
         yield drafts
 
 
@@ -145,7 +148,7 @@ class DraftFolder:
     """The drafts of one skill; every answer takes effect at once. ``tasks`` is where accepted ones go."""
 
     def __init__(self, context: Context, repo: Repo, folder: Path, into: Path, scanner: SecretScanner) -> None:
-        self._repo, self._folder, self._scanner = repo, folder, scanner
+        self._folder, self._scanner = folder, scanner
         self._date = context.clock().date().isoformat()
         self._reader = reader_of_tasks(context)
         self._root = cast("Path", repo.workdir).resolve()
@@ -156,33 +159,54 @@ class DraftFolder:
     def skill(self) -> str:
         return self._folder.name
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock that a harvest holds, too; a ConflictError if another process has it."""
+        try:
+            with locked(open_plain(self._folder.parent / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), _TRY):
+                yield
+        except BlockingIOError:
+            hint = "answer again when the harvest or the other review is done"
+            raise ConflictError("another process is writing drafts", hint=hint) from None
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether an answer that is written down was not carried out."""
+        return any(row.get("status") == ACCEPTED or self._leftovers(row) for row in self._rows())
+
+    def _leftovers(self, row: Row) -> Path | None:
+        """Return the folder with files of a draft that was answered; None if there is none."""
+        name = str(row["id"])
+        is_over = row.get("status") != DRAFT and not path_fault(name)
+        return self._own(name) if is_over and self._own(name).exists() else None
+
     def count(self) -> int:
         return len(read_rows(self.tasks.path)) if self.tasks.path.exists() else 0
 
-    def drafts(self) -> Iterator[HarvestedDraft]:
+    def drafts(self) -> Iterator[PendingDraft]:
         """Yield the drafts that wait for an answer, each as it is when its turn comes."""
         for name in [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]:
             with suppress(NotFoundError):
                 yield self.draft(name)
 
-    def draft(self, name: str) -> HarvestedDraft:
+    def draft(self, name: str) -> PendingDraft:
         """Return the draft that is called ``name``; a NotFoundError if none of that name waits for an answer."""
         row = next((row for row in self._rows() if row["id"] == name and row.get("status") == DRAFT), None)
         if row is None:
             raise NotFoundError(f"there is no draft {name} of {self.skill}", hint=_HINT.format(self.skill))
         return self._draft(row)
 
-    def accept(self, draft: HarvestedDraft) -> None:
+    def accept(self, draft: PendingDraft) -> None:
         """Make a task of ``draft``; nothing is committed."""
         check_acceptable(draft, self.skill)
         into = self.tasks.path.relative_to(self._root).as_posix()
         self._answer(draft, {**json.loads(draft.line), "status": ACCEPTED, "into": into})
 
-    def drop(self, draft: HarvestedDraft) -> None:
+    def drop(self, draft: PendingDraft) -> None:
         """Forget ``draft`` but for its id and group, by which the next harvest knows it."""
         self._answer(draft, {"id": draft.id, "group": draft.group, "status": DROPPED})
 
-    def edit(self, draft: HarvestedDraft, text: str) -> HarvestedDraft:
+    def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
         """Return ``draft`` with the fields that ``text`` has as YAML or JSON; a DataError says what is wrong."""
         row = next((row for row in self._rows() if digest(row) == draft.state), {"id": draft.id})
         fields = renamed(fields_of(text), self._public(draft.id), f"{_FILES}/{draft.id}")
@@ -192,8 +216,8 @@ class DraftFolder:
         self._answer(draft, edited_row)
         return self._draft(edited_row)
 
-    def _answer(self, draft: HarvestedDraft, row: Row) -> None:
-        with drafts_lock(self._repo):
+    def _answer(self, draft: PendingDraft, row: Row) -> None:
+        with self.alone():
             rows = self._rows()
             position = next((number for number, old in enumerate(rows) if digest(old) == draft.state), None)
             if position is None:
@@ -211,8 +235,8 @@ class DraftFolder:
                 self._bring(tasks, {name: value for name, value in row.items() if name != "into"})
                 rows[position] = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
                 self._write(rows)
-            if row.get("status") != DRAFT and not path_fault(name := str(row["id"])):
-                shutil.rmtree(self._own(name), ignore_errors=True)
+            if folder := self._leftovers(row):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _bring(self, tasks: TaskFile, row: Row) -> None:
         """Put the files of an accepted draft in place, and then its row, if they are not there yet."""
@@ -254,7 +278,7 @@ class DraftFolder:
         files = (path.rglob("*") if path.is_dir() else [path] for path in paths)
         return sorted({path for path in chain.from_iterable(files) if path.is_file() and not path.is_symlink()})
 
-    def _draft(self, row: Row) -> HarvestedDraft:
+    def _draft(self, row: Row) -> PendingDraft:
         name, fault = str(row["id"]), self._fault(row)
         files = tuple(
             DraftFile(
@@ -267,7 +291,7 @@ class DraftFolder:
         task = renamed(self._reviewed(row), f"{_FILES}/{name}", self._public(name))
         line = json.dumps(task, ensure_ascii=False)
         origin = row.get("origin")
-        return HarvestedDraft(
+        return PendingDraft(
             id=name,
             group=str(row.get("group", "")),
             prompt=str(self._item(row).content["prompt"]) if not fault else str(row.get("prompt", "")),

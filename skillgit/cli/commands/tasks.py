@@ -27,7 +27,7 @@ from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
     from skillgit.app.sources.draft_review import DraftFolder
-    from skillgit.app.sources.harvested_draft import HarvestedDraft
+    from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
@@ -193,7 +193,7 @@ def _converse(session: CommandSession, folder: DraftFolder) -> None:
     """Show each draft and carry out what is answered, until there is none left or the user has had enough."""
     for draft in folder.drafts():
         current = draft
-        session.output.text(render.harvested_draft(current, session.screen))
+        session.output.text(render.pending_draft(current, session.screen))
         while (answer := _answer(current)) not in {"s", "q"}:
             try:
                 match answer:
@@ -209,7 +209,7 @@ def _converse(session: CommandSession, folder: DraftFolder) -> None:
                         session.output.text([inert(current.line)])
                     case _:
                         current = _edited(session, folder, current)
-                        session.output.text(render.harvested_draft(current, session.screen))
+                        session.output.text(render.pending_draft(current, session.screen))
             except SkillgitError as error:
                 session.diagnostics.failed(error)
         if answer == "q":
@@ -217,14 +217,14 @@ def _converse(session: CommandSession, folder: DraftFolder) -> None:
     session.output.text([f"{plural(folder.count(), 'task')} in {folder.tasks.path.name}"])
 
 
-def _answer(draft: HarvestedDraft) -> str:
+def _answer(draft: PendingDraft) -> str:
     question = f"{draft.id}: accept, edit, drop, skip, quit; show files, line"
     return str(click.prompt(question, type=click.Choice(list("aedsqfl")), err=True))
 
 
-def _edited(session: CommandSession, folder: DraftFolder, draft: HarvestedDraft) -> HarvestedDraft:
+def _edited(session: CommandSession, folder: DraftFolder, draft: PendingDraft) -> PendingDraft:
     """Return the draft as the user's editor leaves it; a fault comes back into the editor as a remark."""
-    from skillgit.app.sources.harvested_draft import editable  # noqa: PLC0415 - see the package
+    from skillgit.app.sources.pending_draft import editable  # noqa: PLC0415 - see the package
 
     text = editable(draft)
     while (new_text := click.edit(text, env=session.context.environ, extension=".yaml")) is not None:

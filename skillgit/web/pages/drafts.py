@@ -8,14 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.sources.draft_review import harvested_skills, open_drafts
-from skillgit.app.sources.harvested_draft import editable
+from skillgit.app.sources.pending_draft import editable
 from skillgit.errors import ConflictError, DataError, UsageError
 from skillgit.view.tasks import facts_of
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
 
 if TYPE_CHECKING:
     from skillgit.app.sources.draft_review import DraftFolder
-    from skillgit.app.sources.harvested_draft import HarvestedDraft
+    from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.web.rendering import Visit
 
 ON_PAGE: Final = 20
@@ -58,7 +58,7 @@ def answer_page(visit: Visit) -> Page | Redirect:
 
 
 def _page(
-    visit: Visit, folder: DraftFolder, *, subject: HarvestedDraft | None = None, error: DataError | None = None
+    visit: Visit, folder: DraftFolder, *, subject: PendingDraft | None = None, error: DataError | None = None
 ) -> Page:
     skip = visit.number("skip")
     drafts = list(islice(folder.drafts(), skip, skip + ON_PAGE + 1))

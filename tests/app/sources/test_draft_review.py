@@ -14,8 +14,9 @@ from harvested import SKILL, draft, group, prompts, write_drafts
 from soaking import soak
 
 from skillgit.app.sources.draft_review import harvested_skills, open_drafts, review_harvest
-from skillgit.app.sources.harvested_draft import editable
+from skillgit.app.sources.pending_draft import editable
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
+from skillgit.files import locked, open_plain
 from skillgit.store.repo import Repo
 from skillgit_envs.tasks import Tasks
 
@@ -191,6 +192,36 @@ def test_what_changed_since_it_was_shown_is_not_accepted(context):
     assert not (context.directory / TASKS).exists()
 
 
+def test_while_a_harvest_writes_nothing_is_answered(context):
+    private = drafts_in(context, [draft("one", prompt=TEXTS[0])])
+    before = private.read_bytes()
+    handle = open_plain(private.parent.parent / "lock", os.O_RDWR | os.O_CREAT)
+    with locked(handle), pytest.raises(ConflictError, match="another process is writing drafts"):
+        review_harvest(context, SKILL, accept=["one"])
+    assert private.read_bytes() == before
+    assert review_harvest(context, SKILL, accept=["one"]).count == 1
+
+
+def test_what_a_context_and_a_command_say_of_files_goes_with_them(context):
+    row = {name: value for name, value in draft("one", prompt=TEXTS[0]).items() if name != "rubric"}
+    check = {
+        "type": "command",
+        "command": ["python", "files/one/check.py", "x files/one/y"],
+        "files": ["files/one/check.py"],
+    }
+    row |= {"context": "See files/one/before, not files/one-two.", "files": ["files/one/before"], "check": check}
+    contents = {"files/one/before/a.py": b"1", "files/one/check.py": b"2"}
+    drafts_in(context, [row], contents)
+    review_harvest(context, SKILL, accept=["one"])
+    (task,) = rows_of(context.directory / TASKS)
+    assert task["context"] == f"See {SKILL}/one/before, not files/one-two."
+    assert task["check"]["command"] == ["python", f"{SKILL}/one/check.py", f"x {SKILL}/one/y"]
+    environment = Tasks({"data_path": str(TASKS)}, context.directory)
+    assert (
+        environment.task("x", task, context.directory / TASKS).content["files"][0]["name"] == f"{SKILL}/one/before/a.py"
+    )
+
+
 @pytest.mark.parametrize("into", ["../elsewhere.jsonl", "link/x.jsonl", "tasks.csv"])
 def test_tasks_go_to_a_file_of_the_work_tree_and_through_no_link(context, tmp_path, into):
     (context.directory / "link").symlink_to(tmp_path)
@@ -260,6 +291,8 @@ def test_a_kill_between_any_two_changes_of_files_loses_and_repeats_nothing(conte
         assert {*statuses} == {"one", "two", "three"}
         assert {name for name, status in statuses.items() if status == "draft"} == left
         assert {name for name, status in statuses.items() if status == "reviewed"} == {*tasks}
+        kept = {path.name for path in (private.parent / "files").iterdir()}
+        assert kept == left & {"one", "three"}
         if "one" in tasks:
             folder = home / TASKS.parent / SKILL / "one"
             assert {path.name: path.read_bytes() for path in folder.rglob("*.csv")} == {"a.csv": b"1", "c.csv": b"2"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -34,7 +35,7 @@ class DraftFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HarvestedDraft:
+class PendingDraft:
     """A draft as it would be committed and sent to a model."""
 
     id: str
@@ -62,12 +63,13 @@ def places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def renamed(row: Row, old: str, new: str) -> Row:
-    """Return a row in which names of files below ``old`` are names below ``new``."""
+    """Return a row in which files below ``old`` are below ``new``, also where its context or check speaks of them."""
+    path = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])")
 
     def rename(value: object) -> object:
         match value:
-            case str() if value == old or value.startswith(f"{old}/"):
-                return new + value.removeprefix(old)
+            case str():
+                return path.sub(lambda _: new, value)
             case dict():
                 return {name: rename(entry) for name, entry in value.items()}
             case list():
@@ -75,7 +77,7 @@ def renamed(row: Row, old: str, new: str) -> Row:
             case _:
                 return value
 
-    return {name: rename(value) if name in WITH_FILES else value for name, value in row.items()}
+    return {name: rename(value) if name in (*WITH_FILES, "context") else value for name, value in row.items()}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -88,7 +90,7 @@ _Dumper.add_representer(
 )
 
 
-def editable(draft: HarvestedDraft) -> str:
+def editable(draft: PendingDraft) -> str:
     """Return what of a draft can be edited, as YAML."""
     row = json.loads(draft.line)
     fields = {name: value for name, value in row.items() if name not in OURS}
