@@ -47,7 +47,7 @@ def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     yield f"next: skillgit tasks review {quote(str(result.path))}"
 
 
-def harvested(review: HarvestReview, screen: Screen) -> Iterator[str]:
+def harvest_review(review: HarvestReview, screen: Screen) -> Iterator[str]:
     for word, names in (("accepted", review.accepted), ("dropped", review.dropped)):
         if names:
             yield f"{word} {numbers.plural(len(names), 'draft')}: {numbers.ids(names, screen)}"

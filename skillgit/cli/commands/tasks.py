@@ -186,7 +186,7 @@ def _review_harvest(
             _converse(session, folder)
     else:
         review = review_harvest(session.context, skill, into=into, accept=accept, drop=drop)
-        session.show("tasks-drafts/1", review, render.harvested(review, session.screen))
+        session.show("tasks-drafts/1", review, render.harvest_review(review, session.screen))
 
 
 def _converse(session: CommandSession, folder: DraftFolder) -> None:
