@@ -188,7 +188,8 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
             raise DataError(message, hint="bring more items, or choose another env.split_ratio")
     parts = clusters(_mixed(items, seed))
     if len(parts) < len(Split):
-        message = f"{len(items)} items of {len(parts)} groups cannot be divided into three splits"
+        groups = "one group" if len(parts) == 1 else "two groups"
+        message = f"{len(items)} items of {groups} cannot be divided into three splits"
         raise DataError(message, hint="a group stays on one side: bring items of other groups")
     return _flat(cut(parts, counts), seed)
 

@@ -149,7 +149,7 @@ def test_many_groups_come_near(sizes, weights):
 
 def test_few_groups_are_refused_with_what_is_missing():
     items = [asked(f"q{number}", f"i{number}", "ab"[number % 2]) for number in range(12)]
-    with pytest.raises(DataError, match="12 items of 2 groups cannot be divided into three splits"):
+    with pytest.raises(DataError, match="12 items of two groups cannot be divided into three splits"):
         divide(items, "2:1:1", 1)
 
 

@@ -211,7 +211,7 @@ class Tasks(PackagedEnvironment):
         """Return the items of all splits; without a sandbox there are none that need one."""
         splits = self._by_column() or super()._load()
         if self._is_divided:
-            raise_all([*near_duplicates(splits, _prompt)])
+            raise_all([*near_duplicates(splits, self._question)])
         every = [item for items in splits.values() for item in items]
         if self._tools == "none":
             check_readable(every, self._reader.attachments)
@@ -239,9 +239,13 @@ class Tasks(PackagedEnvironment):
         mode = self._options["split_mode"]
         return mode == "split_dir" or (mode == "ratio" and bool(self._reader.splits))
 
+    def _question(self, item: Item) -> str:
+        """Return what is asked without its context, which many tasks of one origin have in common."""
+        return self._reader.questions[item.id]
+
     def _read(self, files: Sequence[Path]) -> list[Item]:
         items = self._reader.read(files)
-        return items if self._is_divided else related(items, _prompt)
+        return items if self._is_divided else related(items, self._question)
 
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
         """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need."""
@@ -315,10 +319,6 @@ class Tasks(PackagedEnvironment):
     def _limits(self, name: str) -> Limits:
         seconds = float(self._options[name])
         return Limits(wall_s=seconds, cpu_s=max(1, round(seconds)))
-
-
-def _prompt(item: Item) -> str:
-    return str(item.content["prompt"])
 
 
 def _checks(item: Item) -> Sequence[Fields]:

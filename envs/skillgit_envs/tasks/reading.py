@@ -44,6 +44,7 @@ class Reader:
     attachments: Attachments = field(default_factory=Attachments)
     drafts: bool = False  # whether rows that nobody has reviewed are read, too
     splits: dict[str, Split] = field(default_factory=dict)  # item id to the split that its row names
+    questions: dict[str, str] = field(default_factory=dict)  # item id to what is asked, without its context and choices
 
     def read(self, files: Sequence[Path]) -> list[Item]:
         return read_each(files, lambda row, path: [self.item(*task, path) for task in _tasks(row, path)])
@@ -60,6 +61,7 @@ class Reader:
         task_type, split = text_field(where, row, "task_type") or "default", text_field(where, row, "split")
         try:
             item = Item(id=identity, content=content, task_type=task_type, group=text_field(where, row, "group"))
+            self.questions[item.id] = self._question(where, row)
             if split:
                 self.splits[item.id] = Split.parse(split)
         except DataError as error:
@@ -94,13 +96,16 @@ class Reader:
         return content
 
     def _prompt(self, where: str, row: Mapping[str, Any], choices: Mapping[str, str]) -> str:
+        listing = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
+        return "\n\n".join(filter(None, (text_field(where, row, "context"), self._question(where, row), listing)))
+
+    def _question(self, where: str, row: Mapping[str, Any]) -> str:
         names = (self.prompt_field,) if self.prompt_field else PROMPTS
         text = text_field(where, row, *names)
         if not text:
             fields = ", ".join(row) or "nothing"
             raise DataError(f"{where} has no {' or '.join(names)} with text; it has {fields}", hint=_HINT)
-        listing = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
-        return "\n\n".join(filter(None, (text_field(where, row, "context"), text, listing)))
+        return text
 
     def _given(self, where: str, row: Mapping[str, Any], source: CheckSource) -> Sequence[object]:
         """Return the checks of a row as it says them, or what follows from its other fields."""

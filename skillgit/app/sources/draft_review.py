@@ -294,7 +294,7 @@ class DraftFolder:
         return PendingDraft(
             id=name,
             group=str(row.get("group", "")),
-            prompt=str(self._item(row).content["prompt"]) if not fault else str(row.get("prompt", "")),
+            prompt=str(row.get("prompt", "") if fault else self._item(row | _context(task)).content["prompt"]),
             expected={name: value for name, value in task.items() if name not in (*OURS, "prompt")},
             files=files,
             origin=dict(origin) if isinstance(origin, dict) else {},
@@ -358,9 +358,21 @@ class DraftFolder:
         item = self._item(row)
         if any(check["type"] in ("python", "command") for check in _checks(item)):
             yield "its check runs a program"
-        tasks = [entry.item for entry in self._entries()]
-        text, *texts = (" ".join(words(str(task.content["prompt"]))) for task in (item, *tasks))
-        yield from (f"it asks nearly the same as {tasks[position].id}" for position in alike_to(text, texts))
+        tasks = self._entries()
+        texts = [_question(entry.item, entry.row) for entry in tasks]
+        yield from (
+            f"it asks nearly the same as {tasks[position].item.id}"
+            for position in alike_to(_question(item, row), texts)
+        )
+
+
+def _question(item: Item, row: Row) -> str:
+    """Return the folded words of what is asked, without the context where the row tells them apart."""
+    return " ".join(words(str(row.get("prompt") or item.content["prompt"])))
+
+
+def _context(row: Row) -> Row:
+    return {"context": row["context"]} if "context" in row else {}
 
 
 def _checks(item: Item) -> Sequence[Row]:

@@ -212,6 +212,8 @@ def test_what_a_context_and_a_command_say_of_files_goes_with_them(context):
     row |= {"context": "See files/one/before, not files/one-two.", "files": ["files/one/before"], "check": check}
     contents = {"files/one/before/a.py": b"1", "files/one/check.py": b"2"}
     drafts_in(context, [row], contents)
+    (shown,) = review_harvest(context, SKILL).drafts
+    assert shown.prompt.startswith(f"See {SKILL}/one/before")
     review_harvest(context, SKILL, accept=["one"])
     (task,) = rows_of(context.directory / TASKS)
     assert task["context"] == f"See {SKILL}/one/before, not files/one-two."

@@ -67,6 +67,12 @@ def test_a_manifest_and_folders_may_divide_none_either(tmp_path):
             tasks(tmp_path, *kept, **more).items("train")
 
 
+def test_a_context_that_all_have_makes_nothing_alike(tmp_path):
+    context = "Hand in every file that you change, whole, in a block of code with its path behind the fence. " * 4
+    rows = [{"id": f"o{n}", "prompt": text, "context": context, "group": f"g{n}"} for n, text in enumerate(OTHERS)]
+    assert {*sides(tasks(tmp_path, *rows)).values()} == {"train", "selection", "test"}
+
+
 def test_where_a_task_comes_from_is_no_part_of_it_and_no_program_sees_it(tmp_path):
     row = {"prompt": ONE, "check": {"type": "command", "command": "true"}, "id": "a"}
     origin = {"group": "g", "origin": {"agent": "claude"}, "reviewed": "2026-11-21", "status": "reviewed"}
