@@ -152,7 +152,7 @@ class Host:
         """Run the steps of the action, with its inputs as a host fills them in, until one fails."""
         values = {name: self.filled(str(entry["default"])) for name, entry in action()["inputs"].items()}
         values |= {name: self.filled(str(value).lower()) for name, value in step["with"].items()} | self.inputs
-        beside = {key: self.filled(str(value)) for key, value in step["env"].items()}
+        beside = {key: self.filled(str(value), workspace) for key, value in step["env"].items()}
         for inner in action()["runs"]["steps"]:
             told = {key: values[str(value)[len("${{ inputs.") : -len(" }}")]] for key, value in inner["env"].items()}
             assert inner["shell"] == "bash"
@@ -190,9 +190,10 @@ class Host:
                 git("checkout", "-q", self.filled(str(options["ref"])), cwd=workspace)
             case "actions/cache/restore":
                 if (self.folder / "cache").is_dir():
-                    shutil.copytree(self.folder / "cache", workspace / str(options["path"]), dirs_exist_ok=True)
+                    shutil.copytree(self.folder / "cache", workspace, dirs_exist_ok=True)
             case "actions/cache/save":
-                shutil.copytree(workspace / str(options["path"]), self.folder / "cache", dirs_exist_ok=True)
+                for name in str(options["path"]).split():
+                    shutil.copytree(workspace / name, self.folder / "cache" / name, dirs_exist_ok=True)
             case "actions/upload-artifact":
                 shutil.copy(self.filled(str(options["path"])), self.folder / "artefact")
             case "actions/download-artifact":
@@ -200,9 +201,10 @@ class Host:
             case _:
                 assert action in ACTIONS
 
-    def filled(self, text: str) -> str:
+    def filled(self, text: str, workspace: Path = Path()) -> str:
         """Return ``text`` with the expressions that the workflow may use."""
         values = {
+            "github.workspace": str(workspace),
             "github.event.pull_request.number": NUMBER,
             "github.event.pull_request.base.sha": git("rev-parse", "main", cwd=self.origin).out.strip(),
             "github.event.pull_request.head.repo.full_name == github.repository": str(not self.forked).lower(),

@@ -115,6 +115,7 @@ def test_the_help_lists_what_there_is(skillgit):
     assert [line.split()[0] for line in ended.text.partition("Commands:")[2].split("\n") if line.strip()] == [
         "add",
         "draft",
+        "harvest",
         "import",
         "review",
     ]

@@ -25,7 +25,6 @@ from skillgit.app.sources.harvest_rubric import RubricWriter
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.ids import check_item_id
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import UsageError
 from skillgit.files import locked, open_plain, read_plain, write_file
@@ -90,7 +89,7 @@ class Harvested:
 def harvest(context: Context, request: HarvestRequest) -> Harvested | Plan:
     """Draft tasks for a skill from sessions; a dry run writes nothing, and is a plan where a model would be asked."""
     repo = Repo.discover(context.directory)
-    folder = repo.private_dir / DRAFTS / file_name(check_item_id(request.skill))
+    folder = repo.private_dir / DRAFTS / file_name(request.skill)
     writer = RubricWriter(context, request.config, request.overrides, request.caps) if request.rubric else None
     with _alone(repo.private_dir / DRAFTS, context, is_dry_run=request.dry_run) as salt:
         search = _Harvest(context, request, repo, folder, salt)

@@ -1,0 +1,60 @@
+"""What ``skillgit tasks harvest`` asks for, and how it says what came of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skillgit.app.sources.harvest import DraftSummary, Harvested, HarvestRequest
+from skillgit.domain.cost import Caps
+
+SUMMARY = DraftSummary(
+    id="h-1", title="Sum it up", agent="codex", use="user", signals=("correction", "repeat"), check="command", files=3
+)
+RESULT = Harvested(
+    path=Path("/r/.git/skillgit/drafts/totals/drafts.jsonl"),
+    drafts=(SUMMARY,),
+    sessions=2,
+    turns=5,
+    left_out={"of headless runs": 1},
+    not_drafted={"its files are too many or too large": 1},
+    other_projects=3,
+    redacted=4,
+    unknown={"codex 9: new-kind": 2},
+    remarks=("x.jsonl cannot be read: Permission denied",),
+    cost=None,
+    is_dry_run=False,
+)
+
+
+def test_options_become_a_request(skillgit, fake):
+    calls = fake("sources.harvest.harvest", RESULT)
+    words = ("--from", "codex", "--since", "7d", "--project", "a", "--project", "b", "--rubric", "--max-calls", "3")
+    ended = skillgit("tasks", "harvest", "--skill", "totals", *words)
+    request = HarvestRequest(
+        skill="totals",
+        source="codex",
+        since="7d",
+        projects=(Path("a"), Path("b")),
+        rubric=True,
+        caps=Caps(max_calls=3),
+    )
+    assert calls == [(request,)]
+    assert ended.text == (
+        "h-1 · Sum it up\n"
+        "    codex · used by user · correction · repeat · scored by command\n"
+        "1 draft from 5 requests in 2 sessions\n"
+        "prompts left out: 1 of headless runs\n"
+        "not drafted: 1 its files are too many or too large\n"
+        "records that are not known: 2 codex 9: new-kind\n"
+        "3 other projects not read; --project DIR allows one\n"
+        "4 values taken out of the drafts\n"
+        "next: skillgit tasks review --skill totals\n"
+    )
+    assert "Permission denied" in ended.err
+
+
+def test_it_has_a_document(skillgit, fake):
+    fake("sources.harvest.harvest", RESULT)
+    document = json.loads(skillgit("tasks", "harvest", "--skill", "totals", "--json").out)
+    assert (document["schema"], document["drafts"][0]["id"]) == ("skillgit.tasks-harvest/1", "h-1")
