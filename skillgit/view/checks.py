@@ -61,7 +61,7 @@ def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
         ]
         yield from headed(("skill", "shown", "characters", "of", "nearest", ""), rows, screen, align="llrrlr")
         yield ""
-    yield from linted(report.linted, screen)
+    yield from linted(report.findings, screen)
 
 
 def _nearest(report: LibraryReport, name: str) -> tuple[str, str]:

@@ -265,6 +265,6 @@ def library_lines(verdict: LibraryVerdict, screen: Screen) -> Iterator[str]:
         by = ", ".join(map(one_line, shadowing.by))
         yield f"{by} {word} {one_line(shadowing.skill)}: {shadowing.sentence}"
     count = numbers.plural(verdict.skills, "skill")
-    changes = ", ".join(map(one_line, verdict.changed)) or "no skill"
+    changes = ", ".join(map(one_line, verdict.changes)) or "no skill"
     outcome = "does not pass" if verdict.shadowings else "passes"
     yield f"{outcome}: {changes} changed in a library of {count}"

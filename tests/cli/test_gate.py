@@ -264,7 +264,7 @@ def test_words_of_others_change_nothing_but_themselves(name):
 
 def test_a_library_is_judged_without_a_model(skillgit, fake):
     shadowing = Shadowing(skill="old", by=("new",), sentence="both have the same name")
-    verdict = LibraryVerdict(base="main", head="HEAD", skills=2, changed=("new",), shadowings=(shadowing,))
+    verdict = LibraryVerdict(base="main", head="HEAD", skills=2, changes=("new",), shadowings=(shadowing,))
     calls = fake("measure.library_gate.library_gate", verdict)
     ended = skillgit("gate", "--base", "main", "--library", "lib")
     assert (ended.code, calls[0]) == (1, ("main", "HEAD", Path("lib")))
@@ -272,3 +272,4 @@ def test_a_library_is_judged_without_a_model(skillgit, fake):
         "new shadows old: both have the same name",
         "does not pass: new changed in a library of 2 skills",
     ]
+    assert skillgit("gate", "--base", "main", "--library", "lib", "--markdown").code == 2

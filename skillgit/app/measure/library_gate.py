@@ -42,7 +42,7 @@ class LibraryVerdict:
     base: str
     head: str
     skills: int  # of the library at the head
-    changed: tuple[str, ...]
+    changes: tuple[str, ...]  # the skills that the head changes
     shadowings: tuple[Shadowing, ...]
 
     @property
@@ -62,19 +62,19 @@ def library_gate(context: Context, base: str, head: str, folder: Path) -> Librar
         )
     with open_workspace(context) as workspace:
         ends = [resolve_in(workspace, word).commit for word in (base, head)]
-        changed = tuple(change.path.rpartition("/")[2] for change in changed_skills(workspace, *ends))
-        before, after = (_at(workspace, commit, copies, changed) for commit in ends)
+        changes = tuple(change.path.rpartition("/")[2] for change in changed_skills(workspace, *ends))
+        before, after = (_at(workspace, commit, copies, changes) for commit in ends)
     return LibraryVerdict(
         base=base,
         head=head,
         skills=len(after),
-        changed=changed,
-        shadowings=tuple(_shadowings(before, after, changed)) if changed else (),
+        changes=changes,
+        shadowings=tuple(_shadowings(before, after, changes)) if changes else (),
     )
 
 
-def _at(workspace: Workspace, commit: str, copies: Mapping[str, LibrarySkill], changed: tuple[str, ...]) -> Library:
-    library = {name: skill for name, skill in copies.items() if name not in changed}
+def _at(workspace: Workspace, commit: str, copies: Mapping[str, LibrarySkill], changes: tuple[str, ...]) -> Library:
+    library = {name: skill for name, skill in copies.items() if name not in changes}
     for path, files in skill_folders(workspace.repo, commit).items():
         folder, name = path.rpartition("/")[::2]
         if folder == "skills" and DOCUMENT in files:
@@ -82,8 +82,8 @@ def _at(workspace: Workspace, commit: str, copies: Mapping[str, LibrarySkill], c
     return library
 
 
-def _shadowings(before: Library, after: Library, changed: tuple[str, ...]) -> Iterator[Shadowing]:
-    rest = [name for name in after if name not in changed]
+def _shadowings(before: Library, after: Library, changes: tuple[str, ...]) -> Iterator[Shadowing]:
+    rest = [name for name in after if name not in changes]
     for agent in ListingAgent:
         texts, later = (_texts(listing(agent, list(library.values()))) for library in (before, after))
         for name in rest:
@@ -91,8 +91,8 @@ def _shadowings(before: Library, after: Library, changed: tuple[str, ...]) -> It
             if len(old) - len(text) > LOSS * len(old):
                 now = f"{len(text):,} of the {len(old):,} characters that it showed"
                 now = f"lists it as {state.value}" if not text else f"shows {now}"
-                yield Shadowing(skill=name, by=changed, sentence=f"{agent.label} {now}, because the library grows")
-    for name in (name for name in changed if name in after):
+                yield Shadowing(skill=name, by=changes, sentence=f"{agent.label} {now}, because the library grows")
+    for name in (name for name in changes if name in after):
         namesakes = [each for each in rest if after[each].name == after[name].name]
         yield from (Shadowing(skill=each, by=(name,), sentence="both have the same name") for each in namesakes)
         yield from _likeness(before, after, name)

@@ -35,7 +35,7 @@ _SYSTEM_FOLDER = ".system"  # of Codex's own skills, in its home
 class LibraryReport:
     listings: tuple[SkillListing, ...]  # by agent; one that has no skills here is left out
     nearest: Mapping[str, Neighbour]  # by the name of a skill
-    linted: Linted  # what the rules of listings say, a skill at a time
+    findings: Linted  # what the rules of listings say, a skill at a time
 
 
 def lint_library(context: Context, words: Sequence[str] = (), window: int | None = None) -> LibraryReport:
@@ -64,8 +64,8 @@ def lint_library(context: Context, words: Sequence[str] = (), window: int | None
         if neighbour.share >= ALIKE:
             sentence = f"{round(100 * neighbour.share)} % of its words are those of {neighbour.name}"
             faults[name].append(broken("listing-alike", DOCUMENT, 0, sentence))
-    linted = tuple(LintedSkill(place=name, name=name, faults=tuple(faults[name])) for name in sorted(skills))
-    return LibraryReport(listings=tuple(listings), nearest=nearest, linted=Linted(skills=linted))
+    skills_linted = tuple(LintedSkill(place=name, name=name, faults=tuple(faults[name])) for name in sorted(skills))
+    return LibraryReport(listings=tuple(listings), nearest=nearest, findings=Linted(skills=skills_linted))
 
 
 def _homes(context: Context) -> tuple[Path, Path, Path]:

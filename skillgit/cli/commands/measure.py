@@ -243,6 +243,8 @@ def gate_command(
     from skillgit.view.gate import markdown as as_markdown  # noqa: PLC0415 - as above
 
     if library is not None:
+        if dry_run or markdown or output is not None or options["configs"]:
+            raise click.UsageError("--library measures nothing and prints a few lines", click.get_current_context())
         verdict = library_gate(session.context, str(options["base"]), str(options["head"]), library)
         session.show("library-gate/1", verdict, library_lines(verdict, session.screen))
         return int(verdict.exit_code)

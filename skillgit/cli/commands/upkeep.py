@@ -76,7 +76,7 @@ def lint_command(
     if library:
         table = lint_library(session.context, words, window)
         session.show("library/1", table, library_lines(table, session.screen))
-        return ExitCode.NO if strict and table.linted.warnings else ExitCode.OK
+        return ExitCode.NO if strict and table.findings.warnings else ExitCode.OK
     if window is not None:
         raise UsageError("--window is about a library", hint="skillgit lint --library --window N")
     report = lint(session.context, words)

@@ -48,7 +48,7 @@ def verdict(root: Path, description: str, *, path: str = OWN, name: str = ""):
 
 def test_an_honest_edit_passes(seeded):
     found = verdict(seeded, "Does job 07 better.")
-    assert (found.exit_code, found.skills, found.changed, found.shadowings) == (ExitCode.OK, 50, ("s07",), ())
+    assert (found.exit_code, found.skills, found.changes, found.shadowings) == (ExitCode.OK, 50, ("s07",), ())
 
 
 def test_an_edit_that_takes_the_room_of_neighbours_is_refused(seeded):

@@ -25,7 +25,7 @@ def context(empty):
 
 
 def rules(report):
-    return {skill.name: [fault.rule for fault in skill.faults] for skill in report.linted.skills}
+    return {skill.name: [fault.rule for fault in skill.faults] for skill in report.findings.skills}
 
 
 def test_each_agent_reads_its_own_folders(context):
