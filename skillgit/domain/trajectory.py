@@ -22,11 +22,14 @@ class Item:
 
     Attributes:
         content: Everything that the environment knows of it, gold included, as JSON values.
+        group: What it comes from, such as a session of use; items of one group are never divided. Not part of the
+            digest, for it says nothing of the task. Empty for an item that stands alone.
     """
 
     id: str
     content: Mapping[str, object]
     task_type: str = "default"
+    group: str = ""
     digest: str = field(init=False, default="")
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from skillgit.domain.untrusted.file_names import shortened
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.data_rows import Row, raise_all, read_each
 from skillgit.plugin.environment import Option
+from skillgit.plugin.groups import Cluster, clusters, cut, related_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -176,37 +177,42 @@ def _split_places(folder: Path) -> dict[Split, Path]:
 
 
 def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
-    """Divide ``items`` into train, selection and test; a DataError if a split would be empty."""
-    # Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
-    # largest remainder; of equal remainders the larger share wins.
+    """Divide ``items`` into train, selection and test, and no group; a DataError if a split would be empty."""
+    # Which item comes where depends on ids, groups and the seed alone, not on the order in a file. The counts are
+    # rounded by largest remainder; of equal remainders the larger share wins.
     weights = parse_ratio(ratio)
     counts = _apportion(len(items), weights)
     for split, count in zip(Split, counts, strict=True):
         if count == 0:
             message = f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty"
             raise DataError(message, hint="bring more items, or choose another env.split_ratio")
-    return _cut(_mixed(items, seed), counts[0], counts[1])
+    parts = clusters(_mixed(items, seed))
+    if len(parts) < len(Split):
+        groups = "one group" if len(parts) == 1 else "two groups"
+        message = f"{len(items)} items of {groups} cannot be divided into three splits"
+        raise DataError(message, hint="a group stays on one side: bring items of other groups")
+    return _flat(cut(parts, counts), seed)
 
 
 def divide_each_type(items: Sequence[Item], ratio: str, seed: int) -> Splits:
     """Divide the items of each task type, so that every split has its share of each, by the reference's counts.
 
     Train and selection get their shares, rounded half to even, and at least one item of three or more; of two, one is
-    for train and one for the test; a single one is for the test.
+    for train and one for the test; a single one is for the test. A group counts as the type of most of its items.
     """
     weights = parse_ratio(ratio)
-    by_type: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        by_type[item.task_type].append(item)
-    parts: dict[Split, list[Item]] = {split: [] for split in Split}
-    for group in by_type.values():
-        size = len(group)
+    by_type: dict[str, list[Cluster]] = defaultdict(list)
+    for cluster in clusters(_mixed(items, seed)):
+        by_type[Counter(item.task_type for item in cluster).most_common(1)[0][0]].append(cluster)
+    whole: list[list[Cluster]] = [[] for _ in Split]
+    for parts in by_type.values():
+        size = sum(map(len, parts))
         train, selection = (max(1, round(size * weight / sum(weights))) for weight in weights[:2])
-        if size < len(Split):
-            train, selection = size - 1, 0
-        for split, share in _cut(_mixed(group, seed), train, selection).items():
-            parts[split] += share
-    return {split: tuple(_mixed(part, seed)) for split, part in parts.items()}
+        if len(parts) < len(Split):
+            train, selection = sum(map(len, parts[:-1])), 0
+        shares = cut(parts, (train, selection, size - train - selection))
+        whole = [[*before, *share] for before, share in zip(whole, shares, strict=True)]
+    return _flat(whole, seed)
 
 
 def _mixed(items: Sequence[Item], seed: int) -> list[Item]:
@@ -214,10 +220,9 @@ def _mixed(items: Sequence[Item], seed: int) -> list[Item]:
     return sorted(items, key=lambda item: (hashlib.sha256(f"{seed}:{item.id}".encode()).digest(), item.id))
 
 
-def _cut(items: Sequence[Item], train: int, selection: int) -> Splits:
-    test = train + selection
-    parts = (items[:train], items[train:test], items[test:])
-    return {split: tuple(part) for split, part in zip(Split, parts, strict=True)}
+def _flat(shares: Iterable[Iterable[Cluster]], seed: int) -> Splits:
+    parts = ([item for cluster in share for item in cluster] for share in shares)
+    return {split: tuple(_mixed(part, seed)) for split, part in zip(Split, parts, strict=True)}
 
 
 def parse_ratio(ratio: str) -> tuple[int, int, int]:
@@ -320,6 +325,20 @@ def repetitions(splits: Mapping[Split, Sequence[Item]]) -> Iterator[DataError]:
         ids = {item.digest: item.id for item in splits[first]}
         pairs = [f"{ids[item.digest]} = {item.id}" for item in splits[second] if item.digest in ids]
         yield from _fault(f"the same content is in both the {first} and the {second} split", pairs)
+        groups = {item.group: item.id for item in splits[first] if item.group}
+        pairs = [f"{groups[item.group]} and {item.id}" for item in splits[second] if item.group in groups]
+        yield from _fault(f"items of one group are in both the {first} and the {second} split", pairs, _APART)
+
+
+def near_duplicates(splits: Mapping[Split, Sequence[Item]], prompt: Callable[[Item], str]) -> Iterator[DataError]:
+    """Yield a fault for every two splits with items that ask nearly the same, of which one has a group."""
+    side = {item.id: split for split, items in splits.items() for item in items}
+    pairs: dict[frozenset[Split], list[str]] = defaultdict(list)
+    for original, retry in related_pairs([item for items in splits.values() for item in items], prompt):
+        pairs[frozenset((side[original.id], side[retry.id]))].append(f"{original.id} ~ {retry.id}")
+    for first, second in combinations(splits, 2):
+        where = f"both the {first} and the {second} split"
+        yield from _fault(f"nearly the same is asked in {where}", pairs[frozenset((first, second))], _APART)
 
 
 def named(names: Collection[str]) -> str:
@@ -329,6 +348,10 @@ def named(names: Collection[str]) -> str:
     return f"{', '.join(map(shortened, sequence[:_SHOWN]))}{more}"
 
 
-def _fault(text: str, names: Collection[str]) -> Iterator[DataError]:
+_REPEATED = "remove the repetitions, so that no split leaks into another"
+_APART = "put them on one side, or let env.split_ratio divide them, which keeps them together"
+
+
+def _fault(text: str, names: Collection[str], hint: str = _REPEATED) -> Iterator[DataError]:
     if names:
-        yield DataError(f"{text}: {named(names)}", hint="remove the repetitions, so that no split leaks into another")
+        yield DataError(f"{text}: {named(names)}", hint=hint)

@@ -1,4 +1,4 @@
-"""Drafts of tasks: what was drafted, what waits for a review, and what became of it."""
+"""Drafts of tasks: what was drafted, what waits for a review, and what was answered."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
 from skillgit.view.surface import Style
+from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skillgit.app.sources.draft_review import HarvestReview
     from skillgit.app.sources.harvest import Harvested
+    from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.view.surface import Screen
@@ -46,6 +49,65 @@ def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     count = numbers.plural(len(result.ids), "draft")
     yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}"
     yield f"next: skillgit tasks review {quote(str(result.path))}"
+
+
+def harvest_review(review: HarvestReview, screen: Screen) -> Iterator[str]:
+    for word, names in (("accepted", review.accepted), ("dropped", review.dropped)):
+        if names:
+            yield f"{word} {numbers.plural(len(names), 'draft')}: {numbers.ids(names, screen)}"
+    for draft in review.drafts:
+        yield from pending_draft(draft, screen)
+    count, tasks = numbers.plural(len(review.drafts), "draft"), numbers.plural(review.count, "task")
+    yield screen.dotted(
+        (f"{count} to review" if review.drafts else "no drafts are left", f"{tasks} in {review.path.name}")
+    )
+    if review.drafts:
+        yield f"next: skillgit tasks review --skill {quote(review.skill)} --accept ID"
+
+
+def pending_draft(draft: PendingDraft, screen: Screen) -> Iterator[str]:
+    """Yield what would be committed and sent to a model, and why to look twice."""
+    yield screen.paint(Style.STRONG, inert(draft.id))
+    yield from (f"    {line}" for line in inert(draft.prompt).splitlines())
+    for file in draft.files:
+        yield screen.paint(Style.FAINT, "    file: ") + f"{inert(file.name)}, {file.size:,} bytes"
+    for name, value in draft.expected.items():
+        yield screen.paint(Style.FAINT, f"    {inert(name)}: ") + inert(json.dumps(value, ensure_ascii=False))
+    for name, text in facts_of(draft):
+        yield screen.paint(Style.FAINT, f"    {name}: {text}")
+    for text in draft.obstacles:
+        yield screen.paint(Style.REJECTED, f"    cannot be accepted: {inert(text)}")
+    for text in draft.warnings:
+        yield screen.paint(Style.REVERTED, f"    look at this: {inert(text)}")
+    yield ""
+
+
+_ORIGIN = {"agent": "agent", "date": "date", "skill": "skill", "use": "use", "signals": "signals", "follow_up": "next"}
+
+
+def facts_of(draft: PendingDraft) -> Iterator[tuple[str, str]]:
+    """Yield where a draft comes from, each fact on one line."""
+    for name, label in _ORIGIN.items():
+        value = draft.origin.get(name)
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        if text:
+            yield label, one_line(text)
+    if draft.group:
+        yield "group", one_line(draft.group)
+
+
+_SHOWN = 64 << 10  # bytes of a file
+
+
+def contents(draft: PendingDraft, screen: Screen) -> Iterator[str]:
+    """Yield the files of a draft, each under its name."""
+    for file in draft.files:
+        yield screen.paint(Style.STRONG, inert(file.name))
+        yield from (f"    {line}" for line in inert(file.text(_SHOWN)).splitlines())
+        if file.size > _SHOWN:
+            yield screen.paint(Style.FAINT, f"    … {file.size - _SHOWN:,} bytes more")
+    if not draft.files:
+        yield "it has no files"
 
 
 def harvested(result: Harvested, screen: Screen) -> Iterator[str]:

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from harvested import SKILL, draft, write_drafts
 
 from skillgit.app.sources.tasks import Added, Reviewed, TaskDraft
 from skillgit.app.sources.tasks_draft import Drafted
+from skillgit.cli import session
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import DataError
+from skillgit.store.repo import Repo
 
 ADDED = Added(path=Path("/home/user/tasks.jsonl"), id="t-1", count=2)
 LEFT = TaskDraft(id="t-2", line=7, prompt="Why?\nSay so.", expected={"answers": ["so"]})
@@ -114,3 +119,73 @@ def test_the_help_lists_what_there_is(skillgit):
         "review",
     ]
     assert "Show this help" in ended.text
+
+
+class Terminal:
+    """What a person at a terminal types, each answer behind its question, and what the editor makes of a text."""
+
+    def __init__(self, monkeypatch, answers: list[str], edits: list[str]):
+        self.shown: list[str] = []
+        self._answers, self._edits = iter(answers), iter(edits)
+        monkeypatch.setattr("skillgit.cli.commands.tasks.sys.stdin", SimpleNamespace(isatty=lambda: True))
+        screen_of = session.screen_of
+        monkeypatch.setattr(session, "screen_of", lambda *given: replace(screen_of(*given), terminal=True))
+        monkeypatch.setattr("skillgit.cli.commands.tasks.click.prompt", lambda *_, **__: next(self._answers))
+        monkeypatch.setattr("skillgit.cli.commands.tasks.click.edit", self._edit)
+
+    def _edit(self, text: str, **_: object) -> str | None:
+        self.shown.append(text)
+        return next(self._edits)
+
+
+@pytest.fixture
+def drafts(tmp_path) -> Path:
+    Repo.init(tmp_path)
+    rows = [draft(name, prompt=f"How long is pier {name}?", files=[f"files/{name}"]) for name in ("a", "b", "c", "d")]
+    return write_drafts(tmp_path, rows, {f"files/{row['id']}/x.txt": b"180\x1b[2J metres" for row in rows})
+
+
+def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at_once(
+    skillgit, monkeypatch, drafts, tmp_path
+):
+    answers = ["f", "l", "a", "d", "e", "e", "a", "q"]
+    edits = ["prompt: why?", "prompt: Why?\nanswer: so", "prompt: Why not?\nanswer: so"]
+    terminal = Terminal(monkeypatch, answers, edits)
+    ended = skillgit("tasks", "review", "--skill", SKILL)
+    assert ended.code == 0
+    assert "180^[[2J metres" in ended.text
+    assert "\x1b[2J" not in ended.text
+    assert ended.text.splitlines()[-1] == f"2 tasks in {SKILL}.jsonl"
+    assert terminal.shown[1].startswith("# this is no task: draft c does not say what a right result is\nprompt: why?")
+    tasks = [json.loads(line) for line in (tmp_path / "tasks" / f"{SKILL}.jsonl").read_text().splitlines()]
+    assert [(task["id"], task["prompt"]) for task in tasks] == [("a", "How long is pier a?"), ("c", "Why not?")]
+    statuses = [json.loads(line)["status"] for line in drafts.read_text().splitlines()]
+    assert statuses == ["reviewed", "dropped", "reviewed", "draft"]
+
+
+def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be_committed(skillgit, drafts):
+    document = json.loads(skillgit("tasks", "review", "--skill", SKILL, "--json").out)
+    assert [row["id"] for row in document["drafts"]] == ["a", "b", "c", "d"]
+    assert json.loads(document["drafts"][0]["line"])["status"] == "reviewed"
+    assert skillgit("tasks", "review", "--skill", SKILL).text.splitlines()[-2:] == [
+        f"4 drafts to review · 0 tasks in {SKILL}.jsonl",
+        f"next: skillgit tasks review --skill {SKILL} --accept ID",
+    ]
+    assert skillgit("tasks", "review", "--skill", SKILL, "--accept", "a", "--drop", "b").text.startswith(
+        "accepted 1 draft: a\ndropped 1 draft: b\n"
+    )
+    assert "5e555e555e555e55" not in drafts.with_name("drafts.jsonl").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("words", [(), ("x.jsonl", "--skill", "s"), ("x.jsonl", "--drop", "all")])
+def test_review_takes_a_file_or_a_skill(skillgit, words):
+    assert skillgit("tasks", "review", *words).code == 2
+
+
+def test_what_was_never_harvested_is_named_with_the_command_that_does(skillgit, tmp_path):
+    Repo.init(tmp_path)
+    ended = skillgit("tasks", "review", "--skill", "gone")
+    assert (ended.code, ended.err) == (
+        3,
+        "skillgit: nothing was harvested for gone\nhint: skillgit tasks harvest --skill gone\n",
+    )

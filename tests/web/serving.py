@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx2
+from harvested import draft, write_drafts
 from once import once
 from program import QUICK, SKILLGIT, skillgit, surroundings
 from trained_runs import RUN, small_run
@@ -111,6 +112,11 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def fill(folder: Path) -> None:
         repository = shutil.copytree(small_run(tmp_path_factory), folder / "repository")
         skillgit("train", "demo", "--run", OTHER, "-q", *QUICK, "-o", "train.seed=7", cwd=repository)
+        rows = [
+            draft("d-1", prompt="How long is the pier?", files=["files/d-1/pier.txt"]),
+            draft("d-2", prompt="Use ghp_" + 6 * "a1B2c3"),
+        ]
+        write_drafts(repository, rows, {"files/d-1/pier.txt": b"180 metres"})
 
     return once(tmp_path_factory, f"{RUN}-and-{OTHER}", fill) / "repository"
 

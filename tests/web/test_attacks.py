@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 import html5lib
 import pytest
+from harvested import ORIGIN, draft, write_drafts
 from program import new_repository, run, skillgit
 from serving import DEADLINE_S, serving
 
@@ -38,6 +39,12 @@ def repository(tmp_path_factory):
     sizes = ("-o", "train.num_epochs=1", "-o", "train.batch_size=20", "-o", "evaluation.sel_env_num=10")
     skillgit("train", "demo", "--run", "hostile", "-q", *sizes, "-o", "evaluation.test_env_num=4", cwd=path)
     skillgit("note", "hostile/v0", SCRIPT, cwd=path)
+    origin = {**ORIGIN, "follow_up": SCRIPT, "signals": [SCRIPT]}
+    rows = [
+        draft(f"d{SCRIPT.split(maxsplit=1)[0]}", prompt=SCRIPT, rubric=SCRIPT, files=["files/x"], origin=origin),
+        draft("d", prompt=SCRIPT),
+    ]
+    write_drafts(path, rows, skill="hostile")
     return path
 
 
@@ -248,7 +255,7 @@ def filled(route):
     """Return addresses of a route, with names that exist and with names that are script."""
     # a page that leads to a command may plan it, which takes a process each time
     events = ["v1", SCRIPT] if route.role is Role.OPERATOR else ["v0", "v1", "r1", "end", SCRIPT]
-    names = {"run": ["hostile", SCRIPT], "event": events}
+    names = {"run": ["hostile", SCRIPT], "event": events, "skill": ["hostile", SCRIPT]}
     holes = re.findall(r"{(\w+)}", route.path)
     for values in product(*(names.get(hole, [SCRIPT]) for hole in holes)):
         path = route.path

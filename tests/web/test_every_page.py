@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
+from harvested import SKILL
 from program import skillgit
 from read_page import parsed
 from serving import OTHER
@@ -44,7 +45,7 @@ SETTINGS = [("dark", DESK), ("light", PHONE), ("light", DESK)]
 def addresses(served: Served, *, every: bool = True) -> Iterator[str]:
     """Yield addresses of all pages, with ``every`` question or the last one; a name without example ends the test."""
     item = json.loads(skillgit("items", RUN, "--json", cwd=served.repository).out)["items"][0]["item"]
-    examples = {"run": RUN, "event": "v1", "item": item}
+    examples = {"run": RUN, "event": "v1", "item": item, "skill": SKILL}
     yield from (f"/run/{RUN}/{event}" for event in EVENTS)
     for route in ROUTES:
         if route.method == "POST" or route.path in FILES or "{id}" in route.path:

@@ -15,9 +15,11 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
+from skillgit.plugin.data_rows import raise_all
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Target
+from skillgit.plugin.groups import related
 from skillgit.plugin.seed_folder import write_files
-from skillgit.plugin.splits import OPTIONS, Splits, check, data_files
+from skillgit.plugin.splits import OPTIONS, Splits, check, data_files, near_duplicates
 from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.option import OPTION as SANDBOX
@@ -208,6 +210,8 @@ class Tasks(PackagedEnvironment):
     def _load(self) -> Splits:
         """Return the items of all splits; without a sandbox there are none that need one."""
         splits = self._by_column() or super()._load()
+        if self._is_divided:
+            raise_all([*near_duplicates(splits, self._question)])
         every = [item for items in splits.values() for item in items]
         if self._tools == "none":
             check_readable(every, self._reader.attachments)
@@ -229,8 +233,19 @@ class Tasks(PackagedEnvironment):
         parts = {split: tuple(item for item in items if assignment[item.id] is split) for split in Split}
         return {split: part[: limit or None] for split, part in check(parts).items()}
 
+    @property
+    def _is_divided(self) -> bool:
+        """Whether the data say which split a task is in."""
+        mode = self._options["split_mode"]
+        return mode == "split_dir" or (mode == "ratio" and bool(self._reader.splits))
+
+    def _question(self, item: Item) -> str:
+        """Return what is asked without its context, which many tasks of one origin have in common."""
+        return self._reader.questions[item.id]
+
     def _read(self, files: Sequence[Path]) -> list[Item]:
-        return self._reader.read(files)
+        items = self._reader.read(files)
+        return items if self._is_divided else related(items, self._question)
 
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
         """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need."""

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 PROMPTS = ("prompt", "question", "input", "task")
 ANSWERS = ("answers", "answer", "expected")
-DRAFT = "draft"
+DRAFT, DROPPED = "draft", "dropped"
 _HINT = "the README of the environment tasks lists the fields of a task"
 _LISTS = ("check", "checks", "answers", "choices", "files", "images", "criteria")
 PROGRAMS = ("python", "command")
-_OWN = ("id", "check", "checks", "status", "split")
+_OWN = ("id", "check", "checks", "status", "split", "group")
+_HARVESTED = ("origin", "reviewed")  # where a row with a group comes from, which is no part of the task
 _TEXTS = ("task_type", "context", "expectations", "assertions", "rubric", "expected_output", "extract")
 _FIELDS = frozenset((*PROMPTS, *ANSWERS, *_LISTS, *_OWN, *_TEXTS))
 _SHORTEST_TYPO = 4
@@ -43,6 +44,7 @@ class Reader:
     attachments: Attachments = field(default_factory=Attachments)
     drafts: bool = False  # whether rows that nobody has reviewed are read, too
     splits: dict[str, Split] = field(default_factory=dict)  # item id to the split that its row names
+    questions: dict[str, str] = field(default_factory=dict)  # item id to what is asked, without its context and choices
 
     def read(self, files: Sequence[Path]) -> list[Item]:
         return read_each(files, lambda row, path: [self.item(*task, path) for task in _tasks(row, path)])
@@ -51,12 +53,15 @@ class Reader:
         if row.get("status") == DRAFT and not self.drafts:
             hint = f"skillgit tasks review {path.name} shows it"
             raise DataError(f"{where} is a draft that nobody has reviewed", hint=hint)
+        if row.get("status") == DROPPED and not self.drafts:
+            raise DataError(f"{where} is a draft that was dropped", hint="delete the line")
         _refuse_typos(where, row, {*_FIELDS, *filter(None, [self.prompt_field])})
         content = self._content(where, row, path)
         identity = text_field(where, row, "id") or f"t-{short_digest(content)}"
         task_type, split = text_field(where, row, "task_type") or "default", text_field(where, row, "split")
         try:
-            item = Item(id=identity, content=content, task_type=task_type)
+            item = Item(id=identity, content=content, task_type=task_type, group=text_field(where, row, "group"))
+            self.questions[item.id] = self._question(where, row)
             if split:
                 self.splits[item.id] = Split.parse(split)
         except DataError as error:
@@ -86,17 +91,21 @@ class Reader:
             "extract": self._reading(where, row, checks),
         }
         if any(check["type"] in PROGRAMS for check in checks):
-            content["row"] = {name: value for name, value in row.items() if name not in _OWN}
+            own = (*_OWN, *_HARVESTED) if row.get("group") else _OWN
+            content["row"] = {name: value for name, value in row.items() if name not in own}
         return content
 
     def _prompt(self, where: str, row: Mapping[str, Any], choices: Mapping[str, str]) -> str:
+        listing = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
+        return "\n\n".join(filter(None, (text_field(where, row, "context"), self._question(where, row), listing)))
+
+    def _question(self, where: str, row: Mapping[str, Any]) -> str:
         names = (self.prompt_field,) if self.prompt_field else PROMPTS
         text = text_field(where, row, *names)
         if not text:
             fields = ", ".join(row) or "nothing"
             raise DataError(f"{where} has no {' or '.join(names)} with text; it has {fields}", hint=_HINT)
-        listing = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
-        return "\n\n".join(filter(None, (text_field(where, row, "context"), text, listing)))
+        return text
 
     def _given(self, where: str, row: Mapping[str, Any], source: CheckSource) -> Sequence[object]:
         """Return the checks of a row as it says them, or what follows from its other fields."""

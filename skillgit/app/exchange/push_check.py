@@ -5,20 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.secret_scan import (
-    BY_SHAPE,
-    Allowed,
-    FindingKind,
-    LeakFinder,
-    ScanFinding,
-    Secret,
-    SecretScanner,
-    finding,
-    is_allowed_inline,
-    masked,
-    read_allowed,
-    secret_scanner,
-)
+from skillgit.app.exchange.secret_scan import Allowed, FindingKind, LeakFinder, ScanFinding, finding, read_allowed
 from skillgit.app.exchange.secret_scan import ScanSeverity as Severity
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
@@ -28,6 +15,14 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import credentials
+from skillgit.plugin.secret_detectors import (
+    BY_SHAPE,
+    Secret,
+    SecretScanner,
+    is_allowed_inline,
+    masked,
+    secret_scanner,
+)
 from skillgit.store.diff import NewCommit, NewFile, content, new_commits, publishable
 from skillgit.store.tree import skill_folders
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
-
-from rapidfuzz import fuzz, process
 
 from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.config.load import load_config
@@ -20,6 +17,7 @@ from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.data_rows import singled
 from skillgit.plugin.environment import Environment, KeepsSecrets, secrets_of
+from skillgit.plugin.likeness import alike
 from skillgit.plugin.registry import load_environment
 from skillgit.plugin.splits import repetitions
 
@@ -78,8 +76,6 @@ def _measured(row: ItemFacts) -> Secrets:
     return Secrets(inputs=row.secrets.inputs) if row.split is Split.TRAIN else row.secrets
 
 
-ALIKE = 90.0  # questions are alike from this normalised indel similarity on, in percent of the folded texts
-
 Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
 
 
@@ -91,25 +87,13 @@ def near_duplicates(rows: Sequence[ItemFacts]) -> Pairs:
     """
     pairs: Pairs = defaultdict(list)
     order = list(Split)
-    for left_row, right_row in _alike([row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]):
-        first, second = sorted((left_row, right_row), key=lambda row: (order.index(row.split), row.item.id))
-        pairs[first.split, second.split].append((first.item.id, second.item.id))
+    rows = [row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]
+    for pair in alike([row.question for row in rows]):
+        first, second = sorted((rows[place] for place in pair), key=lambda row: (order.index(row.split), row.item.id))
+        share_answer = not first.answers or not second.answers or first.answers & second.answers
+        if first.item.digest != second.item.digest and share_answer:
+            pairs[first.split, second.split].append((first.item.id, second.item.id))
     return {splits: sorted(pairs[splits]) for splits in sorted(pairs, key=lambda pair: [order.index(s) for s in pair])}
-
-
-def _alike(rows: Sequence[ItemFacts]) -> Iterator[tuple[ItemFacts, ItemFacts]]:
-    # Texts of very different lengths cannot be alike: in the order of lengths only a window has to be compared.
-    by_length = sorted(rows, key=lambda row: len(row.question))
-    lengths = [len(row.question) for row in by_length]
-    for index, row in enumerate(by_length):
-        end = bisect_right(lengths, lengths[index] * (200 - ALIKE) / ALIKE)
-        window = [second.question for second in by_length[index + 1 : end]]
-        matches = process.extract(row.question, window, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
-        for _, _, offset in matches:
-            second = by_length[index + 1 + offset]
-            share_answer = not row.answers or not second.answers or row.answers & second.answers
-            if row.item.digest != second.item.digest and share_answer:
-                yield row, second
 
 
 class Severity(StrEnum):

@@ -20,11 +20,15 @@ from skillgit.cli.options import (
     spending_options,
     verbs,
 )
-from skillgit.errors import ExitCode
+from skillgit.cli.output import Form
+from skillgit.errors import DataError, ExitCode, SkillgitError
 from skillgit.view import tasks as render
 from skillgit.view.numbers import plural
+from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
+    from skillgit.app.sources.draft_review import DraftFolder
+    from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
@@ -131,17 +135,106 @@ def draft_command(
     return ExitCode.OK
 
 
-@tasks_command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")
-@_FILE
+@tasks_command.command(cls=Verb, name="review", short_help="Show drafts of tasks, and accept, edit or drop them")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@option("--skill", "Review what was harvested for the skill NAME", metavar="NAME")
 @option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")
+@option("--drop", "Drop the harvested draft ID, or all; repeat it for more", multiple=True, metavar="ID")
+@option(
+    "--into",
+    "The file of tasks that harvested drafts go to; tasks/NAME.jsonl unless you say",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+)
 @document_form
-@click.pass_obj
-def review_command(session: CommandSession, file: Path, accept: tuple[str, ...]) -> None:
-    """Show the drafts in FILE, or accept them."""
-    from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
+@click.pass_context
+def review_command(
+    context: click.Context,
+    file: Path | None,
+    *,
+    skill: str | None,
+    accept: tuple[str, ...],
+    drop: tuple[str, ...],
+    into: Path | None,
+) -> None:
+    """Show drafts of tasks, and accept, edit or drop them.
 
-    result = review(session.context, file, accept)
-    session.show("tasks-review/1", result, render.reviewed(result, session.screen))
+    With FILE they are those that a model drafted there. With --skill they are those that were harvested from your work
+    for NAME, which are private until you accept them: on a terminal each is shown as it would be committed and sent to
+    a model, and each answer takes effect at once. --accept all leaves out those with a warning. What may hold a secret
+    is refused until it is edited. Nothing is committed.
+    """
+    session: CommandSession = context.obj
+    if (file is None) == (skill is None) or (file is not None and (drop or into)):
+        raise click.UsageError("give FILE, or --skill NAME, which --drop and --into go with", context)
+    if file is not None:
+        from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
+
+        result = review(session.context, file, accept)
+        session.show("tasks-review/1", result, render.reviewed(result, session.screen))
+    elif skill is not None:
+        _review_harvest(session, skill, accept, drop, into)
+
+
+def _review_harvest(
+    session: CommandSession, skill: str, accept: tuple[str, ...], drop: tuple[str, ...], into: Path | None
+) -> None:
+    from skillgit.app.sources.draft_review import open_drafts, review_harvest  # noqa: PLC0415 - see the package
+
+    is_dialogue = sys.stdin.isatty() and session.screen.terminal and session.form is not Form.JSON
+    if is_dialogue and not accept and not drop:
+        with open_drafts(session.context, skill, into) as folder:
+            _converse(session, folder)
+    else:
+        review = review_harvest(session.context, skill, into=into, accept=accept, drop=drop)
+        session.show("tasks-drafts/1", review, render.harvest_review(review, session.screen))
+
+
+def _converse(session: CommandSession, folder: DraftFolder) -> None:
+    """Show each draft and carry out what is answered, until there is none left or the user has had enough."""
+    for draft in folder.drafts():
+        current = draft
+        session.output.text(render.pending_draft(current, session.screen))
+        while (answer := _answer(current)) not in {"s", "q"}:
+            try:
+                match answer:
+                    case "a":
+                        folder.accept(current)
+                        break
+                    case "d":
+                        folder.drop(current)
+                        break
+                    case "f":
+                        session.output.text(render.contents(current, session.screen))
+                    case "l":
+                        session.output.text([inert(current.line)])
+                    case _:
+                        current = _edited(session, folder, current)
+                        session.output.text(render.pending_draft(current, session.screen))
+            except SkillgitError as error:
+                session.diagnostics.failed(error)
+        if answer == "q":
+            break
+    session.output.text([f"{plural(folder.count(), 'task')} in {folder.tasks.path.name}"])
+
+
+def _answer(draft: PendingDraft) -> str:
+    question = f"{draft.id}: accept, edit, drop, skip, quit; show files, line"
+    return str(click.prompt(question, type=click.Choice(list("aedsqfl")), err=True))
+
+
+def _edited(session: CommandSession, folder: DraftFolder, draft: PendingDraft) -> PendingDraft:
+    """Return the draft as the user's editor leaves it; a fault comes back into the editor as a remark."""
+    from skillgit.app.sources.pending_draft import editable  # noqa: PLC0415 - see the package
+
+    text = editable(draft)
+    while (new_text := click.edit(text, env=session.context.environ, extension=".yaml")) is not None:
+        try:
+            return folder.edit(draft, new_text)
+        except DataError as error:
+            remark = f"# {one_line(error.message)}\n"
+            text = remark + "".join(line for line in new_text.splitlines(keepends=True) if not line.startswith("# "))
+    return draft
 
 
 @tasks_command.command(cls=Verb, name="harvest", short_help="Draft tasks from sessions with coding agents")

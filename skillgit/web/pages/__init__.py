@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.web.pages import activity, compare, cost, events, items, live, new_run, rule, run, runs, settings, version
+from skillgit.web.pages import (
+    activity,
+    compare,
+    cost,
+    drafts,
+    events,
+    items,
+    live,
+    new_run,
+    rule,
+    run,
+    runs,
+    settings,
+    version,
+)
 
 if TYPE_CHECKING:
     from skillgit.web.rendering import PageRoute
@@ -21,6 +35,7 @@ ROUTES: tuple[PageRoute, ...] = (
     *version.ROUTES,
     *rule.ROUTES,
     *compare.ROUTES,
+    *drafts.ROUTES,
     *activity.ROUTES,
 )
 """All addresses; of two that match, the first one answers."""

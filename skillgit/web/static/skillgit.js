@@ -191,6 +191,17 @@ document.addEventListener("keydown", (event) => {
   filter.focus();
 });
 
+// Drafts are gone through with keys: from one to the next, and each with its own buttons.
+document.addEventListener("keydown", (event) => {
+  const drafts = [...document.querySelectorAll("article.draft")];
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  if (!drafts.length || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const current = drafts.indexOf(event.target.closest("article.draft"));
+  const step = { j: 1, k: -1 }[event.key];
+  if (step) drafts[Math.min(drafts.length - 1, Math.max(0, current + step))].focus();
+  else drafts[current]?.querySelector(`[data-hotkey="${CSS.escape(event.key)}"]:not([disabled])`)?.click();
+});
+
 // A form that starts something is sent once.
 document.addEventListener("submit", (event) => {
   const form = event.target;

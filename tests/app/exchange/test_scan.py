@@ -14,10 +14,10 @@ from sample_run import PATH
 
 from skillgit.app.exchange import push_check
 from skillgit.app.exchange.push_check import Severity, check, scan, scan_commits
-from skillgit.app.exchange.secret_scan import secret_scanner
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.plugin.redaction import credentials, redact
+from skillgit.plugin.secret_detectors import secret_scanner
 
 AWS = "AKIA" + "IOSFODNN7ABCDEFG"
 GITHUB = "ghp_" + "a1B2" * 9

@@ -1,0 +1,379 @@
+"""``skillgit tasks review --skill``: what was harvested from use becomes tasks of the work tree, or is dropped.
+
+Drafts are private until then. Each answer is one replacement of ``drafts.jsonl``: of a draft that was accepted it holds
+the row and where it goes, so that a review that was cut off behind the answer is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, cast
+
+from skillgit.app.sources.pending_draft import (
+    LARGEST,
+    OURS,
+    WITH_FILES,
+    DraftFile,
+    PendingDraft,
+    fields_of,
+    places,
+    renamed,
+)
+from skillgit.app.sources.tasks import ALL, DRAFT, REVIEWED, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
+from skillgit.domain.ids import digest
+from skillgit.domain.leaks import words
+from skillgit.domain.untrusted.file_names import file_name, path_fault
+from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
+from skillgit.files import locked, open_plain, read_plain, write_file
+from skillgit.plugin.data_rows import read_rows
+from skillgit.plugin.likeness import alike_to
+from skillgit.plugin.redaction import credentials
+from skillgit.plugin.secret_detectors import BY_SHAPE, SecretScanner, secret_scanner
+from skillgit.plugin.seed_folder import write_files
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.trajectory import Item
+
+DROPPED, ACCEPTED = "dropped", "accepted"
+_FOLDER, _FILE, _FILES = "drafts", "drafts.jsonl", "files"
+_BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text
+_PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
+_HINT = "skillgit tasks review --skill {} shows what there is"
+_TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
+_SCANNING = threading.Lock()  # the detectors have one set of settings in a process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarvestReview:
+    skill: str
+    path: Path  # the file of reviewed tasks
+    accepted: tuple[str, ...]
+    dropped: tuple[str, ...]
+    drafts: tuple[PendingDraft, ...]  # those that are left
+    count: int  # tasks in the file
+
+
+def review_harvest(
+    context: Context, skill: str, *, into: Path | None = None, accept: Sequence[str] = (), drop: Sequence[str] = ()
+) -> HarvestReview:
+    """Accept and drop the drafts with these ids, or ``all``, and return those that are left.
+
+    Accepting all leaves out what has a warning. Nothing takes effect if one of the ids is refused.
+    """
+    with open_drafts(context, skill, into) as folder:
+        drafts = {draft.id: draft for draft in folder.drafts()}
+        safe = [name for name, draft in drafts.items() if not draft.obstacles and not draft.warnings]
+        to_accept = {name: _named(drafts, name, skill) for name in _chosen(accept, safe)}
+        to_drop = {name: _named(drafts, name, skill) for name in _chosen(drop, list(drafts))}
+        if both := to_accept.keys() & to_drop.keys():
+            raise UsageError(f"draft {min(both)} is accepted and dropped at once", hint="say one of them")
+        for draft in to_accept.values():
+            check_acceptable(draft, skill)
+        for draft in to_accept.values():
+            folder.accept(draft)
+        for draft in to_drop.values():
+            folder.drop(draft)
+        return HarvestReview(
+            skill=skill,
+            path=folder.tasks.path,
+            accepted=tuple(to_accept),
+            dropped=tuple(to_drop),
+            drafts=tuple(draft for name, draft in drafts.items() if name not in to_accept and name not in to_drop),
+            count=folder.count(),
+        )
+
+
+def _chosen(names: Sequence[str], every: Sequence[str]) -> list[str]:
+    return [choice for name in names for choice in (every if name == ALL else [name])]
+
+
+def _named(drafts: Mapping[str, PendingDraft], name: str, skill: str) -> PendingDraft:
+    if name not in drafts:
+        raise NotFoundError(f"there is no draft {name} of {skill}", hint=_HINT.format(skill))
+    return drafts[name]
+
+
+def check_acceptable(draft: PendingDraft, skill: str) -> None:
+    if draft.obstacles:
+        hint = f"edit it first: skillgit tasks review --skill {skill}, or the page of drafts in skillgit serve"
+        raise DataError(f"draft {draft.id} cannot be accepted: {'; '.join(draft.obstacles)}", hint=hint)
+
+
+def harvested_skills(context: Context) -> dict[str, int]:
+    """Return the skills of which there are drafts, with their number."""
+    folders = sorted((Repo.discover(context.directory).private_dir / _FOLDER).glob(f"*/{_FILE}"))
+    counts = {path.parent.name: sum(row.fields.get("status") == DRAFT for row in read_rows(path)) for path in folders}
+    return {skill: count for skill, count in counts.items() if count}
+
+
+@contextmanager
+def open_drafts(context: Context, skill: str, into: Path | None = None) -> Iterator[DraftFolder]:
+    """Open the drafts of a skill, and finish an acceptance that was cut off; a NotFoundError if there are none."""
+    repo = Repo.discover(context.directory)
+    folder = repo.private_dir / _FOLDER / file_name(skill)
+    if not (folder / _FILE).is_file():
+        raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks harvest --skill {skill}")
+    if repo.workdir is None:
+        raise UsageError("this repository has no work tree, where tasks would go", hint="review in one that has")
+    into = context.directory / into if into is not None else repo.workdir / "tasks" / f"{skill}.jsonl"
+    with _SCANNING, secret_scanner() as scanner:
+        drafts = DraftFolder(context, repo, folder, _inside(into, repo.workdir), scanner)
+        if drafts.is_cut_off:
+            with drafts.alone():
+                drafts.finish()
+        yield drafts
+
+
+def _inside(path: Path, root: Path) -> Path:
+    """Return ``path``, by way of no link, below ``root``; a UsageError if it leads elsewhere."""
+    path = path.parent.resolve() / path.name
+    if not path.is_relative_to(root.resolve()):
+        raise UsageError(f"{path} is not in the work tree {root}", hint="name a file in it with --into")
+    return path
+
+
+class DraftFolder:
+    """The drafts of one skill; every answer takes effect at once. ``tasks`` is where accepted ones go."""
+
+    def __init__(self, context: Context, repo: Repo, folder: Path, into: Path, scanner: SecretScanner) -> None:
+        self._folder, self._scanner = folder, scanner
+        self._date = context.clock().date().isoformat()
+        self._reader = reader_of_tasks(context)
+        self._root = cast("Path", repo.workdir).resolve()
+        self.tasks = TaskFile(path=into)
+        self._known: tuple[bytes, list[TaskEntry]] | None = None
+
+    @property
+    def skill(self) -> str:
+        return self._folder.name
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock that a harvest holds, too; a ConflictError if another process has it."""
+        try:
+            with locked(open_plain(self._folder.parent / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), _TRY):
+                yield
+        except BlockingIOError:
+            hint = "answer again when the harvest or the other review is done"
+            raise ConflictError("another process is writing drafts", hint=hint) from None
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether an answer that is written down was not carried out."""
+        return any(row.get("status") == ACCEPTED or self._leftovers(row) for row in self._rows())
+
+    def _leftovers(self, row: Row) -> Path | None:
+        """Return the folder with files of a draft that was answered; None if there is none."""
+        name = str(row["id"])
+        is_over = row.get("status") != DRAFT and not path_fault(name)
+        return self._own(name) if is_over and self._own(name).exists() else None
+
+    def count(self) -> int:
+        return len(read_rows(self.tasks.path)) if self.tasks.path.exists() else 0
+
+    def drafts(self) -> Iterator[PendingDraft]:
+        """Yield the drafts that wait for an answer, each as it is when its turn comes."""
+        for name in [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]:
+            with suppress(NotFoundError):
+                yield self.draft(name)
+
+    def draft(self, name: str) -> PendingDraft:
+        """Return the draft that is called ``name``; a NotFoundError if none of that name waits for an answer."""
+        row = next((row for row in self._rows() if row["id"] == name and row.get("status") == DRAFT), None)
+        if row is None:
+            raise NotFoundError(f"there is no draft {name} of {self.skill}", hint=_HINT.format(self.skill))
+        return self._draft(row)
+
+    def accept(self, draft: PendingDraft) -> None:
+        """Make a task of ``draft``; nothing is committed."""
+        check_acceptable(draft, self.skill)
+        into = self.tasks.path.relative_to(self._root).as_posix()
+        self._answer(draft, {**json.loads(draft.line), "status": ACCEPTED, "into": into})
+
+    def drop(self, draft: PendingDraft) -> None:
+        """Forget ``draft`` but for its id and group, by which the next harvest knows it."""
+        self._answer(draft, {"id": draft.id, "group": draft.group, "status": DROPPED})
+
+    def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
+        """Return ``draft`` with the fields that ``text`` has as YAML or JSON; a DataError says what is wrong."""
+        row = next((row for row in self._rows() if digest(row) == draft.state), {"id": draft.id})
+        fields = renamed(fields_of(text), self._public(draft.id), f"{_FILES}/{draft.id}")
+        edited_row = {name: value for name, value in row.items() if name in OURS} | fields
+        if fault := self._fault(edited_row):
+            raise DataError(f"this is no task: {fault}", hint="the README of the environment tasks lists its fields")
+        self._answer(draft, edited_row)
+        return self._draft(edited_row)
+
+    def _answer(self, draft: PendingDraft, row: Row) -> None:
+        with self.alone():
+            rows = self._rows()
+            position = next((number for number, old in enumerate(rows) if digest(old) == draft.state), None)
+            if position is None:
+                raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
+            rows[position] = row
+            self._write(rows)
+            self.finish()
+
+    def finish(self) -> None:
+        """Carry out answers that are written down; whoever calls it holds the lock."""
+        rows = self._rows()
+        for position, row in enumerate(rows):
+            if row.get("status") == ACCEPTED:
+                tasks = TaskFile(path=_inside(self._root / str(row["into"]), self._root))
+                self._bring(tasks, {name: value for name, value in row.items() if name != "into"})
+                rows[position] = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
+                self._write(rows)
+            if folder := self._leftovers(row):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _bring(self, tasks: TaskFile, row: Row) -> None:
+        """Put the files of an accepted draft in place, and then its row, if they are not there yet."""
+        name = str(row["id"])
+        target = _inside(tasks.path.parent / self.skill / file_name(name), self._root)
+        files = {path.relative_to(self._own(name)).as_posix(): path for path in self._paths(row, self._public(name))}
+        if files and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            young = target.with_name(f".{target.name}.new")
+            shutil.rmtree(young, ignore_errors=True)
+            write_files(young, {path: read_plain(source, most=LARGEST) for path, source in files.items()})
+            young.rename(target)
+        tasks.path.parent.mkdir(parents=True, exist_ok=True)
+        if not tasks.path.exists() or all(entry.fields.get("id") != name for entry in read_rows(tasks.path)):
+            tasks.append([{**row, "status": REVIEWED}])
+
+    def _rows(self) -> list[Row]:
+        rows = [dict(row.fields) for row in read_rows(self._folder / _FILE)]
+        if position := next((number for number, row in enumerate(rows, start=1) if not row.get("id")), 0):
+            raise DataError(f"{self._folder / _FILE}:{position} has no id", hint="harvest again into a new file")
+        return rows
+
+    def _write(self, rows: Sequence[Row]) -> None:
+        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        write_file(self._folder / _FILE, text.encode(), mode=0o600)
+
+    def _own(self, name: str) -> Path:
+        return self._folder / _FILES / name
+
+    def _public(self, name: str) -> str:
+        return f"{self.skill}/{name}"
+
+    def _paths(self, row: Row, prefix: str) -> list[Path]:
+        """Return the files that a row names, whose names in it begin with ``prefix``."""
+        own = self._own(str(row["id"]))
+        texts = [text for field in WITH_FILES for _, text in places(row.get(field))]
+        names = [text for text in texts if text == prefix or text.startswith(f"{prefix}/")]
+        paths = [own / name.removeprefix(prefix).lstrip("/") for name in names]
+        files = (path.rglob("*") if path.is_dir() else [path] for path in paths)
+        return sorted({path for path in chain.from_iterable(files) if path.is_file() and not path.is_symlink()})
+
+    def _draft(self, row: Row) -> PendingDraft:
+        name, fault = str(row["id"]), self._fault(row)
+        files = tuple(
+            DraftFile(
+                name=f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}",
+                size=path.stat().st_size,
+                path=path,
+            )
+            for path in ([] if fault else self._paths(row, f"{_FILES}/{name}"))
+        )
+        task = renamed(self._reviewed(row), f"{_FILES}/{name}", self._public(name))
+        line = json.dumps(task, ensure_ascii=False)
+        origin = row.get("origin")
+        return PendingDraft(
+            id=name,
+            group=str(row.get("group", "")),
+            prompt=str(row.get("prompt", "") if fault else self._item(row | _context(task)).content["prompt"]),
+            expected={name: value for name, value in task.items() if name not in (*OURS, "prompt")},
+            files=files,
+            origin=dict(origin) if isinstance(origin, dict) else {},
+            line=line,
+            obstacles=tuple(filter(None, [fault, *self._secrets(task, line, files)])),
+            warnings=() if fault else tuple(self._warnings(row)),
+            state=digest(row),
+        )
+
+    def _reviewed(self, row: Row) -> Row:
+        origin = row.get("origin")
+        public = {name: origin[name] for name in _PUBLIC if name in origin} if isinstance(origin, dict) else {}
+        rest = {name: value for name, value in row.items() if name not in OURS}
+        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
+        return {**task, **rest, "origin": public}
+
+    def _item(self, row: Row) -> Item:
+        return self._reader.task(f"draft {row['id']}", row, self._folder / _FILE)
+
+    def _fault(self, row: Row) -> str:
+        """Say why ``row`` cannot be a task; empty if it can."""
+        try:
+            name, item = file_name(str(row["id"])), self._item(row)
+            check_new(self._entries(), item, self.tasks.path.name)
+        except SkillgitError as error:
+            return error.message
+        entries = [*cast("Sequence[Row]", item.content["files"]), *cast("Sequence[Row]", item.content["images"])]
+        entries += [entry for check in _checks(item) for entry in cast("Sequence[Row]", check.get("files", ()))]
+        strange = next((entry for entry in entries if not str(entry["name"]).startswith(f"{_FILES}/{name}/")), None)
+        if strange is not None:
+            return f"it names {strange['name']}, which is not among its own files"
+        target = self.tasks.path.parent / self.skill / name
+        return f"there are files at {self._public(name)} already" if entries and target.exists() else ""
+
+    def _entries(self) -> list[TaskEntry]:
+        """Return the tasks that are there already, read again when their file has changed."""
+        content = self.tasks.path.read_bytes() if self.tasks.path.exists() else b""
+        if self._known is None or self._known[0] != content:
+            self._known = (content, self.tasks.read(self._reader))
+        return self._known[1]
+
+    def _secrets(self, task: Row, line: str, files: Sequence[DraftFile]) -> Iterator[str]:
+        """Yield what looks like a credential in what would be committed, with its place and never with its value."""
+        is_suspected = False
+        for position, text in [*places(task), *((f"{file.name}:", file.text()) for file in files)]:
+            if "\0" in text[:_BINARY] or len(text) > LARGEST // 16:
+                lines = {0: [BY_SHAPE]} if any(credentials(text)) else {}
+            else:
+                lines = {number: self._kinds(part) for number, part in enumerate(text.split("\n"), start=1)}
+            for number, kinds in lines.items():
+                if kinds:
+                    is_suspected = True
+                    yield f"{position}{number} may hold a secret ({', '.join(kinds)})"
+        if not is_suspected and (kinds := self._kinds(line)):
+            yield f"its line may hold a secret ({', '.join(kinds)})"
+
+    def _kinds(self, line: str) -> list[str]:
+        return list(dict.fromkeys(secret.kind for secret in self._scanner.secrets(line) if not secret.random))
+
+    def _warnings(self, row: Row) -> Iterator[str]:
+        item = self._item(row)
+        if any(check["type"] in ("python", "command") for check in _checks(item)):
+            yield "its check runs a program"
+        tasks = self._entries()
+        texts = [_question(entry.item, entry.row) for entry in tasks]
+        yield from (
+            f"it asks nearly the same as {tasks[position].item.id}"
+            for position in alike_to(_question(item, row), texts)
+        )
+
+
+def _question(item: Item, row: Row) -> str:
+    """Return the folded words of what is asked, without the context where the row tells them apart."""
+    return " ".join(words(str(row.get("prompt") or item.content["prompt"])))
+
+
+def _context(row: Row) -> Row:
+    return {"context": row["context"]} if "context" in row else {}
+
+
+def _checks(item: Item) -> Sequence[Row]:
+    return cast("Sequence[Row]", item.content["checks"])

@@ -1,0 +1,113 @@
+"""A draft that was harvested from use: what a reviewer sees of it, and what of it can be edited."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import yaml
+
+from skillgit.errors import DataError
+from skillgit.files import read_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from skillgit.app.sources.tasks import Row
+
+LARGEST = 64 << 20  # bytes of a file that a task may have
+OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that nobody edits
+WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftFile:
+    name: str  # beside the file of tasks, once it is accepted
+    size: int  # in bytes
+    path: Path  # where it is now
+
+    def text(self, most: int = LARGEST) -> str:
+        """Return its first ``most`` bytes as text; what is no UTF-8 is replaced."""
+        return read_plain(self.path, most=LARGEST)[:most].decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingDraft:
+    """A draft as it would be committed and sent to a model."""
+
+    id: str
+    group: str
+    prompt: str  # what the target is asked, behind its files
+    expected: dict[str, object]  # the proposed check, rubric or answers, and the other fields of the row
+    files: tuple[DraftFile, ...]
+    origin: dict[str, object]  # agent, version, date, use, signals and follow-up, as the harvest wrote them
+    line: str  # the line of the file of tasks that it becomes
+    obstacles: tuple[str, ...]  # why it cannot be accepted as it is: suspected secrets with their places, faults
+    warnings: tuple[str, ...]  # what a person should look at; ``all`` leaves such a draft out
+    state: str  # a digest of the stored row, by which a change in between is noticed
+
+
+def places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts in JSON values, each with where it is, as ``check.files[0]:``."""
+    if isinstance(value, str):
+        yield f"{path}:", value
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            yield from places(entry, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for number, entry in enumerate(value):
+            yield from places(entry, f"{path}[{number}]")
+
+
+def renamed(row: Row, old: str, new: str) -> Row:
+    """Return a row in which files below ``old`` are below ``new``, also where its context or check speaks of them."""
+    path = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])")
+
+    def rename(value: object) -> object:
+        match value:
+            case str():
+                return path.sub(lambda _: new, value)
+            case dict():
+                return {name: rename(entry) for name, entry in value.items()}
+            case list():
+                return [rename(entry) for entry in value]
+            case _:
+                return value
+
+    return {name: rename(value) if name in (*WITH_FILES, "context") else value for name, value in row.items()}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, as people edit them."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+def editable(draft: PendingDraft) -> str:
+    """Return what of a draft can be edited, as YAML."""
+    row = json.loads(draft.line)
+    fields = {name: value for name, value in row.items() if name not in OURS}
+    return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
+
+
+def fields_of(text: str) -> Row:
+    try:
+        fields = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        mark = getattr(error, "problem_mark", None)
+        raise DataError(
+            f"line {mark.line + 1 if mark else 1} is no YAML: {problem}", hint="check the quotes"
+        ) from error
+    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
+        raise DataError("this is no mapping of fields to values", hint="begin with prompt:")
+    if strange := next((name for name in fields if name in OURS), ""):
+        raise DataError(f"'{strange}' cannot be edited", hint="leave it out")
+    return cast("Row", fields)

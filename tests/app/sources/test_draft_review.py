@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from contexts import context_in
+from harvested import SKILL, draft, group, prompts, write_drafts
+from soaking import soak
+
+from skillgit.app.sources.draft_review import harvested_skills, open_drafts, review_harvest
+from skillgit.app.sources.pending_draft import editable
+from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
+from skillgit.files import locked, open_plain
+from skillgit.store.repo import Repo
+from skillgit_envs.tasks import Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.app.workspace.context import Context
+
+TASKS = Path("tasks") / f"{SKILL}.jsonl"
+TEXTS = prompts()
+TOKEN = "sk-ant-api03-" + "x7Kd93hZ" * 8  # nobody's
+
+
+@pytest.fixture
+def context(tmp_path) -> Context:
+    return context_in(Path(Repo.init(tmp_path / "repository").workdir))
+
+
+def drafts_in(context: Context, rows: list[Mapping[str, object]], contents: Mapping[str, bytes] = {}) -> Path:
+    return write_drafts(context.directory, rows, contents)
+
+
+def rows_of(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ids(rows: list[dict[str, object]]) -> list[object]:
+    return [row["id"] for row in rows]
+
+
+def test_an_accepted_draft_becomes_the_line_that_was_shown_and_brings_its_files(context):
+    row = draft("one", prompt=TEXTS[0], files=["files/one/a.csv"])
+    private = drafts_in(context, [row, draft("two", prompt=TEXTS[1])], {"files/one/a.csv": b"a,b\n1,2\n"})
+    (shown, _) = review_harvest(context, SKILL).drafts
+    assert [(file.name, file.size, file.text()) for file in shown.files] == [(f"{SKILL}/one/a.csv", 8, "a,b\n1,2\n")]
+    result = review_harvest(context, SKILL, accept=["one"])
+    assert (result.accepted, [left.id for left in result.drafts], result.count) == (("one",), ["two"], 1)
+    path = context.directory / TASKS
+    assert path.read_text() == f"{shown.line}\n"
+    (task,) = rows_of(path)
+    assert (task["group"], task["status"], task["reviewed"]) == (group("one"), "reviewed", "2026-11-21")
+    assert task["origin"] == {
+        "agent": "claude",
+        "version": "2.1.330",
+        "date": "2026-11-20",
+        "use": "user",
+        "tree": "",
+        "signals": ["correction"],
+    }
+    assert (path.parent / SKILL / "one" / "a.csv").read_bytes() == b"a,b\n1,2\n"
+    assert rows_of(private)[0] == {"id": "one", "group": group("one"), "status": "reviewed"}
+    assert not (private.parent / "files" / "one").exists()
+    assert private.stat().st_mode & 0o077 == 0
+
+
+def test_a_run_takes_accepted_drafts_and_divides_them_by_session(context):
+    sessions = ["a", "a", "a", "b", "b", "c", "d", "e"]
+    rows = [
+        draft(f"t{number}", prompt=text, group=group(session), answer="7")
+        for number, (session, text) in enumerate(zip(sessions, TEXTS, strict=False))
+    ]
+    drafts_in(context, [{name: value for name, value in row.items() if name != "rubric"} for row in rows])
+    review_harvest(context, SKILL, accept=["all"])
+    environment = Tasks({"data_path": str(TASKS), "split_ratio": "2:1:1"}, context.directory)
+    splits = {split: environment.items(split) for split in ("train", "selection", "test")}
+    assert sorted(item.id for part in splits.values() for item in part) == [row["id"] for row in rows]
+    assert all(splits.values())
+    assert [
+        sum(session in {item.group for item in part} for part in splits.values()) for session in map(group, "abcde")
+    ] == [1] * 5
+
+
+def test_a_dropped_draft_leaves_its_id_and_group_and_no_file(context):
+    private = drafts_in(
+        context, [draft("one", prompt=TEXTS[0], files=["files/one/a.txt"])], {"files/one/a.txt": b"private"}
+    )
+    assert harvested_skills(context) == {SKILL: 1}
+    assert review_harvest(context, SKILL, drop=["all"]).dropped == ("one",)
+    assert rows_of(private) == [{"id": "one", "group": group("one"), "status": "dropped"}]
+    assert not any(path.is_file() for path in (private.parent / "files").rglob("*"))
+    assert harvested_skills(context) == {}
+    assert not (context.directory / "tasks").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "contents", "place"),
+    [
+        ({"prompt": f"{TEXTS[0]}\nmy key is {TOKEN}"}, {}, "prompt:2 may hold a secret"),
+        ({"rubric": f"It uses {TOKEN}."}, {}, "rubric:1 may hold a secret"),
+        ({"context": "password = 'correct-horse-battery'"}, {}, "context:1 may hold a secret (Secret Keyword)"),
+        ({"files": ["files/one"]}, {"files/one/.env": f"x=1\nKEY={TOKEN}".encode()}, "one/.env:2 may hold a secret"),
+        ({"images": ["files/one/a.png"]}, {"files/one/a.png": b"\0PNG " + TOKEN.encode()}, "one/a.png:0 may hold"),
+    ],
+)
+def test_a_suspected_secret_is_refused_with_its_place_and_without_itself(context, fields, contents, place):
+    private = drafts_in(context, [draft("one", **{"prompt": TEXTS[0], **fields})], contents)
+    before = private.read_bytes()
+    with pytest.raises(DataError) as raised:
+        review_harvest(context, SKILL, accept=["one"])
+    assert place in raised.value.message
+    assert TOKEN not in raised.value.message
+    assert review_harvest(context, SKILL, accept=["all"]).accepted == ()
+    assert private.read_bytes() == before
+    assert not (context.directory / TASKS).exists()
+
+
+def test_an_edit_takes_the_secret_out_and_the_draft_is_accepted(context):
+    drafts_in(context, [draft("one", prompt=f"Use {TOKEN}", files=["files/one/a"])], {"files/one/a": b"x"})
+    with open_drafts(context, SKILL) as folder:
+        edited = folder.edit(folder.draft("one"), editable(folder.draft("one")).replace(TOKEN, "the key in KEY"))
+        assert (edited.prompt, edited.obstacles) == ("Use the key in KEY", ())
+        folder.accept(edited)
+    assert rows_of(context.directory / TASKS)[0]["files"] == [f"{SKILL}/one/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("prompt: [", "is no YAML"),
+        ("- a", "no mapping of fields to values"),
+        ("prompt: why?", "does not say what a right result is"),
+        ("prompt: why?\nanswer: x\ngroup: mine", "'group' cannot be edited"),
+        ("prompt: why?\nanswer: x\nfiles: [drafts.jsonl]", "not among its own files"),
+        ("prompt: why?\nanswer: x\nfiles: [../../config]", "not a path beside the data"),
+        ("prompt: why?\nanswer: 2026-11-20", "neither text nor number"),
+    ],
+)
+def test_an_edit_that_makes_no_task_comes_back_with_the_reason(context, text, reason):
+    private = drafts_in(context, [draft("one", prompt=TEXTS[0])])
+    before = private.read_bytes()
+    with open_drafts(context, SKILL) as folder, pytest.raises(DataError, match=reason):
+        folder.edit(folder.draft("one"), text)
+    assert private.read_bytes() == before
+
+
+def test_all_leaves_out_what_a_person_should_look_at(context):
+    program = {"type": "command", "command": "true"}
+    rows = [draft("plain", prompt=TEXTS[0]), draft("again", prompt=f"{TEXTS[0]} Thanks"), draft("run", prompt=TEXTS[1])]
+    rows[2] = {**{name: value for name, value in rows[2].items() if name != "rubric"}, "check": program}
+    drafts_in(context, rows)
+    assert review_harvest(context, SKILL, accept=["all"]).accepted == ("plain", "again")
+    (left,) = review_harvest(context, SKILL).drafts
+    assert left.warnings == ("its check runs a program",)
+    assert review_harvest(context, SKILL, accept=["run"]).accepted == ("run",)
+
+
+def test_a_second_wording_of_a_reviewed_task_is_pointed_out(context):
+    drafts_in(context, [draft("one", prompt=TEXTS[0]), draft("two", prompt=f"{TEXTS[0]} Thanks")])
+    review_harvest(context, SKILL, accept=["one"])
+    (left,) = review_harvest(context, SKILL, accept=["all"]).drafts
+    assert left.warnings == ("it asks nearly the same as one",)
+
+
+def test_nothing_takes_effect_if_one_answer_is_refused(context):
+    private = drafts_in(context, [draft("one", prompt=TEXTS[0]), draft("two", prompt=f"Use {TOKEN}")])
+    before = private.read_bytes()
+    with pytest.raises(DataError, match="draft two cannot be accepted"):
+        review_harvest(context, SKILL, accept=["one", "two"])
+    with pytest.raises(NotFoundError, match="there is no draft three"):
+        review_harvest(context, SKILL, accept=["one"], drop=["three"])
+    with pytest.raises(UsageError, match="accepted and dropped at once"):
+        review_harvest(context, SKILL, accept=["one"], drop=["one"])
+    assert private.read_bytes() == before
+
+
+def test_what_changed_since_it_was_shown_is_not_accepted(context):
+    drafts_in(context, [draft("one", prompt=TEXTS[0])])
+    with open_drafts(context, SKILL) as folder:
+        shown = folder.draft("one")
+        folder.edit(shown, "prompt: another\nanswer: x")
+        with pytest.raises(ConflictError, match="draft one has changed meanwhile"):
+            folder.accept(shown)
+    assert not (context.directory / TASKS).exists()
+
+
+def test_while_a_harvest_writes_nothing_is_answered(context):
+    private = drafts_in(context, [draft("one", prompt=TEXTS[0])])
+    before = private.read_bytes()
+    handle = open_plain(private.parent.parent / "lock", os.O_RDWR | os.O_CREAT)
+    with locked(handle), pytest.raises(ConflictError, match="another process is writing drafts"):
+        review_harvest(context, SKILL, accept=["one"])
+    assert private.read_bytes() == before
+    assert review_harvest(context, SKILL, accept=["one"]).count == 1
+
+
+def test_what_a_context_and_a_command_say_of_files_goes_with_them(context):
+    row = {name: value for name, value in draft("one", prompt=TEXTS[0]).items() if name != "rubric"}
+    check = {
+        "type": "command",
+        "command": ["python", "files/one/check.py", "x files/one/y"],
+        "files": ["files/one/check.py"],
+    }
+    row |= {"context": "See files/one/before, not files/one-two.", "files": ["files/one/before"], "check": check}
+    contents = {"files/one/before/a.py": b"1", "files/one/check.py": b"2"}
+    drafts_in(context, [row], contents)
+    (shown,) = review_harvest(context, SKILL).drafts
+    assert shown.prompt.startswith(f"See {SKILL}/one/before")
+    review_harvest(context, SKILL, accept=["one"])
+    (task,) = rows_of(context.directory / TASKS)
+    assert task["context"] == f"See {SKILL}/one/before, not files/one-two."
+    assert task["check"]["command"] == ["python", f"{SKILL}/one/check.py", f"x {SKILL}/one/y"]
+    environment = Tasks({"data_path": str(TASKS)}, context.directory)
+    assert (
+        environment.task("x", task, context.directory / TASKS).content["files"][0]["name"] == f"{SKILL}/one/before/a.py"
+    )
+
+
+@pytest.mark.parametrize("into", ["../elsewhere.jsonl", "link/x.jsonl", "tasks.csv"])
+def test_tasks_go_to_a_file_of_the_work_tree_and_through_no_link(context, tmp_path, into):
+    (context.directory / "link").symlink_to(tmp_path)
+    private = drafts_in(context, [draft("one", prompt=TEXTS[0])])
+    before = private.read_bytes()
+    with pytest.raises(UsageError):
+        review_harvest(context, SKILL, into=Path(into), accept=["one"])
+    assert private.read_bytes() == before
+
+
+@pytest.mark.parametrize("skill", ["../x", "..", "a/b", "gone"])
+def test_a_skill_without_drafts_and_a_name_that_is_a_path_are_refused(context, skill):
+    with pytest.raises(SkillgitError):
+        review_harvest(context, skill)
+
+
+def test_a_draft_and_a_dropped_row_are_no_tasks_of_a_run(context):
+    for status in ("draft", "dropped"):
+        (context.directory / "x.jsonl").write_text(json.dumps({"prompt": "a", "answer": "b", "status": status}))
+        with pytest.raises(DataError, match="is a draft that"):
+            Tasks({"data_path": "x.jsonl"}, context.directory).items("train")
+
+
+def die_at(step: int, act) -> bool:
+    """Carry ``act`` out in a process that kills itself before the ``step``-th change of a file; say if it died."""
+    child = os.fork()
+    if child == 0:
+        seen = 0
+
+        def watch(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal seen
+            written = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            if written or event in {"os.rename", "os.mkdir", "os.remove", "os.rmdir"}:
+                seen += 1
+                if seen == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(watch)
+        try:
+            act()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("every", [4, soak(1)])
+def test_a_kill_between_any_two_changes_of_files_loses_and_repeats_nothing(context, every, monkeypatch):
+    monkeypatch.setattr("skillgit.app.sources.draft_review.DraftFolder._secrets", lambda *_: iter(()))
+    contents = {"files/one/a.csv": b"1", "files/one/b/c.csv": b"2", "files/three/x": b"3"}
+    rows = [
+        draft("one", prompt=TEXTS[0], files=["files/one"]),
+        draft("two", prompt=TEXTS[1]),
+        draft("three", prompt="c"),
+    ]
+    step, finished = 1, False
+    while not finished:
+        home = context.directory / f"at-{step}"
+        here = replace(context, directory=Path(Repo.init(home).workdir))
+        private = drafts_in(here, rows, contents)
+        finished = not die_at(
+            step, lambda here=here: review_harvest(here, SKILL, accept=["one", "two"], drop=["three"])
+        )
+        left = {left.id for left in review_harvest(here, SKILL).drafts}
+        tasks = ids(rows_of(home / TASKS))
+        assert len({*tasks}) == len(tasks)
+        statuses = {row["id"]: row["status"] for row in rows_of(private)}
+        assert {*statuses} == {"one", "two", "three"}
+        assert {name for name, status in statuses.items() if status == "draft"} == left
+        assert {name for name, status in statuses.items() if status == "reviewed"} == {*tasks}
+        kept = {path.name for path in (private.parent / "files").iterdir()}
+        assert kept == left & {"one", "three"}
+        if "one" in tasks:
+            folder = home / TASKS.parent / SKILL / "one"
+            assert {path.name: path.read_bytes() for path in folder.rglob("*.csv")} == {"a.csv": b"1", "c.csv": b"2"}
+        step += every
+    assert left == set()
+    assert step > 10
