@@ -113,7 +113,7 @@ class DocumentPart(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Answer(DocumentPart):
+class ToolAnswer(DocumentPart):
     notice: str = NOTICE
 
 
@@ -183,14 +183,14 @@ def _type_of(annotation: ast.expr) -> Any:  # noqa: ANN401 - a type or an alias 
     return _Quote
 
 
-def answer_type(*kinds: type, **more: object) -> type[Answer]:
+def answer_type(*kinds: type, **more: object) -> type[ToolAnswer]:
     """Return the shape of an answer that says of a value, of one of ``kinds``, what FIELDS names, and ``more``."""
-    bases: tuple[type[Answer], ...] = (part_type(*kinds), Answer)  # type: ignore[assignment]
+    bases: tuple[type[ToolAnswer], ...] = (part_type(*kinds), ToolAnswer)  # type: ignore[assignment]
     shape: dict[str, Any] = more
-    return create_model(f"{kinds[0].__name__}Answer", __base__=bases, **shape)
+    return create_model(f"{kinds[0].__name__}ToolAnswer", __base__=bases, **shape)
 
 
-def answer(shape: type[Answer], value: object, **more: object) -> Answer:
+def answer(shape: type[ToolAnswer], value: object, **more: object) -> ToolAnswer:
     """Return ``value`` and ``more`` as an answer: credentials masked, then everything cut to its bound."""
     return shape.model_validate(redact_json(named_values({**picked(value, FIELDS[type(value)]), **more})))
 
@@ -243,7 +243,7 @@ class AnswerPages:
 
     def answer(
         self,
-        shape: type[Answer],
+        shape: type[ToolAnswer],
         field: str,
         question: Sequence[object],
         pace: tuple[str, int],
@@ -251,7 +251,7 @@ class AnswerPages:
         *,
         rows_of: Callable[[Any], Sequence[object]] = lambda result: result.rows,
         **more: object,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Return the result of ``ask`` with a page of its rows as ``field``; ``pace`` is the cursor and the length."""
         cursor, limit = pace
         question = [shape.__name__, field, *question]

@@ -36,7 +36,7 @@ from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
-from skillgit.mcp.answers import Answer, AnswerPages, answer
+from skillgit.mcp.answers import ToolAnswer, AnswerPages, answer
 from skillgit.plugin.redaction import redact
 from skillgit.view import item as item_view
 from skillgit.view.score_tables import records
@@ -82,7 +82,7 @@ class History:
         self._context = context
         self._pages = AnswerPages(context)
 
-    def runs(self, name: Word = "", cursor: Cursor = "", limit: Limit = 20) -> Answer:
+    def runs(self, name: Word = "", cursor: Cursor = "", limit: Limit = 20) -> ToolAnswer:
         """List the runs, newest first, with their scores; `name` keeps those with these words in name or model."""
         filters, default_run = [name] if name else [], ""
         with suppress(RevisionNotFoundError):
@@ -96,13 +96,13 @@ class History:
 
     def versions(
         self, *, run: Run = "", rejected: bool = True, words: Word = "", cursor: Cursor = "", limit: Limit = 20
-    ) -> Answer:
+    ) -> ToolAnswer:
         """List the versions and the rejected candidates of a run, newest first; `words` search titles and texts."""
         request = LogRequest(words=(run,) if run else (), with_rejected=rejected, grep=words)
         question = [run, rejected, words]
         return self._pages.answer(answers.VERSIONS, "events", question, (cursor, limit), lambda at: log(at, request))
 
-    def show(self, revision: Revision = "head") -> Answer:
+    def show(self, revision: Revision = "head") -> ToolAnswer:
         """Show one version or rejected candidate: message with reasons, scores, diff, and the items that changed."""
         event = show(self._context, revision)
         changes = [item for item in event.items if item.change not in _SAME]
@@ -122,7 +122,7 @@ class History:
         run: Run = "",
         skill: Annotated[Word, Field(description="a skill's name, to look at a run that trains it")] = "",
         revision: Revision = "",
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Explain why a rule stands: its step, the rollouts that failed, the gate's scores, who rejected variants.
 
         Rules that were removed or never accepted are found, too.
@@ -142,7 +142,7 @@ class History:
         last: Line = 0,
         cursor: Cursor = "",
         limit: Limit = 60,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Say of each line of a skill which version brought it, what it rests on and what it gained."""
         stretch = [(first or 1, last or None)] if first or last else []
         question = [revision, path, first, last]
@@ -162,7 +162,7 @@ class History:
         state: Literal["", "flaky", "never_solved", "solved"] = "",
         cursor: Cursor = "",
         limit: Limit = 40,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """List the selection items with the versions that solve them, or the attempts at one item with answers."""
         pace = (cursor, limit)
         if item:
@@ -193,7 +193,7 @@ class History:
         of: Literal["text", "rules", "items"] = "text",
         cursor: Cursor = "",
         limit: Limit = 40,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Compare two versions: their text, their rules with the steps that brought them, or their items."""
         newer, pace = b or None, (cursor, limit)
         match of:
@@ -220,7 +220,7 @@ class History:
         by: Literal["", "role", "stage", "step", "version", "model"] = "",
         cursor: Cursor = "",
         limit: Limit = 40,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Say what a run has cost in calls, tokens and dollars, and where it went."""
         grouping = Grouping(by) if by else None
         pace = (cursor, limit)
@@ -280,7 +280,7 @@ def server_of(context: Context) -> MCPServer:
         log_level="WARNING",
         subscriptions=False,
     )
-    tools: dict[Callable[..., object], type[Answer]] = {
+    tools: dict[Callable[..., object], type[ToolAnswer]] = {
         history.runs: answers.RUNS,
         history.versions: answers.VERSIONS,
         history.show: answers.SHOW,

@@ -51,31 +51,6 @@ def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     yield f"next: skillgit tasks review {quote(str(result.path))}"
 
 
-def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
-    for draft in result.drafts:
-        facts = (draft.agent, f"used by {draft.use}" if draft.use in ("model", "user") else draft.use, *draft.signals)
-        yield screen.dotted((screen.paint(Style.STRONG, draft.id), shorten(draft.title, _LONGEST)))
-        yield screen.paint(Style.FAINT, f"    {screen.dotted((*facts, f'scored by {draft.check}'))}")
-    sessions, turns = numbers.plural(result.sessions, "session"), numbers.plural(result.turns, "request")
-    yield f"{numbers.plural(len(result.drafts), 'draft')} from {turns} in {sessions}"
-    yield from _counted("prompts left out", result.left_out, screen)
-    yield from _counted("not drafted", result.not_drafted, screen)
-    yield from _counted("records that are not known", result.unknown, screen)
-    if result.other_projects:
-        yield f"{numbers.plural(result.other_projects, 'other project')} not read; --project DIR allows one"
-    if result.redacted:
-        yield f"{numbers.plural(result.redacted, 'value')} taken out of the drafts"
-    if result.cost is not None:
-        yield f"criteria: {numbers.cost(result.cost, screen)}"
-    if result.drafts and not result.is_dry_run:
-        yield f"next: skillgit tasks review --skill {result.path.parent.name}"
-
-
-def _counted(label: str, counts: dict[str, int], screen: Screen) -> Iterator[str]:
-    if counts:
-        yield f"{label}: {screen.dotted(f'{count} {name}' for name, count in sorted(counts.items()))}"
-
-
 def harvest_review(review: HarvestReview, screen: Screen) -> Iterator[str]:
     for word, names in (("accepted", review.accepted), ("dropped", review.dropped)):
         if names:
@@ -133,3 +108,28 @@ def contents(draft: PendingDraft, screen: Screen) -> Iterator[str]:
             yield screen.paint(Style.FAINT, f"    … {file.size - _SHOWN:,} bytes more")
     if not draft.files:
         yield "it has no files"
+
+
+def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
+    for draft in result.drafts:
+        facts = (draft.agent, f"used by {draft.use}" if draft.use in ("model", "user") else draft.use, *draft.signals)
+        yield screen.dotted((screen.paint(Style.STRONG, draft.id), shorten(draft.title, _LONGEST)))
+        yield screen.paint(Style.FAINT, f"    {screen.dotted((*facts, f'scored by {draft.check}'))}")
+    sessions, turns = numbers.plural(result.sessions, "session"), numbers.plural(result.turns, "request")
+    yield f"{numbers.plural(len(result.drafts), 'draft')} from {turns} in {sessions}"
+    yield from _counted("prompts left out", result.left_out, screen)
+    yield from _counted("not drafted", result.not_drafted, screen)
+    yield from _counted("records that are not known", result.unknown, screen)
+    if result.other_projects:
+        yield f"{numbers.plural(result.other_projects, 'other project')} not read; --project DIR allows one"
+    if result.redacted:
+        yield f"{numbers.plural(result.redacted, 'value')} taken out of the drafts"
+    if result.cost is not None:
+        yield f"criteria: {numbers.cost(result.cost, screen)}"
+    if result.drafts and not result.is_dry_run:
+        yield f"next: skillgit tasks review --skill {result.path.parent.name}"
+
+
+def _counted(label: str, counts: dict[str, int], screen: Screen) -> Iterator[str]:
+    if counts:
+        yield f"{label}: {screen.dotted(f'{count} {name}' for name, count in sorted(counts.items()))}"
