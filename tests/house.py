@@ -21,10 +21,11 @@ ROOTS = {"skillgit": ROOT, "skillgit_envs": ROOT / "envs", "skillgit_backends": 
 LOADED_BY_NAME = re.compile(
     r"skillgit\.(__main__|cli\.main$|cli\.commands\.|tui\.screens\.|web\.pages\.|sandbox\.documents$)"
     r"|skillgit\.endpoint\.(messages|responses|chat)$"
+    r"|skillgit\.app\.sources\.sessions\.(claude|codex|copilot|opencode)$"
     r"|skillgit\.strategies\.(agent|compose|conformance|description|pareto|racing|skillopt)$"
     r"|skillgit_(envs|backends)\.\w+$|skillgit_envs\.tasks\.checks\.harness$|skillgit_backends\.agent_cli\.doorway$"
 )
-"""Modules that are loaded by name or from a list, the program, commands, screens, pages, dialects and plug-ins, and
+"""Modules that are loaded by name or from a list, the program, commands, screens, pages, dialects, readers of sessions and plug-ins, and
 programs that jobs in the sandbox run."""
 PRONOUNS = frozenset(
     {"it", "one", "ones", "other", "others", "place", "places", "that", "these", "this", "those", "what"}

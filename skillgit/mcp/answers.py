@@ -187,7 +187,7 @@ def answer_type(*kinds: type, **more: object) -> type[ToolAnswer]:
     """Return the shape of an answer that says of a value, of one of ``kinds``, what FIELDS names, and ``more``."""
     bases: tuple[type[ToolAnswer], ...] = (part_type(*kinds), ToolAnswer)  # type: ignore[assignment]
     shape: dict[str, Any] = more
-    return create_model(f"{kinds[0].__name__}ToolAnswer", __base__=bases, **shape)
+    return create_model(f"{kinds[0].__name__}Answer", __base__=bases, **shape)
 
 
 def answer(shape: type[ToolAnswer], value: object, **more: object) -> ToolAnswer:

@@ -36,7 +36,7 @@ from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
-from skillgit.mcp.answers import ToolAnswer, AnswerPages, answer
+from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.plugin.redaction import redact
 from skillgit.view import item as item_view
 from skillgit.view.score_tables import records

@@ -7,12 +7,13 @@ from collections import Counter
 from shlex import quote
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit.app.proposals.proposal import Answer
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.items import name
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import inert, one_line, table
+from skillgit.view.text import facts, inert, one_line, table, under, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
+    from skillgit.app.proposals.proposal import ProposeReport, SkillProposal
     from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.app.sources.plugin_evals import ImportedEvals
     from skillgit.app.sources.skillopt.outputs import Imported
@@ -325,3 +327,55 @@ def evals_imported(result: ImportedEvals) -> Iterator[str]:
         yield f"no check equals {numbers.plural(count, f'grader {one_line(kind)}', f'graders {one_line(kind)}')}"
     if result.drafts:
         yield f"next: skillgit tasks review {quote(str(result.path))}"
+
+
+_ANSWERS = {
+    Answer.PROPOSED: Style.ACCEPTED,
+    Answer.STANDS: Style.ACCEPTED,
+    Answer.NOTHING_NEW: Style.FAINT,
+    Answer.NO_BETTER: Style.REJECTED,
+    Answer.CANNOT_TELL: Style.REVERTED,
+    Answer.BEHIND: Style.REVERTED,
+    Answer.UNFINISHED: Style.REVERTED,
+    Answer.FAILED: Style.REJECTED,
+}
+
+
+def proposed(report: ProposeReport, screen: Screen) -> Iterator[str]:
+    for index, proposal in enumerate(report.proposals):
+        if index:
+            yield ""
+        answer = screen.paint(_ANSWERS[proposal.answer], proposal.answer)
+        yield f"{screen.paint(Style.STRONG, proposal.skill)}  {answer}"
+        if proposal.sentence:
+            yield from wrap(one_line(proposal.sentence), screen.width)
+        yield from facts(_proposal_facts(proposal, report.base, screen), screen, label=8)
+
+
+def _proposal_facts(proposal: SkillProposal, base: str, screen: Screen) -> Iterator[tuple[str, str]]:
+    if gain := proposal.gain:
+        yield gain.metric, f"{numbers.score(gain.after)}, was {numbers.score(gain.before)}"
+        low, high = (numbers.delta(end) for end in gain.interval)
+        chance = f"{numbers.chance(gain.p)} one-sided, {numbers.plural(gain.n, f'{gain.split} item')}"
+        yield "gain", f"{numbers.delta(gain.delta)}, 95 % {low} to {high}, {chance}"
+        yield "gate", f"{gain.policy} at {gain.alpha:g}"
+    if proposal.run:
+        version = "" if proposal.version is None else version_label(proposal.version)
+        yield "run", screen.dotted((proposal.run, version, f"from {numbers.short(proposal.base)}"))
+    if proposal.commit:
+        yield "branch", screen.dotted((one_line(proposal.branch), numbers.short(proposal.commit), proposal.remote))
+    if proposal.url:
+        yield "request", one_line(proposal.url)
+    if proposal.cost.calls:
+        yield "cost", numbers.cost(proposal.cost, screen)
+    yield from under("next", _after_proposal(proposal, base))
+
+
+def _after_proposal(proposal: SkillProposal, base: str) -> Iterator[str]:
+    if proposal.hint:
+        yield one_line(proposal.hint)
+    elif proposal.commit and not proposal.url:
+        branch = one_line(proposal.branch)
+        yield f"git diff {one_line(base)}...{branch}"
+        push = f"git push REMOTE {branch}; gh pr create --head {branch} --fill"
+        yield f"skillgit propose --pull-request, or: {push}"

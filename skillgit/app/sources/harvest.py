@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from skillgit.app.sources.harvest_drafts import FILES, DraftTrial, HarvestedDraft, Projects, draft_of
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes
 from skillgit.app.sources.harvest_redaction import SessionRedactor
-from skillgit.app.sources.harvest_rubric import RubricWriter
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
+from skillgit.app.sources.tasks_draft import RubricWriter
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import UsageError

@@ -1,4 +1,4 @@
-"""``skillgit tasks draft``: a model drafts tasks for a skill, and people review them before a run uses them."""
+"""What models write of tasks, which people review before a run uses it: whole ones, and criteria of harvested ones."""
 
 from __future__ import annotations
 
@@ -26,16 +26,20 @@ from skillgit.index.spending import paces
 from skillgit.plugin.backend import Message, assistant, system, user
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from skillgit.app.sources.harvest_drafts import HarvestedDraft
+    from skillgit.app.sources.harvest_redaction import SessionRedactor
     from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
 
 MOST = 100  # drafts that can be asked for at once
-_ROLE = "optimizer"
+_ROLE, _JUDGE = "optimizer", "judge"
 _TASK_TOKENS = 120  # tokens that a drafted task is taken to have
+_CRITERIA_TOKENS = 250
+_MOST_CRITERIA = 5
 _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
 
 
@@ -76,13 +80,7 @@ def draft(
     if dry_run:
         return _plan(context, routes[_ROLE], seed, count, caps)
     with Ledger.in_memory() as ledger:
-        calls = Calls(
-            routes=routes,
-            ledger=ledger,
-            caps=caps,
-            sleep=asyncio.sleep,
-            random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
-        )
+        calls = _calls(context, routes, ledger, caps)
         replies = asyncio.run(_asked(calls, seed, count))
     rows, refusals = _checked(replies[:count], file, reader, entries)
     if not rows:
@@ -161,3 +159,67 @@ def _checked(
         rows.append({"id": item.id, "status": DRAFT, **row})
         all_entries.append(TaskEntry(line=number, row=row, item=item))
     return rows, refusals
+
+
+def _calls(context: Context, routes: Mapping[str, Route], ledger: Ledger, caps: Caps) -> Calls:
+    random = Random(context.entropy(8))  # noqa: S311 - jitter of retries
+    return Calls(routes=routes, ledger=ledger, caps=caps, sleep=asyncio.sleep, random=random)
+
+
+class _Criteria(ReplyModel):
+    """What the model says."""
+
+    criteria: list[str]
+
+
+class RubricWriter:
+    """Asks the judge's model for criteria, one question for each draft, under caps."""
+
+    def __init__(self, context: Context, config: str, overrides: tuple[str, ...], caps: Caps) -> None:
+        self._context, self._caps = context, caps
+        self._routes = find_routes(load_config(context, config, overrides), (_JUDGE,))
+
+    def plan(self, drafts: Sequence[HarvestedDraft], facts: dict[str, str]) -> Plan:
+        """Return what asking would take; drafts for which a command turns out to be proved are not asked about."""
+        tokens = sum(tokens_of(message.text) for draft in drafts for message in _rubric_messages(draft))
+        count = (len(drafts), Bound.AT_MOST)
+        row = row_of(
+            self._routes[_JUDGE], _JUDGE, "rubric", count, (tokens, len(drafts) * _CRITERIA_TOKENS), seconds=None
+        )
+        total = total_of((row,))
+        return Plan(
+            command="tasks harvest", facts=facts, stages=(row,), total=total, notes=cap_notes(self._caps, total)
+        )
+
+    def write(self, drafts: Sequence[HarvestedDraft], redactor: SessionRedactor) -> tuple[Cost, list[str]]:
+        """Give each draft the criteria of the model; a draft for which it gives none keeps its own, with a reason."""
+        with Ledger.in_memory() as ledger:
+            calls = _calls(self._context, self._routes, ledger, self._caps)
+            reasons = asyncio.run(_asked_for_criteria(calls, drafts, redactor))
+            return calls.spent(), reasons
+
+
+def _rubric_messages(draft: HarvestedDraft) -> list[Message]:
+    prompt = (files(__package__) / "prompts" / "rubric.md").read_text(encoding="utf-8")
+    criteria = draft.row["criteria"]
+    material = "\n\n".join(map(str, criteria)) if isinstance(criteria, list) else ""
+    return [system(prompt), user(f"<request>\n{draft.row['prompt']}\n</request>\n\n<outcome>\n{material}\n</outcome>")]
+
+
+async def _asked_for_criteria(calls: Calls, drafts: Sequence[HarvestedDraft], redactor: SessionRedactor) -> list[str]:
+    reasons = []
+    try:
+        for draft in drafts:
+            reply = await calls.call(_JUDGE, "rubric", _rubric_messages(draft), draw=("rubric", draft.id))
+            try:
+                criteria = [redactor.text(text) for text in parse(reply.text, _Criteria).criteria if text.strip()]
+            except UnusableReplyError as error:
+                reasons.append(f"{draft.id} keeps its own criteria: {error}")
+                continue
+            draft.row["criteria"] = criteria[:_MOST_CRITERIA] or draft.row["criteria"]
+    except FatalBackendError as error:
+        error.hint = "criteria need a language model: -o model.judge_backend=… -o model.judge=…"
+        raise
+    finally:
+        await calls.aclose()
+    return reasons

@@ -75,7 +75,7 @@ def propose_command(
     """
     from skillgit.app.proposals.jobs import ProposeRequest  # noqa: PLC0415 - see the package
     from skillgit.app.proposals.propose import plan_propose, propose  # noqa: PLC0415 - as above
-    from skillgit.view.proposals import lines  # noqa: PLC0415 - as above
+    from skillgit.view.deliveries import proposed  # noqa: PLC0415 - as above
 
     request = ProposeRequest(
         skills=skills,
@@ -90,5 +90,5 @@ def propose_command(
         return show_plan(session, plan_propose(session.context, request))
     with watching(session, LiveWatcher) as watcher:
         report = propose(session.context, request, watcher)
-    session.show("propose/1", report, lines(report, session.screen))
+    session.show("propose/1", report, proposed(report, session.screen))
     return int(report.exit_code)
