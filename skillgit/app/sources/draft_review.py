@@ -264,19 +264,21 @@ class DraftFolder:
         write_file(self._folder / _FILE, text.encode(), mode=0o600)
 
     def _own(self, name: str) -> Path:
-        return self._folder / _FILES / name
+        return self._folder.resolve() / _FILES / name
 
     def _public(self, name: str) -> str:
         return f"{self.skill}/{name}"
 
     def _paths(self, row: Row, prefix: str) -> list[Path]:
-        """Return the files that a row names, whose names in it begin with ``prefix``."""
+        """Return the files that a row names, whose names in it begin with ``prefix``; none that are elsewhere."""
         own = self._own(str(row["id"]))
         texts = [text for field in WITH_FILES for _, text in places(row.get(field))]
         names = [text for text in texts if text == prefix or text.startswith(f"{prefix}/")]
         paths = [own / name.removeprefix(prefix).lstrip("/") for name in names]
         files = (path.rglob("*") if path.is_dir() else [path] for path in paths)
-        return sorted({path for path in chain.from_iterable(files) if path.is_file() and not path.is_symlink()})
+        # A command may have any path as an argument, or a link may lead out of the folder.
+        own_files = {path for path in chain.from_iterable(files) if path.is_file() and path.resolve() == path}
+        return sorted(path for path in own_files if path.is_relative_to(own))
 
     def _draft(self, row: Row) -> PendingDraft:
         name, fault = str(row["id"]), self._fault(row)

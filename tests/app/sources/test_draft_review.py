@@ -224,6 +224,20 @@ def test_what_a_context_and_a_command_say_of_files_goes_with_them(context):
     )
 
 
+@pytest.mark.parametrize("words", ["files/one/../../../../secret.txt", "files/one/link", "files/one/linked"])
+def test_no_path_in_a_command_and_no_link_brings_a_file_from_elsewhere(context, words):
+    row = {name: value for name, value in draft("one", prompt=TEXTS[0]).items() if name != "rubric"}
+    row["check"] = {"type": "command", "command": ["cat", words], "files": ["files/one/a"]}
+    private = drafts_in(context, [row], {"files/one/a": b"1"})
+    secret = private.parent.parent.parent / "secret.txt"
+    secret.write_text("private")
+    (private.parent / "files" / "one" / "link").symlink_to(secret)
+    (private.parent / "files" / "one" / "linked").symlink_to(secret.parent)
+    review_harvest(context, SKILL, accept=["one"])
+    written = [path for path in (context.directory / "tasks" / SKILL).rglob("*") if path.is_file()]
+    assert [path.name for path in written] == ["a"]
+
+
 @pytest.mark.parametrize("into", ["../elsewhere.jsonl", "link/x.jsonl", "tasks.csv"])
 def test_tasks_go_to_a_file_of_the_work_tree_and_through_no_link(context, tmp_path, into):
     (context.directory / "link").symlink_to(tmp_path)
