@@ -25,8 +25,8 @@ LOADED_BY_NAME = re.compile(
     r"|skillgit\.strategies\.(agent|compose|conformance|description|pareto|racing|skillopt)$"
     r"|skillgit_(envs|backends)\.\w+$|skillgit_envs\.tasks\.checks\.harness$|skillgit_backends\.agent_cli\.doorway$"
 )
-"""Modules that are loaded by name or from a list, the program, commands, screens, pages, dialects, readers of sessions and plug-ins, and
-programs that jobs in the sandbox run."""
+"""Modules that are loaded by name or from a list, the program, commands, screens, pages, dialects, readers of sessions
+and plug-ins, and programs that jobs in the sandbox run."""
 PRONOUNS = frozenset(
     {"it", "one", "ones", "other", "others", "place", "places", "that", "these", "this", "those", "what"}
 )
@@ -191,7 +191,7 @@ FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "class names used twice": (shared_class_names, 3, 15),
     "pronoun and participle variables, %": (nameless_variables, 0.9, 1),
     "places that format or parse an address": (address_places, 1, 1),
-    "product lines": (product_lines, 99_400, 84_000),
+    "product lines": (product_lines, 108_400, 84_000),
 }
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST = 100  # drafts that can be asked for at once
 _ROLE, _JUDGE = "optimizer", "judge"
 _TASK_TOKENS = 120  # tokens that a drafted task is taken to have
-_CRITERIA_TOKENS = 250
+_CRITERIA_TOKENS = 250  # that the criteria of one task are
 _MOST_CRITERIA = 5
 _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
 
