@@ -115,9 +115,10 @@ def _summary(replay: Replay, screen: Screen) -> Iterator[str]:
         outcome = "the commits agree with each other, and something around them does not"
     yield f"{replay.run}: {plural(len(replay.events), 'event')} made again, {outcome}"
     screenings = sum(event.screening for event in replay.events)
-    counted = f" · {plural(screenings, 'screening')}" if screenings else ""
-    yield f"asked again: {plural(gates, 'gate')}{counted} · applied again: {plural(patches, 'patch', 'patches')}" + (
-        f" · {lacking} not, for want of {want}" if lacking else ""
+    more = f" · {plural(screenings, 'screening')}" if screenings else ""
+    yield (
+        f"asked again: {plural(gates, 'gate')}{more} · applied again: {plural(patches, 'patch', 'patches')}"
+        + (f" · {lacking} not, for want of {want}" if lacking else "")
     )
     yield f"history {screen.paint(Style.OID, replay.history)}"
 

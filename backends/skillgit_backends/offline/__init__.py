@@ -210,12 +210,12 @@ def analyse_successes(briefing: Briefing) -> Answer:
 def _described(briefing: Briefing) -> Answer:
     """Add to a description the words that the requests missed have in common, and others have not."""
     text = briefing.section("description")
-    misses, others = Counter[str](), Counter[str]()
+    misses, near_misses = Counter[str](), Counter[str]()
     for attributes, body in sections(briefing.text, "trajectory"):
         request = next((words for turn, words in sections(body, "turn") if turn.get("role") == "user"), "")
         words = list(dict.fromkeys(re.findall(r"[a-z]{4,}", request.lower())))  # the order is the same in any process
-        (others if attributes.get("task_type") == "near miss" else misses).update(words)
-    words = [word for word, _ in misses.most_common(40) if word not in others and word not in text.lower()][:8]
+        (near_misses if attributes.get("task_type") == "near miss" else misses).update(words)
+    words = [word for word, _ in misses.most_common(40) if word not in near_misses and word not in text.lower()][:8]
     return {
         "reasoning": "The requests that were missed use words that the description does not have.",
         "title": "say more of what is asked",

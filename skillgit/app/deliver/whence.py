@@ -96,8 +96,8 @@ class _Search:
         if location := self._record.get(str(folder)):
             top = location.top
             state = UNCHANGED if fingerprint(entries) == top.installed else state
-            told = {"version": top.name, "commit": top.commit, "told_by": "the record of skillgit install"}
-            return SkillOrigin(place=str(folder), skill=location.skill, state=state, **told)
+            facts = {"version": top.name, "commit": top.commit, "told_by": "the record of skillgit install"}
+            return SkillOrigin(place=str(folder), skill=location.skill, state=state, **facts)
         for source, value in self._left(folder, name, entries):
             for text in texts if isinstance(value, str) and value else ():
                 if value in {text.tree, self._locked(text, source)}:

@@ -29,19 +29,19 @@ def place(work: Path, name: str, content: bytes) -> None:
 
 
 def main(command: str) -> int:
-    here, work, made = Path(__file__).parent, Path("work"), Path("made")
+    here, work, outputs = Path(__file__).parent, Path("work"), Path("made")
     work.mkdir()
     for part in filter(Path.is_dir, (here.joinpath("project"), here.joinpath("before"))):
         shutil.copytree(part, work, dirs_exist_ok=True)
-    files = {str(file.relative_to(made)): file.read_bytes() for file in made.rglob("*") if file.is_file()}
+    files = {str(file.relative_to(outputs)): file.read_bytes() for file in outputs.rglob("*") if file.is_file()}
     answer = Path("answer.txt").read_text(encoding="utf-8")
     blocks = {match["path"]: match["text"].encode() for match in BLOCK.finditer(answer)}
     for name, content in {**blocks, **files}.items():
         place(work, name, content)
     variables = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '/usr/bin:/bin')}"}
     # The last line that is printed must be no number: it would be taken for a score.
-    wrapped = '( eval "$1" ) 2>&1; code=$?; printf "\\nthe command ended with exit code %s.\\n" "$code"; exit "$code"'
-    shell = ["/bin/sh", "-c", wrapped, "sh", command]
+    script = '( eval "$1" ) 2>&1; code=$?; printf "\\nthe command ended with exit code %s.\\n" "$code"; exit "$code"'
+    shell = ["/bin/sh", "-c", script, "sh", command]
     return subprocess.run(shell, cwd=work, env=variables, stdin=subprocess.DEVNULL, check=False).returncode  # noqa: S603
 
 

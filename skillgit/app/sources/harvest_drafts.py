@@ -251,9 +251,9 @@ class DraftTrial:
             names = [f"{folder}/{name}" for name in dict.fromkeys(path.partition("/")[0] for path in files)]
             check = {"type": "command", "command": ["python", f"{folder}/{_CHECK}", command], "files": names}
             row = {name: value for name, value in draft.row.items() if name != "criteria"} | {"check": check}
-            made = {name: text.encode() for name, text in draft.final.items()}
+            outputs = {name: text.encode() for name, text in draft.final.items()}
             try:
-                scores = [self._score(draft.id, row, files, products) for products in ({}, made)]
+                scores = [self._score(draft.id, row, files, products) for products in ({}, outputs)]
             except SandboxError as error:
                 self.refusal = error.message
                 return
@@ -271,9 +271,9 @@ class DraftTrial:
         except SkillgitError:
             return False
 
-    def _score(self, identity: str, row: Row, files: Mapping[str, bytes], made: Mapping[str, bytes]) -> float:
+    def _score(self, identity: str, row: Row, files: Mapping[str, bytes], outputs: Mapping[str, bytes]) -> float:
         with self._loaded(identity, row, files) as (environment, item):
-            trajectory = Trajectory(item_id=item.id, turns=(), answer="", products=made)
+            trajectory = Trajectory(item_id=item.id, turns=(), answer="", products=outputs)
             scored, _ = asyncio.run(environment.score(item, trajectory, cast("Judge", None)))
         return scored.hard
 
@@ -285,8 +285,8 @@ class DraftTrial:
             (data.parent / FILES).mkdir()
             write_files(data.parent / FILES / identity, files)
             # A file with splits needs a task in each.
-            others: list[Row] = [{"prompt": f"{split}?", "answer": "-", "split": split.value} for split in Split]
-            rows = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}, *others[1:]]
+            fillers: list[Row] = [{"prompt": f"{split}?", "answer": "-", "split": split.value} for split in Split]
+            rows = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}, *fillers[1:]]
             data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
             options = {option.name: option.default for option in self._plugin.info.options}
             environment = self._plugin(

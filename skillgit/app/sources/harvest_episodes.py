@@ -122,8 +122,8 @@ def _names(name: str, skill: str) -> bool:
 
 
 def _ties(prompt: str, description: str) -> bool:
-    words, others = ({word.lower() for word in _WORD.findall(text)} for text in (prompt, description))
-    return len(words & others) >= _TIES
+    words, vocabulary = ({word.lower() for word in _WORD.findall(text)} for text in (prompt, description))
+    return len(words & vocabulary) >= _TIES
 
 
 def _with_follow_ups(live: Sequence[SessionTurn], start: int, skill: str) -> Iterator[SessionTurn]:
@@ -145,8 +145,8 @@ def _rewrites(turns: Sequence[SessionTurn], later: SessionTurn) -> bool:
         edits = [edit for turn in turns for edit in turn.edits if edit.path == path and edit.after is not None]
         final = next((edit.after for edit in reversed(later.edits) if edit.path == path), None)
         if edits and final is not None:
-            added = set((edits[-1].after or "").splitlines()) - set((edits[0].before or "").splitlines())
-            if any(line.strip() for line in added - set(final.splitlines())):
+            additions = set((edits[-1].after or "").splitlines()) - set((edits[0].before or "").splitlines())
+            if any(line.strip() for line in additions - set(final.splitlines())):
                 return True
     return False
 

@@ -232,8 +232,8 @@ class _Reader:
         # What the program itself refused to run has an error and no code; what it left running has neither.
         call.has_ended = call.failed or (part.get("is_error") is not True and not text_at(result, "backgroundTaskId"))
         if result == "User rejected tool use":
-            stopped = "toolDenialKind" in record and record.get("toolDenialBeforeRun") is not True
-            call.interrupted, call.refused = stopped, not stopped
+            is_stop = "toolDenialKind" in record and record.get("toolDenialBeforeRun") is not True
+            call.interrupted, call.refused = is_stop, not is_stop
         elif part.get("is_error") is True:
             return
         elif call.tool == "Skill":

@@ -130,11 +130,11 @@ class _Reader:
         if role == "developer":
             for match in _LISTED.finditer(text):
                 self._session.offers[match["name"]] = match["text"]
-        elif role == "user" and (loaded := _SKILL.match(text)):
+        elif role == "user" and (match := _SKILL.match(text)):
             self._session.left_out[NoTurn.SKILL_BODY] += 1
-            self._session.bodies[loaded["name"]] = (str(PurePosixPath(loaded["path"]).parent), loaded["body"].strip())
+            self._session.bodies[match["name"]] = (str(PurePosixPath(match["path"]).parent), match["body"].strip())
             if self._turn is not None:
-                self._turn.uses[loaded["name"]] = SkillUse.USER
+                self._turn.uses[match["name"]] = SkillUse.USER
         elif role == "user" and text.startswith(_INJECTED):
             self._session.left_out[NoTurn.INJECTED] += 1
 

@@ -42,9 +42,9 @@ _ABORTED = "User aborted the command"
 
 
 def sessions(
-    path: Path, wanted: Callable[[str], bool], snapshot: Callable[[Path, str, str], str | None]
+    path: Path, is_allowed: Callable[[str], bool], snapshot: Callable[[Path, str, str], str | None]
 ) -> Iterator[AgentSession]:
-    """Yield the sessions of the database at ``path`` whose folder is ``wanted``, the others as ones without turns.
+    """Yield the sessions of the database at ``path`` whose folder is allowed, the others as ones without turns.
 
     ``snapshot`` has the text of a file in a tree of one of the program's own repositories below a folder.
     """
@@ -58,7 +58,7 @@ def sessions(
             for row in rows.fetchall():
                 session = AgentSession(agent=SessionAgent.OPENCODE, path=path, id=str(row[0]), version=str(row[4]))
                 session.directory = str(row[3])
-                if wanted(session.directory):
+                if is_allowed(session.directory):
                     _Reader(session, snapshot, path.parent / "snapshot" / PurePosixPath(str(row[1])).name).read(
                         database, row
                     )
@@ -135,8 +135,8 @@ class _Reader:
         elif self._turn is not None and self._turn.id == identity:
             self._turn.prompt = whole(f"{self._turn.prompt}\n{text_at(part, 'text')}")
         else:
-            created = at(message, "time", "created")
-            date = datetime.fromtimestamp(created / 1000, UTC).isoformat() if isinstance(created, int) else ""
+            milliseconds = at(message, "time", "created")
+            date = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat() if isinstance(milliseconds, int) else ""
             turn = SessionTurn(id=identity, prompt=whole(text_at(part, "text").strip()), date=date)
             self._turn = session.begin(turn, self._files)
 
@@ -156,17 +156,17 @@ class _Reader:
         elif text_at(state, "status") == "completed":
             self._file(turn, name, at(state, "input"), at(state, "metadata"))
 
-    def _file(self, turn: SessionTurn, tool: str, given: object, metadata: object) -> None:
-        path = text_at(given, "filePath")
+    def _file(self, turn: SessionTurn, tool: str, arguments: object, metadata: object) -> None:
+        path = text_at(arguments, "filePath")
         match tool:
             case "read" if (text := self._files.text(path)) is not None:
                 turn.reads[path] = text
             case "edit":
-                every = at(given, "replaceAll") is True
-                old, new = text_at(given, "oldString"), text_at(given, "newString")
+                every = at(arguments, "replaceAll") is True
+                old, new = text_at(arguments, "oldString"), text_at(arguments, "newString")
                 turn.edits.append(self._files.replaced(path, old, new, every=every))
             case "write":
-                turn.edits.append(self._files.written(path, self._files.text(path), text_at(given, "content")))
+                turn.edits.append(self._files.written(path, self._files.text(path), text_at(arguments, "content")))
             case "apply_patch" | "patch":
                 for file in objects_at(metadata, "files"):
                     name = text_at(file, "filePath") or text_at(file, "path")
