@@ -187,9 +187,9 @@ class DraftFolder:
         """Yield the drafts that wait for an answer, each as it is when its turn comes."""
         for name in [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]:
             with suppress(NotFoundError):
-                yield self.draft(name)
+                yield self.pending(name)
 
-    def draft(self, name: str) -> PendingDraft:
+    def pending(self, name: str) -> PendingDraft:
         """Return the draft that is called ``name``; a NotFoundError if none of that name waits for an answer."""
         row = next((row for row in self._rows() if row["id"] == name and row.get("status") == DRAFT), None)
         if row is None:

@@ -192,8 +192,8 @@ def _review_harvest(
 
 def _converse(session: CommandSession, folder: DraftFolder) -> None:
     """Show each draft and carry out what is answered, until there is none left or the user has had enough."""
-    for draft in folder.drafts():
-        current = draft
+    for pending in folder.drafts():
+        current = pending
         session.output.text(render.pending_draft(current, session.screen))
         while (answer := _answer(current)) not in {"s", "q"}:
             try:
@@ -218,23 +218,23 @@ def _converse(session: CommandSession, folder: DraftFolder) -> None:
     session.output.text([f"{plural(folder.count(), 'task')} in {folder.tasks.path.name}"])
 
 
-def _answer(draft: PendingDraft) -> str:
-    question = f"{draft.id}: accept, edit, drop, skip, quit; show files, line"
+def _answer(pending: PendingDraft) -> str:
+    question = f"{pending.id}: accept, edit, drop, skip, quit; show files, line"
     return str(click.prompt(question, type=click.Choice(list("aedsqfl")), err=True))
 
 
-def _edited(session: CommandSession, folder: DraftFolder, draft: PendingDraft) -> PendingDraft:
+def _edited(session: CommandSession, folder: DraftFolder, pending: PendingDraft) -> PendingDraft:
     """Return the draft as the user's editor leaves it; a fault comes back into the editor as a remark."""
     from skillgit.app.sources.pending_draft import editable  # noqa: PLC0415 - see the package
 
-    text = editable(draft)
+    text = editable(pending)
     while (new_text := click.edit(text, env=session.context.environ, extension=".yaml")) is not None:
         try:
-            return folder.edit(draft, new_text)
+            return folder.edit(pending, new_text)
         except DataError as error:
             remark = f"# {one_line(error.message)}\n"
             text = remark + "".join(line for line in new_text.splitlines(keepends=True) if not line.startswith("# "))
-    return draft
+    return pending
 
 
 @tasks_command.command(cls=Verb, name="harvest", short_help="Draft tasks from sessions with coding agents")

@@ -39,7 +39,7 @@ def answer_page(visit: Visit) -> Page | Redirect:
     """Carry out what the form says about one draft, if it is still the draft that the form showed."""
     skill, answer = visit.parameters["skill"], visit.value("answer")
     with open_drafts(visit.context, skill) as folder:
-        draft = folder.draft(visit.value("id"))
+        draft = folder.pending(visit.value("id"))
         if draft.state != visit.value("state"):
             raise ConflictError(f"draft {draft.id} has changed meanwhile", hint="look at it again before you answer")
         try:

@@ -126,7 +126,7 @@ def test_a_suspected_secret_is_refused_with_its_place_and_without_itself(context
 def test_an_edit_takes_the_secret_out_and_the_draft_is_accepted(context):
     drafts_in(context, [draft("one", prompt=f"Use {TOKEN}", files=["files/one/a"])], {"files/one/a": b"x"})
     with open_drafts(context, SKILL) as folder:
-        edited = folder.edit(folder.draft("one"), editable(folder.draft("one")).replace(TOKEN, "the key in KEY"))
+        edited = folder.edit(folder.pending("one"), editable(folder.pending("one")).replace(TOKEN, "the key in KEY"))
         assert (edited.prompt, edited.obstacles) == ("Use the key in KEY", ())
         folder.accept(edited)
     assert rows_of(context.directory / TASKS)[0]["files"] == [f"{SKILL}/one/a"]
@@ -148,7 +148,7 @@ def test_an_edit_that_makes_no_task_comes_back_with_the_reason(context, text, re
     private = drafts_in(context, [draft("one", prompt=TEXTS[0])])
     before = private.read_bytes()
     with open_drafts(context, SKILL) as folder, pytest.raises(DataError, match=reason):
-        folder.edit(folder.draft("one"), text)
+        folder.edit(folder.pending("one"), text)
     assert private.read_bytes() == before
 
 
@@ -185,7 +185,7 @@ def test_nothing_takes_effect_if_one_answer_is_refused(context):
 def test_what_changed_since_it_was_shown_is_not_accepted(context):
     drafts_in(context, [draft("one", prompt=TEXTS[0])])
     with open_drafts(context, SKILL) as folder:
-        shown = folder.draft("one")
+        shown = folder.pending("one")
         folder.edit(shown, "prompt: another\nanswer: x")
         with pytest.raises(ConflictError, match="draft one has changed meanwhile"):
             folder.accept(shown)

@@ -130,11 +130,11 @@ class _Reader:
         if role == "developer":
             for match in _LISTED.finditer(text):
                 self._session.offers[match["name"]] = match["text"]
-        elif role == "user" and (match := _SKILL.match(text)):
+        elif role == "user" and (skill := _SKILL.match(text)):
             self._session.left_out[NoTurn.SKILL_BODY] += 1
-            self._session.bodies[match["name"]] = (str(PurePosixPath(match["path"]).parent), match["body"].strip())
+            self._session.bodies[skill["name"]] = (str(PurePosixPath(skill["path"]).parent), skill["body"].strip())
             if self._turn is not None:
-                self._turn.uses[match["name"]] = SkillUse.USER
+                self._turn.uses[skill["name"]] = SkillUse.USER
         elif role == "user" and text.startswith(_INJECTED):
             self._session.left_out[NoTurn.INJECTED] += 1
 
