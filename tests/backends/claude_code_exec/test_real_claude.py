@@ -11,7 +11,7 @@ import pytest
 from loopback_model import loopback, tool_use, words
 from stand_ins import SKILL, trivia
 
-from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+from skillgit.errors import BackendError, FatalBackendError, PromptTooLongError, RetryableBackendError
 from skillgit.plugin.backend import Reply, Request, Tool, ToolCall, Usage
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 
@@ -82,7 +82,7 @@ def test_it_runs_no_commands_by_default():
         (
             400,
             {"type": "invalid_request_error", "message": "prompt is too long: 300000 tokens > 200000 maximum"},
-            FatalBackendError,
+            PromptTooLongError,
             "context",
         ),
         (404, {"type": "not_found_error", "message": "model: a-model"}, FatalBackendError, "model"),
@@ -113,4 +113,4 @@ def test_a_probe_sees_the_version_and_no_login(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     found = asyncio.run(ClaudeCodeExecBackend({"path": CLAUDE}).probe())
     assert found.version
-    assert not found.logged_in
+    assert not found.ready

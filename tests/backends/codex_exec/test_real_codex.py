@@ -11,7 +11,7 @@ import pytest
 from loopback_model import call, loopback, response, said
 from stand_ins import SKILL, trivia
 
-from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+from skillgit.errors import BackendError, FatalBackendError, PromptTooLongError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, Usage
 from skillgit_backends.codex_exec import CodexExecBackend
 
@@ -69,7 +69,7 @@ def test_commands_run_in_the_sandbox_and_do_not_see_the_key(monkeypatch: pytest.
         (500, {}, RetryableBackendError, ""),
         (429, {"message": "slow down", "code": "rate_limit_exceeded"}, RetryableBackendError, "429"),
         (401, {"message": "no"}, FatalBackendError, "not logged in"),
-        (400, {"message": "too long", "code": "context_length_exceeded"}, FatalBackendError, "context"),
+        (400, {"message": "too long", "code": "context_length_exceeded"}, PromptTooLongError, "context"),
         (404, {"message": "The model a-model does not exist", "code": "model_not_found"}, FatalBackendError, "model"),
     ],
 )
@@ -105,4 +105,4 @@ def test_a_probe_sees_the_version_and_no_login(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv(name, raising=False)
     found = asyncio.run(CodexExecBackend({"path": CODEX}).probe())
     assert found.version
-    assert not found.logged_in
+    assert not found.ready
