@@ -33,8 +33,8 @@ _READING: Final = frozenset(
 """Commands that change nothing and pay nobody; every other one asks first."""
 _PAYING: Final = frozenset(
     {
-        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune", "restore"),
-        *("retry", "revert", "tasks", "train", "verify"),
+        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "propose", "prune"),
+        *("restore", "retry", "revert", "tasks", "train", "verify"),
     }
 )
 """Commands that may call models."""

@@ -189,7 +189,9 @@ class _Reader:
                 self._session.unknown[f"item {kind}"] += 1
 
     def _begin(self, text: str, identity: str, date: str) -> None:
-        if self._trigger not in ("", "user") or (not self._trigger and self._origin == "codex_exec"):
+        # older versions say of no prompt who gave it, and all that is left is the program; a damaged file says neither
+        is_person = self._trigger == "user" or (not self._trigger and self._origin not in ("", "codex_exec"))
+        if not is_person:
             self._session.left_out[NoTurn.HEADLESS if self._trigger in ("", "exec") else NoTurn.INJECTED] += 1
             self._turn = None
             return
