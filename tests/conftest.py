@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from itertools import count
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -36,6 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = TemporaryDirectory(prefix="skillgit-state-")
         config.add_cleanup(folder.cleanup)
         os.environ[_STATE] = os.environ["XDG_STATE_HOME"] = folder.name
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # as a background job of a shell has it, and then all programs that tests start and interrupt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # all that is collected stays
 
 
