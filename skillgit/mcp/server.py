@@ -15,7 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationError
 
 from skillgit import __version__
 from skillgit.app.attribution.provenance import blame
@@ -44,6 +44,9 @@ from skillgit.view.score_tables import records
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp.server.mcpserver import Context as CallContext
+    from mcp_types import CallToolResult, InputRequiredResult, Tool
+
     from skillgit.app.history.run_list import RunListing
     from skillgit.app.workspace.context import Context
 
@@ -56,6 +59,7 @@ _ADDRESS: Final = re.compile(r"(?:(?P<host>127\.0\.0\.1|localhost|\[::1\]):)?(?P
 _LARGEST_PORT: Final = 65_535
 _AT_ONCE: Final = 64  # connections
 _REQUEST: Final = 1 << 18  # bytes of a request; arguments are short
+_SHOWN: Final = 60  # characters of a name that is none
 _READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _SAME: Final = frozenset({"pass", "fail"})  # of items whose score did not change
 _LINE_OF: Final = re.compile(r"(?P<path>[^\s:]+):(?P<line>\d+)")
@@ -269,10 +273,37 @@ def _resource(content: bytes) -> str:
         raise UsageError("this file is no text", hint="look at it with git show") from error
 
 
+class HistoryServer(MCPServer):
+    """Refuses arguments that a tool does not have, which the protocol's package would pass over, and says what fits."""
+
+    async def list_tools(self) -> list[Tool]:
+        tools = await super().list_tools()
+        return [
+            tool.model_copy(update={"input_schema": {**tool.input_schema, "additionalProperties": False}})
+            for tool in tools
+        ]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        schemas = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
+        strangers = sorted(arguments.keys() - schemas.get(name, arguments).keys())
+        if strangers:
+            sentence = f"{name} has no argument {answers.cut(strangers[0], _SHOWN)}"
+            raise ToolError(_sentence(UsageError(sentence, hint=f"it has {', '.join(schemas[name]) or 'none'}")))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            fault = error.__cause__.errors()[0]
+            raise ToolError(f"{name} cannot take this {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+
+
 def server_of(context: Context) -> MCPServer:
     """Return the server of the repository of ``context``."""
     history = History(context)
-    server = MCPServer(
+    server = HistoryServer(
         "skillgit",
         title="skillgit",
         version=__version__,

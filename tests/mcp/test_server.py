@@ -56,6 +56,7 @@ def test_tools_only_read_and_name_no_repository(trained):
         assert tool.annotations.read_only_hint
         assert not tool.annotations.open_world_hint
         assert not {"directory", "repository", "repo"} & set(tool.input_schema["properties"])
+        assert tool.input_schema["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("tool", QUESTIONS)
@@ -127,6 +128,8 @@ HOSTILE = [
     ("cost", {"by": "password"}, "Input should be"),
     ("diff", {"a": "v0", "b": "v999"}, "hint: "),
     ("runs", {"name": "score>high"}, "which is no number"),
+    ("show", {"rev": "v1"}, "show has no argument rev\nhint: it has revision"),
+    ("why", {}, "why cannot take this rule: Field required"),
 ]
 
 
@@ -137,6 +140,7 @@ def test_hostile_arguments_are_refused_with_a_sentence(trained):
     for (tool, _, reason), text in zip(HOSTILE, with_agent(user(trained), play), strict=True):
         assert reason in text
         assert "Traceback" not in text
+        assert "pydantic" not in text
         assert text != f"Error executing tool {tool}"
 
 

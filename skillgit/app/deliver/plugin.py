@@ -23,6 +23,7 @@ from skillgit.app.sources.plugin_evals import LeftOutTask, cases_of
 from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, NotFoundError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.index import queries
 from skillgit.plugin.redaction import credentials
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import tree
@@ -76,7 +77,7 @@ rejected. They need `pip install 'skillgit[mcp]'` and work in the repository tha
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginRequest:
     folder: str
-    skills: Sequence[str] = ()  # names of skills, or revisions; none for the best version of the default run
+    skills: Sequence[str] = ()  # names of skills, or revisions; none for the one that runs train
     name: str = ""  # the plug-in's; the skill's if there is one only
     evals: str = ""  # the file of tasks that become eval cases; empty for none
     check: bool = False  # whether only to compare the folder with what would be built
@@ -109,7 +110,7 @@ def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
     """Build the plug-in in its folder, which nobody else may have made or changed; equal content gives equal bytes."""
     target = refuse_way_out(typed_path(context.directory, request.folder))
     with open_workspace(context) as workspace:
-        sources = [_source(context, workspace, words) for words in request.skills or ("best",)]
+        sources = [_source(context, workspace, words) for words in request.skills or _only_skill(workspace)]
     name = _name(request.name, [skill for skill, _ in sources])
     cases = cases_of(context, request.evals) if request.evals else None
     version, entries = _contents(name, sources, cases.files if cases else {})
@@ -135,6 +136,15 @@ def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
         state=state,
         changes=differences,
     )
+
+
+def _only_skill(workspace: Workspace) -> tuple[str, ...]:
+    """Return the skill that runs train; a UsageError if there are several, of which the default run is of one today."""
+    names = {row.skill.rpartition("/")[2] for row in queries.run_rows(workspace.index, {})}
+    if len(names) > 1:
+        listing = ", ".join(sorted(names))
+        raise UsageError("it is not clear which skills the plug-in is of", hint=f"--skill NAME, of {listing}")
+    return tuple(names) or ("best",)
 
 
 def _source(context: Context, workspace: Workspace, words: str) -> tuple[Skill, PluginSkill]:

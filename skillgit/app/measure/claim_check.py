@@ -33,6 +33,7 @@ from skillgit.app.measure.verify import Verified, VerifyRequest, verify
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import recompute_gates
 from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.skill_format.folder_contents import read_entries
@@ -82,6 +83,8 @@ class ClaimCheckRequest:
     folder: str | None = None  # a skill's folder to compare with
     signers: str | None = None  # a file of allowed signers
     salt: str | None = None  # opens the digests of items, if they are salted
+    config: str | None = None  # by which replies are scored again; None takes the one that the run recorded
+    overrides: tuple[str, ...] = ()
     again: VerifyRequest | None = None  # how to measure a sample again, whatever its revision and split; None for not
 
 
@@ -214,15 +217,19 @@ def _against_history(
     own = _plain(statement(workspace, row, score, StatementTerms(time=time)))
     if items.get("salted") is True and items.get("digest") != own["predicate"]["items"]["digest"]:
         own = _plain(statement(workspace, row, score, StatementTerms(time=time, salt=request.salt)))
+        if request.salt is not None and not _opened(content, own):
+            sentence = "the salt does not open the digests of this claim"
+            raise UsageError(sentence, hint="it is printed by the skillgit claim --salt that made it; or leave it out")
     _compare(content, own, check)
     if fault := score.fault(queries.gauge(workspace.index, row.run)):
         check.contradictions.append(fault)
     if check.contradictions:
         return  # what takes longer could not make it better
     _again_the_gate(workspace, row, check)
-    _again_the_scores(context, workspace, row, score, check)
+    _again_the_scores(context, workspace, request, (row, score), check)
 
 
+_SALTED = frozenset({"predicate.items.digest", "predicate.score.outcomes"})
 _HOLE = "\0unknown"
 """What ``UNKNOWN`` becomes in JSON; no value of a statement has a NUL in front."""
 
@@ -260,9 +267,15 @@ def _compare(content: object, own: object, check: Recomputation) -> None:
             check.contradictions.append("{}: claimed {}, and history says {}".format(name, *sides))
 
 
+def _opened(content: object, own: object) -> bool:
+    """Say whether at least one of the salted digests is that of the same value with this salt."""
+    claims, values = leaves(content), leaves(own)
+    return any(claims.get(trail) == values[trail] for trail in values if _is_salted(content, trail))
+
+
 def _is_salted(content: object, trail: Trail) -> bool:
     items = members(members(members(content).get("predicate")).get("items"))
-    return items.get("salted") is True and trail[-1] in {"digest", "outcomes"}
+    return items.get("salted") is True and _name(trail) in _SALTED
 
 
 def _name(trail: Trail) -> str:
@@ -307,14 +320,23 @@ class _Unrecorded(dict[str, bytes]):
 
 
 def _again_the_scores(
-    context: Context, workspace: Workspace, row: LogRow, score: ScoreRecord, check: Recomputation
+    context: Context,
+    workspace: Workspace,
+    request: ClaimCheckRequest,
+    record: tuple[LogRow, ScoreRecord],
+    check: Recomputation,
 ) -> None:
     """Score the recorded replies again, if the scorer here is the run's; what hinders that is said."""
+    row, score = record
     if score.evaluation is None:
         check.missing.append(f"replies were not scored again, without the evidence: {BRING}")
         return
     try:
-        config = recorded_config(context, workspace, row.run, ())
+        config = (
+            recorded_config(context, workspace, row.run, request.overrides)
+            if request.config is None
+            else load_config(context, request.config, request.overrides)
+        )
         plugin = find_environment(config.values.env.name, config.root)
         environment: Environment = plugin.cls(config.options, config.root)
         start = started(workspace, row.run)
@@ -324,7 +346,7 @@ def _again_the_scores(
             raise EnvironmentFaultError("the scorer is no program alone", hint=BRING)
         differing = asyncio.run(_scored_again(workspace, row, score, environment, check))
     except (SkillgitError, ImportError) as error:
-        reason = error.message if isinstance(error, SkillgitError) else str(error)
+        reason = f"{error.message}; {error.hint}" if isinstance(error, SkillgitError) else str(error)
         check.missing.append(f"replies were not scored again: {reason}")
         return
     check.contradictions += differing

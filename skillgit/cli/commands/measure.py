@@ -171,7 +171,8 @@ def verify_command(
         from skillgit.app.measure.claim_check import ClaimCheckRequest, check_claim  # noqa: PLC0415 - see the package
 
         again = None if sample is None else VerifyRequest(revision="", split="", sample=sample, **terms)
-        claim_request = ClaimCheckRequest(claim=claim, folder=aside.pop("skill"), again=again, **aside)
+        settings = {name: terms[name] for name in ("config", "overrides")}
+        claim_request = ClaimCheckRequest(claim=claim, folder=aside.pop("skill"), again=again, **settings, **aside)
         report = measured(session, check_claim, claim_request, "verify-claim/1", checked_lines)
         return ExitCode.OK if report is None else report.exit_code
     if names := [f"--{name}" for name, value in aside.items() if value is not None]:

@@ -288,6 +288,12 @@ def test_without_the_evidence_the_rest_is_made_again_and_the_lack_is_said(desk, 
         claim(placed(tmp_path / "bare"), ClaimRequest(revision=f"{RUN}/best", key=str(desk / "key")))
 
 
+def test_replies_are_scored_by_the_configuration_that_is_named(desk):
+    assert checked(desk, config="searchqa/default", overrides=("train.seed=9",)).recomputation.replies == 20
+    (reason,) = checked(desk, config="tasks/default").recomputation.missing
+    assert reason.startswith("replies were not scored again: the scorer here is another than the run's; ")
+
+
 def test_a_folder_alone_is_compared(desk, tmp_path):
     git("checkout", "-q", "--detach", f"{RUN}/v3", cwd=desk / "clone")
     folder = shutil.copytree(desk / "clone/skills/searchqa", tmp_path / "searchqa")
@@ -307,7 +313,8 @@ def test_a_salt_hides_the_items_and_opens_them_again(desk):
         "predicate.items.digest: the salt is not here", "predicate.score.outcomes: the salt is not here",
     ]  # fmt: skip
     assert checked(desk, "salted.json", salt=made.salt).recomputation.whole
-    assert checked(desk, "salted.json", salt="00" * 16).exit_code is ExitCode.NO
+    with pytest.raises(UsageError, match="does not open the digests"):
+        checked(desk, "salted.json", salt="00" * 16)
 
 
 def test_a_claim_travels_as_a_note_and_its_sample_is_measured_again(desk):

@@ -97,8 +97,9 @@ def test_failures_are_told_apart(status: int, told: Event, kind: type[BackendErr
 
 def test_not_logged_in_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
+    settings = {"path": CLAUDE, "request_retries": 0, "allow_root": True}
     with pytest.raises(FatalBackendError, match="not logged in"):
-        ask(trivia(), words("never asked"))
+        asyncio.run(ClaudeCodeExecBackend(settings).complete(trivia()))
 
 
 def test_tools_are_called_through_the_schema():
