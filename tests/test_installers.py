@@ -129,7 +129,18 @@ def test_a_web_space_has_an_index_with_digests_of_what_it_serves(web_space):
     (web_space / "other/.well-known/agent-skills").mkdir(parents=True)
     (web_space / "other/.well-known/agent-skills/mine").write_text("")
     words = ("export", "main", "--layout", "well-known", "--to", "site/other")
-    assert "holds something else" in skillgit(*words, cwd=web_space.parent, code=4).err
+    assert "holds something that was not published there, mine" in skillgit(*words, cwd=web_space.parent, code=4).err
+    shutil.copytree(web_space, web_space.parent / "own")
+    own = web_space.parent / "own/.well-known/agent-skills"
+    for place, name in (("added", "extra.txt"), ("changed", "units/SKILL.md")):
+        folder = shutil.copytree(own, web_space.parent / place / ".well-known/agent-skills")
+        (folder / name).write_text("mine")
+        words = ("export", "main", "--layout", "well-known", "--to", place)
+        assert name in skillgit(*words, cwd=web_space.parent, code=4).err
+        assert (folder / name).read_text() == "mine"
+    (web_space.parent / "linked").mkdir()
+    (web_space.parent / "linked/.well-known").symlink_to(own.parent)
+    skillgit("export", "main", "--layout", "well-known", "--to", "linked", cwd=web_space.parent, code=4)
 
 
 @pytest.mark.soak

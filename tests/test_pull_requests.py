@@ -39,8 +39,8 @@ ACTIONS = {
 
 PYTHON = """\
 #!/bin/sh
-[ "$1" != -c ] || exec "{python}" "$@"
-[ "$1 $2 $3 $4" = "-m pip install --quiet" ] && [ "$5" = "{source}" ] || exit 97
+[ "$1 $2" != "-I -c" ] || exec "{python}" "$@"
+[ "$1 $2 $3 $4 $5" = "-I -m pip install --quiet" ] && [ "$6" = "{source}" ] || exit 97
 printf '#!/bin/sh\\ncase "$1" in {skipped}) exit 0;; esac\\nexec "{python}" -m skillgit "$@"\\n' > "{bin}/skillgit"
 chmod +x "{bin}/skillgit"
 """

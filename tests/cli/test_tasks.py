@@ -93,7 +93,7 @@ def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
         "--max-tokens",
         "9",
     )
-    overrides = {"count": 3, "config": "tasks/default", "overrides": ("model.optimizer=b",)}
+    overrides = {"count": 3, "config": None, "overrides": ("model.optimizer=b",)}
     overrides |= {"caps": Caps(max_tokens=9), "dry_run": False}
     assert calls == [(Path("SKILL.md"), Path("tasks.jsonl"), overrides)]
     assert ended.text.startswith("2 drafts by a/b in tasks.jsonl · ")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hosts import Host, Person
-from program import QUICK, git, new_repository, refs
+from program import QUICK, attempt, git, new_repository, refs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +73,24 @@ def test_a_stranger_s_configuration_runs_nothing(trap, victim, words):
     done = victim(*words, code=2)
     assert f"run {RUN} was trained elsewhere, and its configuration sets env.data_path, env.sandbox" in done.err
     assert "--config" in done.err
+    assert not trap[1].exists()
+
+
+def test_a_file_of_a_stranger_s_is_no_configuration_that_nobody_named(trap, victim):
+    (victim.path / "evil.py").write_text(
+        f"open({str(trap[1])!r}, 'w')\nfrom skillgit_envs.tasks import Tasks as Evil\n"
+    )
+    (victim.path / "tasks").mkdir()
+    (victim.path / "tasks/default.yaml").write_text("env: {name: ../evil.py:Evil}\n")
+    (skill,) = victim.path.glob("skills/*")
+    shutil.copy(victim.path / "tasks.jsonl", victim.path / f"tasks/{skill.name}.jsonl")
+    for words in (
+        ("propose", "--dry-run"),
+        ("tasks", "draft", skill, "-f", "more.jsonl", "--dry-run"),
+        ("tasks", "harvest", "--skill", skill.name, "--rubric", "--dry-run"),
+    ):
+        done = attempt(*words, cwd=victim.path)
+        assert "Traceback" not in done.err
     assert not trap[1].exists()
 
 

@@ -67,11 +67,14 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.plugin.environment import Judge
 
-WORD = ("predicate.claimed", "predicate.tool.version", "predicate.evidence.public")
+WORD = {
+    ("predicate", "claimed"): re.compile(r"\d{4}(-\d\d){2}T\d\d(:\d\d){2}Z"),
+    ("predicate", "tool", "version"): re.compile(r"\d[\w.+-]{0,40}"),
+    ("predicate", "evidence", "public"): re.compile(r"True|False"),
+}
 """What history does not hold: it is the signer's word, and is the same for whoever verifies."""
 _OID = re.compile(r"[0-9a-f]{40}")
 _SALT = re.compile(r"[0-9a-f]{2,128}")
-_MOMENT = re.compile(r"\d{4}(-\d\d){2}T\d\d(:\d\d){2}Z")
 _AHEAD = timedelta(days=1)  # what two clocks may differ by
 _SHOWN = 60
 _ROUNDING = 1e-9
@@ -229,7 +232,7 @@ def _against_history(
     _again_the_scores(context, workspace, request, (row, score), check)
 
 
-_SALTED = frozenset({"predicate.items.digest", "predicate.score.outcomes"})
+_SALTED = frozenset({("predicate", "items", "digest"), ("predicate", "score", "outcomes")})
 _HOLE = "\0unknown"
 """What ``UNKNOWN`` becomes in JSON; no value of a statement has a NUL in front."""
 
@@ -240,7 +243,7 @@ def _plain(own: dict[str, object]) -> dict[str, Any]:
 
 def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> datetime:
     time = datetime.max.replace(tzinfo=UTC)
-    if _MOMENT.fullmatch(text):
+    if WORD["predicate", "claimed"].fullmatch(text):
         with suppress(ValueError):
             time = datetime.fromisoformat(text)
     if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
@@ -254,11 +257,11 @@ def _compare(content: object, own: object, check: Recomputation) -> None:
     holes = {trail for trail, value in values.items() if value == _HOLE}
     for trail in sorted({*claims, *values}, key=_name):
         name = _name(trail)
-        if trail in holes and name not in WORD:
+        if trail in holes and trail not in WORD:
             check.missing.append(f"{name}: the {'salt' if _is_salted(content, trail) else 'evidence'} is not here")
         elif not holes.isdisjoint(trail[: length + 1] for length in range(len(trail) - 1)):
             continue  # a part of what is not here
-        elif name in WORD and trail in claims:
+        elif trail in WORD and WORD[trail].fullmatch(str(claims.get(trail))):  # type: ignore[index]
             check.word.append(name)
         elif trail in claims and trail in values and json.dumps(claims[trail]) == json.dumps(values[trail]):
             check.agreeing += 1
@@ -275,7 +278,7 @@ def _opened(content: object, own: object) -> bool:
 
 def _is_salted(content: object, trail: Trail) -> bool:
     items = members(members(members(content).get("predicate")).get("items"))
-    return items.get("salted") is True and _name(trail) in _SALTED
+    return items.get("salted") is True and trail in _SALTED
 
 
 def _name(trail: Trail) -> str:

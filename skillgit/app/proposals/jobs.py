@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.proposals.proposal import ProposalPin
+from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.train.starting_point import SKILLS
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 TASKS = "tasks"
 """The folder of a repository that holds the reviewed tasks of each skill, ``tasks/<skill>.jsonl``."""
-_USUAL = "tasks/default"
+_USUAL = shipped_file("tasks/default")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PATTERN = "NAME"
 """What stands for the skill in the name of a branch."""
@@ -41,7 +42,7 @@ _HINT = "--branch propose/NAME"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeRequest:
     skills: tuple[str, ...] = ()  # names of skills; none for all that have reviewed tasks
-    config: str | None = None  # a file, or the name of a shipped one; None takes ``tasks/default``
+    config: str | None = None  # a file, or the name of a shipped one; None takes skillgit's ``tasks/default``
     overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
     caps: Caps = field(default_factory=Caps)  # what all skills together may cost in this process
     base: str = "main"  # the revision that skills are taken from and proposals are made for

@@ -53,7 +53,7 @@ class HarvestRequest:
     projects: tuple[Path, ...] = ()  # none means the work tree
     all_projects: bool = False
     rubric: bool = False  # ask the judge's model for criteria
-    config: str = "tasks/default"
+    config: str | None = None  # None takes skillgit's ``tasks/default``
     overrides: tuple[str, ...] = ()
     caps: Caps = field(default_factory=Caps)
     dry_run: bool = False

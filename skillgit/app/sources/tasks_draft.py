@@ -8,6 +8,7 @@ from importlib.resources import files
 from random import Random
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
 
+_USUAL = shipped_file("tasks/default")
 MOST = 100  # drafts that can be asked for at once
 _ROLE, _JUDGE = "optimizer", "judge"
 _TASK_TOKENS = 120  # tokens that a drafted task is taken to have
@@ -65,7 +67,7 @@ def draft(
     path: Path,
     *,
     count: int,
-    config: str,
+    config: str | None = None,
     overrides: tuple[str, ...] = (),
     caps: Caps | None = None,
     dry_run: bool = False,
@@ -75,7 +77,7 @@ def draft(
         raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     entries, seed = file.read(reader), read_seed(context.directory / skill)
-    routes = find_routes(load_config(context, config, overrides), (_ROLE,))
+    routes = find_routes(load_config(context, config or _USUAL, overrides), (_ROLE,))
     caps = caps or Caps()
     if dry_run:
         return _plan(context, routes[_ROLE], seed, count, caps)
@@ -175,9 +177,9 @@ class _Criteria(ReplyModel):
 class RubricWriter:
     """Asks the judge's model for criteria, one question for each draft, under caps."""
 
-    def __init__(self, context: Context, config: str, overrides: tuple[str, ...], caps: Caps) -> None:
+    def __init__(self, context: Context, config: str | None, overrides: tuple[str, ...], caps: Caps) -> None:
         self._context, self._caps = context, caps
-        self._routes = find_routes(load_config(context, config, overrides), (_JUDGE,))
+        self._routes = find_routes(load_config(context, config or _USUAL, overrides), (_JUDGE,))
 
     def plan(self, drafts: Sequence[HarvestedDraft], facts: dict[str, str]) -> Plan:
         """Return what asking would take; drafts for which a command turns out to be proved are not asked about."""

@@ -96,8 +96,8 @@ def _check(text: str | None) -> object:
 @option("-f --file file", "Add the drafts to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
 @option(
     "--config",
-    "Take the model of the optimizer from CONFIG; tasks/default unless you say",
-    default="tasks/default",
+    "Take the model of the optimizer from CONFIG; skillgit's tasks/default unless you say",
+    default=None,
     metavar="CONFIG",
     shell_complete=complete_configs,
 )
@@ -111,7 +111,7 @@ def draft_command(
     file: Path,
     *,
     limit: int,
-    config: str,
+    config: str | None,
     overrides: tuple[str, ...],
     caps: Caps,
     dry_run: bool,
@@ -257,8 +257,8 @@ def _edited(session: CommandSession, folder: DraftFolder, pending: PendingDraft)
 @flag("--rubric", "Have the judge's model write what a draft is graded by, where no command does it")
 @option(
     "--config",
-    "Take the model of the judge from CONFIG; tasks/default unless you say",
-    default="tasks/default",
+    "Take the model of the judge from CONFIG; skillgit's tasks/default unless you say",
+    default=None,
     metavar="CONFIG",
     shell_complete=complete_configs,
 )

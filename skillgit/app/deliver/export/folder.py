@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file, write_skill
 from skillgit.app.skill_format.folder_contents import (
     DiffersError,
+    EntryKind,
     FileChange,
     changes,
     entries_of,
@@ -26,6 +27,7 @@ from skillgit.app.workspace.revision import is_address, resolve_in, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
@@ -201,13 +203,41 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
     entries = [_published(skill, files) for skill in skills]
     index = {"$schema": _DISCOVERY, "skills": entries}
     files["index.json"] = f"{json.dumps(index, indent=2, ensure_ascii=False)}\n".encode()
-    folder = refuse_way_out(typed_path(context.directory, root) / WELL_KNOWN)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "index.json").is_file():
-        raise ConflictError(f"{folder} holds something else", hint="name the root of a web space of your own")
+    place = typed_path(context.directory, root)
+    folder = refuse_way_out(place / WELL_KNOWN)
+    _check_replaceable(place, folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     put(folder, lambda beside: write_files(beside, files))
     names = tuple(skill.name for skill in skills)
     return PublishedSkills(folder=str(folder), commit=resolution.commit, skills=names, files=len(files))
+
+
+def _check_replaceable(root: Path, folder: Path) -> None:
+    """Refuse a folder that a link below ``root`` leads to, or with a file that its index does not say to be there."""
+    link = next((path for path in (folder, folder.parent) if path != root and path.is_symlink()), None)
+    there = {path: entry.content for path, entry in read_entries(folder).items() if entry.kind is not EntryKind.FOLDER}
+    expected = {} if link else _indexed(there.get("index.json", b""))
+    stranger = link or next((path for path in there if _sha256(there[path]) != expected.get(path)), None)
+    if stranger is not None:
+        raise ConflictError(
+            f"{folder} holds something that was not published there, {stranger}",
+            hint="name another root, or remove it",
+        )
+
+
+def _indexed(index: bytes) -> dict[str, str]:
+    """Return path to digest of the files that ``index`` lists, itself included; none if it is of another kind."""
+    listing = {"index.json": _sha256(index)}
+    try:
+        document = loads(index)
+        if document["$schema"] != _DISCOVERY:
+            return {}
+        for entry in document["skills"]:
+            listing |= {f"{entry['name']}/{path}": digest for path, digest in entry["digests"].items()}
+            listing[entry["url"]] = entry["digest"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+    return listing
 
 
 def _published(skill: Skill, files: dict[str, bytes]) -> dict[str, object]:

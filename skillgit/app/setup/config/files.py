@@ -170,6 +170,15 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(path.with_suffix("").as_posix() for path in paths if path.parts[0] != "_base_"))
 
 
+def shipped_file(name: str) -> str:
+    """Return the path of the configuration that comes with skillgit as ``name``.
+
+    What a command takes of its own accord is named so: by the name alone it could be a file of a stranger's repository,
+    which may name programs.
+    """
+    return str(shipped_folder() / f"{name}.yaml")
+
+
 def find(name: str, folder: Path) -> Path:
     """Return the file that ``name`` means: a path that starts at ``folder``, else a shipped configuration."""
     for start in (folder, shipped_folder()):
