@@ -13,6 +13,7 @@ import shutil
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -29,7 +30,7 @@ from skillgit.app.sources.pending_draft import (
 from skillgit.app.sources.tasks import ALL, DRAFT, REVIEWED, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
-from skillgit.domain.untrusted.file_names import file_name, path_fault
+from skillgit.domain.untrusted.file_names import file_name, git_fault, path_fault
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import locked, open_plain, read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
@@ -137,9 +138,10 @@ def open_drafts(context: Context, skill: str, into: Path | None = None) -> Itera
 
 
 def _inside(path: Path, root: Path) -> Path:
-    """Return ``path``, by way of no link, below ``root``; a UsageError if it leads elsewhere."""
-    path = path.parent.resolve() / path.name
-    if not path.is_relative_to(root.resolve()):
+    """Return ``path``, by way of no link, below ``root``; a UsageError if it leads elsewhere, or to what git keeps."""
+    path, root = path.parent.resolve() / path.name, root.resolve()
+    is_gits = path.is_relative_to(root) and any(map(git_fault, path.relative_to(root).parts))
+    if not path.is_relative_to(root) or is_gits or path.is_symlink():
         raise UsageError(f"{path} is not in the work tree {root}", hint="name a file in it with --into")
     return path
 
@@ -208,7 +210,9 @@ class DraftFolder:
 
     def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
         """Return ``draft`` with the fields that ``text`` has as YAML or JSON; a DataError says what is wrong."""
-        row = next((row for row in self._rows() if digest(row) == draft.state), {"id": draft.id})
+        rows = self._rows()
+        position = self._position(draft, rows)
+        row = rows[position] if position is not None else {"id": draft.id}
         fields = renamed(fields_of(text), self._public(draft.id), f"{_FILES}/{draft.id}")
         edited_row = {name: value for name, value in row.items() if name in OURS} | fields
         if fault := self._fault(edited_row):
@@ -219,12 +223,16 @@ class DraftFolder:
     def _answer(self, draft: PendingDraft, row: Row) -> None:
         with self.alone():
             rows = self._rows()
-            position = next((number for number, old in enumerate(rows) if digest(old) == draft.state), None)
+            position = self._position(draft, rows)
             if position is None:
                 raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
             rows[position] = row
             self._write(rows)
             self.finish()
+
+    def _position(self, draft: PendingDraft, rows: Sequence[Row]) -> int | None:
+        same = (number for number, row in enumerate(rows) if row["id"] == draft.id and self._state(row) == draft.state)
+        return next(same, None)
 
     def finish(self) -> None:
         """Carry out answers that are written down; whoever calls it holds the lock."""
@@ -280,19 +288,22 @@ class DraftFolder:
         own_files = {path for path in chain.from_iterable(files) if path.is_file() and path.resolve() == path}
         return sorted(path for path in own_files if path.is_relative_to(own))
 
+    def _state(self, row: Row) -> str:
+        """Return what changes with the row of a draft and with every byte of its files."""
+        own = self._own(str(row["id"]))
+        paths = self._paths(row, f"{_FILES}/{row['id']}") if row.get("status") == DRAFT else []
+        contents = {path.relative_to(own).as_posix(): sha256(read_plain(path, most=None)).hexdigest() for path in paths}
+        return digest([row, contents])
+
     def _draft(self, row: Row) -> PendingDraft:
         name, fault = str(row["id"]), self._fault(row)
-        files = tuple(
-            DraftFile(
-                name=f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}",
-                size=path.stat().st_size,
-                path=path,
-            )
-            for path in ([] if fault else self._paths(row, f"{_FILES}/{name}"))
-        )
+        paths = [] if fault else self._paths(row, f"{_FILES}/{name}")
+        public = {path: f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}" for path in paths}
+        files = tuple(DraftFile(name=public[path], size=path.stat().st_size, path=path) for path in paths)
         task = renamed(self._reviewed(row), f"{_FILES}/{name}", self._public(name))
         line = json.dumps(task, ensure_ascii=False)
-        origin = row.get("origin")
+        state, origin = self._state(row), row.get("origin")
+        suspects = [*self._suspects(task, line, files)]
         return PendingDraft(
             id=name,
             group=str(row.get("group", "")),
@@ -301,9 +312,9 @@ class DraftFolder:
             files=files,
             origin=dict(origin) if isinstance(origin, dict) else {},
             line=line,
-            obstacles=tuple(filter(None, [fault, *self._secrets(task, line, files)])),
-            warnings=() if fault else tuple(self._warnings(row)),
-            state=digest(row),
+            obstacles=tuple(filter(None, [fault, *(text for text, is_random in suspects if not is_random)])),
+            warnings=() if fault else (*self._warnings(row), *(text for text, is_random in suspects if is_random)),
+            state=state,
         )
 
     def _reviewed(self, row: Row) -> Row:
@@ -338,23 +349,27 @@ class DraftFolder:
             self._known = (content, self.tasks.read(self._reader))
         return self._known[1]
 
-    def _secrets(self, task: Row, line: str, files: Sequence[DraftFile]) -> Iterator[str]:
-        """Yield what looks like a credential in what would be committed, with its place and never with its value."""
+    def _suspects(self, task: Row, line: str, files: Sequence[DraftFile]) -> Iterator[tuple[str, bool]]:
+        """Yield where what would be committed may hold a credential, never which, and whether it only looks random."""
         is_suspected = False
         for position, text in [*places(task), *((f"{file.name}:", file.text()) for file in files)]:
             if "\0" in text[:_BINARY] or len(text) > LARGEST // 16:
-                lines = {0: [BY_SHAPE]} if any(credentials(text)) else {}
+                lines = {0: {BY_SHAPE: False}} if any(credentials(text)) else {}
             else:
                 lines = {number: self._kinds(part) for number, part in enumerate(text.split("\n"), start=1)}
             for number, kinds in lines.items():
                 if kinds:
-                    is_suspected = True
-                    yield f"{position}{number} may hold a secret ({', '.join(kinds)})"
-        if not is_suspected and (kinds := self._kinds(line)):
-            yield f"its line may hold a secret ({', '.join(kinds)})"
+                    is_suspected = is_suspected or not all(kinds.values())
+                    yield f"{position}{number} may hold a secret ({', '.join(kinds)})", all(kinds.values())
+        if not is_suspected and (kinds := self._kinds(line)) and not all(kinds.values()):
+            yield f"its line may hold a secret ({', '.join(kinds)})", False
 
-    def _kinds(self, line: str) -> list[str]:
-        return list(dict.fromkeys(secret.kind for secret in self._scanner.secrets(line) if not secret.random))
+    def _kinds(self, line: str) -> dict[str, bool]:
+        """Return the kinds of secrets that a line may hold, and whether it is only their randomness that says so."""
+        kinds: dict[str, bool] = {}
+        for secret in self._scanner.secrets(line):
+            kinds[secret.kind] = kinds.get(secret.kind, True) and secret.random
+        return kinds
 
     def _warnings(self, row: Row) -> Iterator[str]:
         item = self._item(row)

@@ -285,7 +285,7 @@ def die_at(step: int, act) -> bool:
 
 @pytest.mark.parametrize("every", [4, soak(1)])
 def test_a_kill_between_any_two_changes_of_files_loses_and_repeats_nothing(context, every, monkeypatch):
-    monkeypatch.setattr("skillgit.app.sources.draft_review.DraftFolder._secrets", lambda *_: iter(()))
+    monkeypatch.setattr("skillgit.app.sources.draft_review.DraftFolder._suspects", lambda *_: iter(()))
     contents = {"files/one/a.csv": b"1", "files/one/b/c.csv": b"2", "files/three/x": b"3"}
     rows = [
         draft("one", prompt=TEXTS[0], files=["files/one"]),
@@ -315,3 +315,32 @@ def test_a_kill_between_any_two_changes_of_files_loses_and_repeats_nothing(conte
         step += every
     assert left == set()
     assert step > 10
+
+
+def test_what_changes_after_it_was_shown_is_not_accepted(context):
+    private = drafts_in(context, [draft("one", prompt=TEXTS[0], files=["files/one/a"])], {"files/one/a": b"shown"})
+    with open_drafts(context, SKILL) as folder:
+        pending = folder.pending("one")
+        (private.parent / "files/one/a").write_text("something else")
+        with pytest.raises(ConflictError, match="has changed meanwhile"):
+            folder.accept(pending)
+        folder.accept(folder.pending("one"))
+
+
+@pytest.mark.parametrize("into", [".git/hooks/y.jsonl", "tasks/linked.jsonl"])
+def test_tasks_go_neither_into_git_nor_through_a_link(context, into, tmp_path):
+    drafts_in(context, [draft("one", prompt=TEXTS[0])], {})
+    (tmp_path / "private.jsonl").write_text("")
+    (context.directory / "tasks").mkdir()
+    (context.directory / "tasks/linked.jsonl").symlink_to(tmp_path / "private.jsonl")
+    with pytest.raises(UsageError, match="is not in the work tree"):
+        review_harvest(context, SKILL, into=into, accept=["one"])
+
+
+def test_what_only_looks_random_is_left_out_of_all(context):
+    session = "kJ8vQ2xLw9ZrT4mN7bYc1HsD"
+    drafts_in(context, [draft("one", prompt=f"{TEXTS[0]}\nsession: '{session}'")], {})
+    review = review_harvest(context, SKILL, accept=["all"])
+    assert (review.accepted, len(review.drafts[0].warnings)) == ((), 1)
+    assert session not in review.drafts[0].warnings[0]
+    assert review_harvest(context, SKILL, accept=["one"]).accepted == ("one",)
