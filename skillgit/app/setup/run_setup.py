@@ -27,6 +27,7 @@ from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge, asks_target_once, is_processor_bound
 from skillgit.plugin.registry import Loaded, find_environment, find_strategy, policy_code
+from skillgit.plugin.skill_library import InstallsSkills
 from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
@@ -149,7 +150,12 @@ def set_up(config: ResolvedConfig, *, gates: bool = True) -> Setup:
     if config.values.calls.executor == "process" and not is_processor_bound(environment):
         note = f"{environment.info.name} does not say that it is processor-bound: worker processes may gain nothing"
         config = replace(config, notes=(*config.notes, note))
-    return Setup(config=config, task=task, routes=find_routes(config, roles), pins=pins)
+    routes = find_routes(config, roles)
+    target = routes["target"].backend.info
+    if isinstance(environment, InstallsSkills) and environment.installs_skills and not target.installs_skills:
+        problem = f"{environment.info.name} wants an agent that loads skills as target, and {target.name} is none"
+        raise ConfigError(problem, hint="set model.target_backend to claude_code_exec, codex_exec or another agent")
+    return Setup(config=config, task=task, routes=routes, pins=pins)
 
 
 def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:

@@ -58,3 +58,12 @@ def test_the_hint_for_one_of_several_skills_is_an_option_that_eval_knows(evaluat
     assert code != 0
     assert "choose one with -o env.skill_init=skills/totals or skills/town" in errors
     assert evaluated(6, 6, "--dry-run", "-o", "env.skill_init=skills/town/SKILL.md")[0] == 0
+
+
+def test_an_agent_as_client_wants_an_agent_as_target(evaluated):
+    code, _, errors = evaluated(6, 6, "-o", "env.client=agent", *TOTALS)
+    assert code == 2
+    assert "trigger wants an agent that loads skills as target, and offline is none" in errors
+    agent = ("-o", "model.target_backend=claude_code_exec", "-o", "model.target=a-model")
+    code, _, errors = evaluated(6, 6, "--dry-run", "-o", "env.client=agent", *agent, *TOTALS)
+    assert "wants an agent" not in errors
