@@ -146,7 +146,7 @@ def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, hin
     """Return the skill folder of a commit that is no event: the runs' own, the only one, or the first of ``hints``."""
     there = skills_at(workspace.repo, resolution.commit)
     own = (workspace.index.skill_path(run) for run in names.runs)
-    candidates = (*own, *(there if len(there) == 1 else ()), *(f"skills/{name}" for name in hints))
+    candidates: tuple[str, ...] = (*own, *(there if len(there) == 1 else ()), *(f"skills/{name}" for name in hints))
     for path in candidates:
         if path in there:
             return path
