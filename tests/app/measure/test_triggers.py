@@ -46,7 +46,17 @@ def test_eval_of_all_splits_measures_every_request(evaluated):
     assert all(
         {kind["task_type"] for kind in split["types"]} == {"should load", "near miss"} for split in arm["splits"]
     )
-    assert min(split["overall"]["n"] for split in arm["splits"]) == 8
+    assert [split["overall"]["n"] for split in arm["splits"]] == [6, 12, 6]
+
+
+@pytest.mark.parametrize(("own", "near"), [(4, 4), (5, 4), (7, 11)])
+def test_four_requests_of_each_kind_are_in_every_split(evaluated, own, near):
+    code, out, errors = evaluated(own, near, "--dry-run", "--split", "all", *TOTALS)
+    assert code == 0, errors
+    shares = json.loads(out)["facts"]
+    for split in ("train", "selection", "test"):
+        assert "recall of 0" not in shares[f"{split} shares"]
+        assert "positives of 0" not in shares[f"{split} shares"]
 
 
 def test_eval_does_not_ask_for_what_the_gate_pins(evaluated):
