@@ -44,6 +44,7 @@ class CopilotExecBackend(MeteredAgent):
         name="copilot_exec",
         summary="The GitHub Copilot command line program, the skill in its folder; its model is any other backend's.",
         timeout_s=600.0,
+        installs_skills=True,
     )
     folder = ".github/skills"
     program = "copilot"

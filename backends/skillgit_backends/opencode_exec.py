@@ -44,6 +44,7 @@ class OpenCodeExecBackend(MeteredAgent):
         name="opencode_exec",
         summary="The OpenCode command line program, the skill in its skill folder; its model is any other backend's.",
         timeout_s=600.0,
+        installs_skills=True,
     )
     folder = ".opencode/skills"
     program = "opencode"

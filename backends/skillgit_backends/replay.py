@@ -45,6 +45,7 @@ class ReplayBackend:
         needs_network=False,
         prices=Gratis(),
         paths={"path": ""},
+        installs_skills=True,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:

@@ -57,6 +57,16 @@ class ListingState(StrEnum):
     ABSENT = "not listed"
 
 
+class ListingReason(StrEnum):
+    """Why the model sees no word of a skill's description, other than for its size and that of the library."""
+
+    NONE = ""
+    SILENT = "disable-model-invocation"
+    NAMESAKE = "the user's skill of the same name wins"
+    UNDESCRIBED = "it has no description"
+    FULL = "the names alone are over the budget"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibrarySkill:
     """An installed skill, as far as it can be listed."""
@@ -74,7 +84,7 @@ class ListingEntry:
     skill: LibrarySkill
     state: ListingState
     text: str = ""  # the description as the model reads it
-    reason: str = ""  # why it is not listed
+    reason: ListingReason = ListingReason.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +143,9 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
     names: set[str] = set()
     entries, absent = list[ListingEntry](), list[ListingEntry]()
     for skill in ranking:
-        reason = "disable-model-invocation" if skill.is_silent else ""
         folder = skill.folder or skill.name
-        reason = reason or ("the user's skill of the same name wins" if folder in names else "")
+        reason = ListingReason.NAMESAKE if folder in names else ListingReason.NONE
+        reason = ListingReason.SILENT if skill.is_silent else reason
         names.add(folder)
         entry = ListingEntry(skill=skill, state=ListingState.ABSENT, reason=reason)
         (absent if reason else entries).append(entry)
@@ -163,7 +173,8 @@ def _of_claude_code(skills: Sequence[LibrarySkill], window: int) -> SkillListing
 
 def _entry(skill: LibrarySkill, text: str, whole: str) -> ListingEntry:
     state = ListingState.WHOLE if text == whole else ListingState.CUT
-    return ListingEntry(skill=skill, state=state if text else ListingState.NAME, text=text)
+    reason = ListingReason.NONE if whole else ListingReason.UNDESCRIBED
+    return ListingEntry(skill=skill, state=state if text else ListingState.NAME, text=text, reason=reason)
 
 
 def _described(skill: LibrarySkill) -> str:
@@ -190,7 +201,7 @@ def _of_codex(skills: Sequence[LibrarySkill], window: int, roots: Sequence[str])
     own = [LibrarySkill(name=name, description="x" * length) for name, length in _SYSTEM]
     ranking = sorted((skill for skill in skills if skill.description.strip()),
                      key=lambda skill: (skill.is_users, skill.name))  # fmt: skip
-    absent = [ListingEntry(skill=skill, state=ListingState.ABSENT, reason="it has no description")
+    absent = [ListingEntry(skill=skill, state=ListingState.ABSENT, reason=ListingReason.UNDESCRIBED)
               for skill in skills if not skill.description.strip()]  # fmt: skip
     every = [replace(skill, description=_shortened(" ".join(skill.description.split()))) for skill in (*own, *ranking)]
     budget = max(1, int(window * CODEX_SHARE)) if window else CODEX_CHARACTERS
@@ -200,9 +211,7 @@ def _of_codex(skills: Sequence[LibrarySkill], window: int, roots: Sequence[str])
     entries = []
     for skill, line, share in list(zip(ranking, lines[len(own) :], shares[len(own) :], strict=True)):
         if share is None:
-            absent.append(
-                ListingEntry(skill=skill, state=ListingState.ABSENT, reason="the names alone are over the budget")
-            )
+            absent.append(ListingEntry(skill=skill, state=ListingState.ABSENT, reason=ListingReason.FULL))
         else:
             entries.append(_entry(skill, line.text[:share], " ".join(skill.description.split())))
     return SkillListing(

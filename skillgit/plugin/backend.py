@@ -226,6 +226,9 @@ class BackendInfo:
     prices: Mapping[str, Price] = field(default_factory=dict)  # by model; zeros if calls cost nothing
     timeout_s: float | None = None  # of one call, where the configuration does not say
     paths: Mapping[str, str] = field(default_factory=dict)  # settings that are paths, with their defaults
+    installs_skills: bool = (
+        False  # whether it is an agent, which loads the skills of a request by itself, or replays one
+    )
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import yaml
 
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 DESCRIPTION_LENGTH = 1024  # characters of a description, by the rules of Agent Skills
 _LONGEST_HEAD = 64_000  # characters of a frontmatter; YAML takes its time over nested nonsense
 _LONGEST = 1 << 20  # bytes of a document; a longer one is no skill
+
+
+@runtime_checkable
+class InstallsSkills(Protocol):
+    """What an environment adds whose target may have to be an agent, which decides which skill to load."""
+
+    @property
+    def installs_skills(self) -> bool:
+        """Whether the target has to be one, with the options that the environment was made with."""
+        ...
 
 
 def library_skill(folder: str, document: str, *, is_users: bool = False) -> LibrarySkill:

@@ -246,7 +246,7 @@ def _apportion(total: int, weights: tuple[int, int, int]) -> list[int]:
 def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     """Return ``splits``, or raise a DataError that names each empty split, repeated id and content in two splits."""
     faults = [
-        DataError(f"the {split} split has no items", hint="every split needs at least one item")
+        DataError(f"the {split} split has no items", hint="bring more items, of each task type: every split needs one")
         for split in Split
         if not splits.get(split)
     ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillgit.app.measure.retest import Retested, RetestRow
     from skillgit.app.measure.verify import ClaimVerdict, Verified
     from skillgit.app.recorded.score_summary import Interval, Scores, SkillComparison
+    from skillgit.plugin.environment import SummaryShare
 
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
@@ -36,6 +37,10 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
         if against:
             yield ""
             yield from _against(against, screen)
+    if any(arm.shares for arm in result.arms):
+        yield ""
+        yield screen.paint(Style.STRONG, "all splits")
+        yield from _shares([(arm.name, arm.shares) for arm in result.arms], screen)
     yield ""
     arms = [arm for arm in result.arms if arm.commit]
     is_test = any(entry.split == "test" for entry in result.arms[0].splits)
@@ -51,13 +56,18 @@ def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     if len(first.types) > 1:
         yield ""
         yield from _types(arms, index, screen)
-    shares = [(arm.name, share) for arm in arms for share in arm.splits[index].shares]
-    if shares:
+    if any(arm.splits[index].shares for arm in arms):
         yield ""
-        cells = [
-            (name, share.name, str(share.n), _mean(share.share), _interval(share.interval)) for name, share in shares
-        ]
-        yield from headed(("", "share", "requests", "", "95 %"), cells, screen, align="llrrl")
+        yield from _shares([(arm.name, arm.splits[index].shares) for arm in arms], screen)
+
+
+def _shares(arms: Sequence[tuple[str, Sequence[SummaryShare]]], screen: Screen) -> Iterator[str]:
+    cells = [
+        (name, share.name, str(share.n), _mean(share.share), _interval(share.interval))
+        for name, shares in arms
+        for share in shares
+    ]
+    yield from headed(("", "share", "requests", "", "95 %"), cells, screen, align="llrrl")
 
 
 def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:

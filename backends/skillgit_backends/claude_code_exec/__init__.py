@@ -133,6 +133,7 @@ class ClaudeCodeExecBackend(AgentBackend):
         name=NAME,
         summary="The Claude Code command line program, the skill in its skill folder; a login is enough.",
         timeout_s=DEFAULT_TIMEOUT_S,
+        installs_skills=True,
     )
     login = HOW
     usual_model = "claude_chat"

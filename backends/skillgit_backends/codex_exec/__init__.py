@@ -133,6 +133,7 @@ class CodexExecBackend(AgentBackend):
         name=NAME,
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
         timeout_s=DEFAULT_TIMEOUT_S,
+        installs_skills=True,
     )
     login = HOW
     usual_model = "openai_chat"

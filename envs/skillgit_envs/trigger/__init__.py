@@ -143,6 +143,10 @@ class Trigger(PackagedEnvironment):
         return library
 
     @property
+    def installs_skills(self) -> bool:
+        return self._client == INSTALLED
+
+    @property
     def digest(self) -> str:
         skills = [[skill.name, skill.description, skill.when, skill.is_silent] for skill in self._library.values()]
         texts = [self._prompt_file("system"), BODY, LOAD_SKILL.fields()]

@@ -153,7 +153,7 @@ def open_measuring(
     check: Callable[[Setup], None] = lambda _: None,
 ) -> Iterator[RunMeasuring]:
     """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
-    setup = measuring_setup(context, workspace, (run,), terms)
+    setup = measuring_setup(context, workspace, (run,), terms, gates=True)
     check(setup)
     for note in setup.config.notes:
         watcher.remark(note)

@@ -5,8 +5,9 @@ A measurement compares versions, other commits, what a pull request changes, and
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
@@ -93,14 +94,18 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
     )
 
 
-def read_arms(workspace: Workspace, names: NamedRevisions, environment: str) -> Arms:
-    """Read the skills of everything named; what is the same commit is one arm."""
+def read_arms(workspace: Workspace, names: NamedRevisions, environment: str, skill_init: str = "") -> Arms:
+    """Read the skills of everything named; what is the same commit is one arm.
+
+    Of several skills of a commit, ``skill_init`` names the one that is meant, by its folder or a file of it.
+    """
+    hints = (Path(skill_init.removesuffix(f"/{DOCUMENT}")).name, environment)
     arms: dict[str, Arm] = {}
     for text, resolution in (*names.subjects, *names.against):
         if resolution is None:
             variant = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
         else:
-            variant = _arm(workspace, names, text, resolution, environment)
+            variant = _arm(workspace, names, text, resolution, hints)
         arms.setdefault(variant.key, variant)
     arms = {arm.key: arm for arm in _told_apart(tuple(arms.values()))}
     commits = dict.fromkeys(resolution.commit for _, resolution in names.subjects)
@@ -112,9 +117,9 @@ def read_arms(workspace: Workspace, names: NamedRevisions, environment: str) -> 
     )
 
 
-def _arm(workspace: Workspace, names: NamedRevisions, text: str, resolution: Resolved, environment: str) -> Arm:
+def _arm(workspace: Workspace, names: NamedRevisions, text: str, resolution: Resolved, hints: Sequence[str]) -> Arm:
     row = resolution.row
-    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, names, resolution, environment)
+    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, names, resolution, hints)
     return Arm(
         name=_name(names, text, row),
         commit=resolution.commit,
@@ -137,18 +142,19 @@ def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
         yield arm if is_alone else replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
 
 
-def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, environment: str) -> str:
-    """Return the skill folder of a commit that is no event: the runs' own, the only one, or the environment's."""
+def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, hints: Sequence[str]) -> str:
+    """Return the skill folder of a commit that is no event: the runs' own, the only one, or the first of ``hints``."""
     there = skills_at(workspace.repo, resolution.commit)
-    paths = [workspace.index.skill_path(run) for run in names.runs]
-    matching = [path for path in paths if path in there] or (there if len(there) == 1 else [])
-    matching = matching or [path for path in there if path.rpartition("/")[2] == environment]
-    if not matching:
-        raise SkillError(
-            f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
-            hint=f"it has {', '.join(there)}" if there else "skills are in skills/<name>/SKILL.md",
-        )
-    return matching[0]
+    own = (workspace.index.skill_path(run) for run in names.runs)
+    candidates: tuple[str, ...] = (*own, *(there if len(there) == 1 else ()), *(f"skills/{name}" for name in hints))
+    for path in candidates:
+        if path in there:
+            return path
+    choice = f"choose one with -o env.skill_init={' or '.join(there)}"
+    raise SkillError(
+        f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
+        hint=choice if there else "skills are in skills/<name>/SKILL.md",
+    )
 
 
 def emptied(skill: Skill) -> Skill:
@@ -228,6 +234,7 @@ class ArmScores:
     version: int | None  # its version; absent for what is no version
     commit: str  # its commit; empty for no skill
     splits: tuple[SplitScores, ...]
+    shares: tuple[SummaryShare, ...] = ()  # of all these splits together; empty for a single one
     test_reads: int  # how many evaluations on the test split are known of it, this one included if it left a note
 
 
@@ -254,7 +261,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
         setup = measuring_setup(context, workspace, names.runs, request)
-        arms = read_arms(workspace, names, setup.task.environment.info.name)
+        arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
         work = _Evaluating(workspace, setup, request, arms)
         cost = measured_or_planned(
             context,
@@ -280,6 +287,8 @@ class _Evaluating:
         self._arms = arms
         self._rule = setup.rule
         self._splits = tuple(Split) if request.split == ALL else (Split(request.split),)
+        whole = {ALL: self._splits} if request.split == ALL else {}
+        self._groups = {split.value: (split,) for split in self._splits} | whole  # what has shares, by name
         self._measured: dict[tuple[str, Split], Evaluation] = {}
         self._noted = 0
 
@@ -289,20 +298,18 @@ class _Evaluating:
         planner.preflight()
         for split in self._splits:
             planner.roll_out(split.value, [(arm.skill, items[split], 0) for arm in arms])
-        facts = (
-            {
-                "measure": ", ".join(arm.name for arm in arms),
-                "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
-                "config": self._setup.config.name,
-            }
-            | {"conditions": self._conditions}
-            | {f"{split.value} shares": text for split in self._splits if (text := self._widths(split))}
-        )
+        facts = {
+            "measure": ", ".join(arm.name for arm in arms),
+            "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
+            "config": self._setup.config.name,
+            "conditions": self._conditions,
+            **{f"{name} shares": self._widths(splits) for name, splits in self._groups.items()},
+        }
         return planner.plan("eval", {name: fact for name, fact in facts.items() if fact}, caps=self._request.caps)
 
-    def _widths(self, split: Split) -> str:
+    def _widths(self, splits: Sequence[Split]) -> str:
         """Say how wide the intervals of the environment's shares will be at most."""
-        halves = ((share, (share.interval[1] - share.interval[0]) / 2) for share in self._shares(split, {}))
+        halves = ((share, (share.interval[1] - share.interval[0]) / 2) for share in self._shares(splits, {}))
         return ", ".join(f"{share.name} of {share.n} known within {half:.2f}" for share, half in halves)
 
     async def measure(self, measuring: Measuring) -> Cost:
@@ -366,12 +373,14 @@ class _Evaluating:
 
     def _arm_scores(self, arm: Arm) -> ArmScores:
         evaluations = known_evaluations(self._workspace, arm.commit, arm.row) if arm.commit else ()
+        outcomes = dict(ChainMap(*(dict(self._measured[arm.key, split].outcomes) for split in self._splits)))
         return ArmScores(
             name=arm.name,
             run=arm.row.run if arm.row is not None else "",
             version=arm.row.version if arm.row is not None else None,
             commit=arm.commit,
             splits=tuple(self._split_scores(arm, split) for split in self._splits),
+            shares=tuple(self._shares(self._groups[ALL], outcomes)) if ALL in self._groups else (),
             test_reads=reads_of_test(evaluations),
         )
 
@@ -382,11 +391,10 @@ class _Evaluating:
             item_set=evaluation.item_set,
             overall=scores(evaluation.outcomes.values()),
             types=by_type(self._setup.task.items[split], evaluation),
-            shares=tuple(self._shares(split, evaluation.outcomes)),
+            shares=tuple(self._shares((split,), evaluation.outcomes)),
         )
 
-    def _shares(self, split: Split, outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
-        environment = self._setup.task.environment
-        if not isinstance(environment, Summarizes):
-            return ()
-        return environment.summary(self._setup.task.items[split], outcomes)
+    def _shares(self, splits: Sequence[Split], outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
+        task = self._setup.task
+        items = [item for split in splits for item in task.items[split]]
+        return task.environment.summary(items, outcomes) if isinstance(task.environment, Summarizes) else ()

@@ -168,7 +168,7 @@ class _Judging:
             # a newer run may be someone else's, pulled without the evidence that holds its configuration
             usable = (run for run in runs if can_be_found(self._context, self._workspace, run, terms.overrides))
             runs = [next(usable, runs[0])]
-        return measuring_setup(self._context, self._workspace, runs, terms)
+        return measuring_setup(self._context, self._workspace, runs, terms, gates=True)
 
     def _side(self, index: int, tree: str) -> _Side:
         end, path = self._ends[index], self._change.path

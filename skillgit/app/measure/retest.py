@@ -89,7 +89,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
         setup = measuring_setup(context, workspace, names.runs, request)
-        arms = read_arms(workspace, names, setup.task.environment.info.name)
+        arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
         work = _Retesting(workspace, setup, request, arms, names.runs)
         cost = measured_or_planned(
             context,

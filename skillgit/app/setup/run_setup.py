@@ -27,6 +27,7 @@ from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge, asks_target_once, is_processor_bound
 from skillgit.plugin.registry import Loaded, find_environment, find_strategy, policy_code
+from skillgit.plugin.skill_library import InstallsSkills
 from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
@@ -120,8 +121,11 @@ class Setup:
         }
 
 
-def set_up(config: ResolvedConfig) -> Setup:
-    """Load the environment, its items and the backends that ``config`` names."""
+def set_up(config: ResolvedConfig, *, gates: bool = True) -> Setup:
+    """Load the environment, its items and the backends that ``config`` names.
+
+    Without ``gates`` nothing is pinned: what only measures has no use for the settings of the gate.
+    """
     plugin = find_environment(config.values.env.name, config.root)
     environment = plugin.cls(config.options, config.root)
     evaluation = config.values.evaluation
@@ -133,7 +137,8 @@ def set_up(config: ResolvedConfig) -> Setup:
     if expected_size not in {0, there}:
         problem = f"train.train_size is {expected_size}, but there are {there} train items"
         raise ConfigError(problem, hint="set it to 0 to take the items as they are")
-    pins = _pinned(config.values.gate, {item.id: item.task_type for item in items[Split.SELECTION]})
+    types = {item.id: item.task_type for item in items[Split.SELECTION]}
+    pins = _pinned(config.values.gate, types) if gates else frozenset[str]()
     task = Task(environment=environment, items=items, source=plugin.source)
     if config.values.model.target_batch and not asks_target_once(environment, items.values()):
         problem = (
@@ -145,7 +150,12 @@ def set_up(config: ResolvedConfig) -> Setup:
     if config.values.calls.executor == "process" and not is_processor_bound(environment):
         note = f"{environment.info.name} does not say that it is processor-bound: worker processes may gain nothing"
         config = replace(config, notes=(*config.notes, note))
-    return Setup(config=config, task=task, routes=find_routes(config, roles), pins=pins)
+    routes = find_routes(config, roles)
+    target = routes["target"].backend.info
+    if isinstance(environment, InstallsSkills) and environment.installs_skills and not target.installs_skills:
+        problem = f"{environment.info.name} wants an agent that loads skills as target, and {target.name} is none"
+        raise ConfigError(problem, hint="set model.target_backend to claude_code_exec, codex_exec or another agent")
+    return Setup(config=config, task=task, routes=routes, pins=pins)
 
 
 def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
@@ -161,7 +171,7 @@ def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
         if not pins:
             raise ConfigError(
                 f"gate.pinned names the task type '{name}', and no selection item is of it",
-                hint=f"there are {', '.join(sorted(set(items.values())))}",
+                hint=f"the selection items are of the types {', '.join(sorted(set(items.values())))}",
             )
         return pins
     try:
@@ -176,15 +186,20 @@ def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
     return frozenset(item for item in names if item)
 
 
-def measuring_setup(context: Context, workspace: Workspace, runs: Sequence[str], terms: MeasuringTerms) -> Setup:
-    """Return what to measure with: by the configuration of ``terms``, else by that of the first of ``runs``."""
+def measuring_setup(
+    context: Context, workspace: Workspace, runs: Sequence[str], terms: MeasuringTerms, *, gates: bool = False
+) -> Setup:
+    """Return what to measure with: by the configuration of ``terms``, else by that of the first of ``runs``.
+
+    ``gates`` says whether a gate decides on what is measured.
+    """
     if terms.config is not None:
-        return set_up(load_config(context, terms.config, terms.overrides))
+        return set_up(load_config(context, terms.config, terms.overrides), gates=gates)
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
     config = recorded_config(context, workspace, runs[0], terms.overrides)
     with _as_recorded(workspace, runs[0], NAME_ONE):
-        return set_up(config)
+        return set_up(config, gates=gates)
 
 
 def recorded_config(

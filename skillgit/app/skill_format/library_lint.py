@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from skillgit.app.skill_format.lint import Linted, LintedSkill
 from skillgit.app.skill_format.lint_rules import Fault, broken
@@ -14,6 +14,7 @@ from skillgit.domain.skill_listing import (
     LibrarySkill,
     ListingAgent,
     ListingEntry,
+    ListingReason,
     ListingState,
     Neighbour,
     SkillListing,
@@ -58,7 +59,9 @@ def lint_library(context: Context, words: Sequence[str] = (), window: int | None
             skills.setdefault(entry.skill.name, entry.skill)
             faults.setdefault(entry.skill.name, []).extend(_faults(listings[-1], entry))
     if not listings:
-        raise NotFoundError("there are no installed skills here", hint="name their folder: skillgit lint --library DIR")
+        place = f"in {', '.join(words)}" if words else "here"
+        hint = "name a folder of folders with a SKILL.md" + ("" if words else ": skillgit lint --library DIR")
+        raise NotFoundError(f"there are no installed skills {place}", hint=hint)
     nearest = neighbours(list(skills.values()))
     for name, neighbour in nearest.items():
         if neighbour.share >= ALIKE:
@@ -86,14 +89,32 @@ def agent_folders(context: Context, agent: ListingAgent, words: Sequence[str]) -
     return {homes[1]: True, homes[2]: True, here / ".agents" / "skills": False}
 
 
+def _mend(reason: ListingReason) -> str:
+    """Return what to do about ``reason``; empty where that is what the rule says."""
+    match reason:
+        case ListingReason.SILENT:
+            return "remove disable-model-invocation, unless only people are meant to start the skill"
+        case ListingReason.NAMESAKE:
+            return "rename one of the two skills"
+        case ListingReason.UNDESCRIBED:
+            return "write a description that says what the skill does and when to use it"
+        case ListingReason.FULL | ListingReason.NONE:
+            return ""
+        case _:
+            assert_never(reason)
+
+
 def _faults(table: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
     agent = table.agent.label
     over = f"the library has {table.size:,} {table.unit} of {table.budget:,}"
     match entry.state:
         case ListingState.ABSENT:
-            yield broken("listing-absent", DOCUMENT, 0, f"{agent} does not list it: {entry.reason}")
+            yield broken(
+                "listing-absent", DOCUMENT, 0, f"{agent} does not list it: {entry.reason}", _mend(entry.reason)
+            )
         case ListingState.NAME:
-            yield broken("listing-name", DOCUMENT, 0, f"{agent} lists its name alone: {over}")
+            sentence = f"{agent} lists its name alone: {entry.reason or over}"
+            yield broken("listing-name", DOCUMENT, 0, sentence, _mend(entry.reason))
         case ListingState.CUT:
             length = len(entry.skill.description)
             cut = f"{agent} shows {len(entry.text):,} of {length:,} characters of its description"

@@ -144,7 +144,7 @@ _LIST = (
     _warning(
         "listing-absent",
         "Every agent lists every skill of a library.",
-        "rename one of two skills of a name, remove what is not needed, or leave it if people alone shall use it",
+        "remove skills that are not needed",
     ),
     _warning(
         "listing-name",
@@ -166,6 +166,7 @@ _LIST = (
 RULES = {rule.name: rule for rule in _LIST}  # name to rule, in the order in which they are documented
 
 
-def broken(name: str, path: str, line: int, sentence: str) -> Fault:
+def broken(name: str, path: str, line: int, sentence: str, mend: str = "") -> Fault:
+    """Return what breaks the rule ``name``; ``mend`` is for a fault that is not mended as others of the rule are."""
     rule = RULES[name]
-    return Fault(rule=name, severity=rule.severity, path=path, line=line, sentence=sentence, mend=rule.mend)
+    return Fault(rule=name, severity=rule.severity, path=path, line=line, sentence=sentence, mend=mend or rule.mend)

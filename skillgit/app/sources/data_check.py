@@ -160,7 +160,12 @@ def _load(environment: Environment) -> tuple[Items, tuple[DataError, ...]]:
         try:
             items[split] = environment.items(split)
             if not items[split]:
-                faults.append(DataError(f"the {split} split has no items", hint="every split needs at least one item"))
+                faults.append(
+                    DataError(
+                        f"the {split} split has no items",
+                        hint="bring more items, of each task type: every split needs one",
+                    )
+                )
         except DataError as fault:
             faults.append(fault)
     return items, singled(faults)

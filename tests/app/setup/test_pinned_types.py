@@ -22,4 +22,5 @@ def test_a_type_that_no_item_has_is_refused_by_the_types_there_are(empty):
     config = load_config(empty, "trigger/default", ("gate.pinned=type:near",))
     with pytest.raises(ConfigError, match="task type 'near'") as caught:
         set_up(config)
-    assert caught.value.hint == "there are near miss, should load"
+    assert caught.value.hint == "the selection items are of the types near miss, should load"
+    assert set_up(config, gates=False).pins == frozenset()

@@ -59,5 +59,32 @@ def test_links_are_followed_as_agents_do(context):
 
 
 def test_a_folder_without_skills_is_refused(context):
-    with pytest.raises(NotFoundError, match="no installed skills"):
+    with pytest.raises(NotFoundError, match="no installed skills in nowhere") as caught:
         lint_library(context, ["nowhere"])
+    assert caught.value.hint == "name a folder of folders with a SKILL.md"
+    with pytest.raises(NotFoundError, match="no installed skills here") as caught:
+        lint_library(context)
+    assert "--library DIR" in caught.value.hint
+
+
+def test_each_reason_has_its_own_way_out(context):
+    here = context.directory
+    install(here / "home" / ".claude" / "skills", both="User's.")
+    install(here / ".claude" / "skills", both="Project's.", bare="", silent="x\ndisable-model-invocation: true")
+    install(here / "home" / ".codex" / "skills", bare="", **{f"s{number:02}": "Words." for number in range(60)})
+
+    def faults(window: int) -> dict[str, list[tuple[str, str]]]:
+        skills = lint_library(context, window=window).findings.skills
+        return {skill.name: [(fault.sentence, fault.mend) for fault in skill.faults] for skill in skills}
+
+    wide, narrow = faults(200_000), faults(20_000)
+    write = "write a description that says what the skill does and when to use it"
+    assert wide["bare"] == [
+        ("Claude Code lists its name alone: it has no description", write),
+        ("Codex does not list it: it has no description", write),
+    ]
+    assert [mend for _, mend in wide["both"]] == ["rename one of the two skills"]
+    assert wide["silent"][0][1].startswith("remove disable-model-invocation")
+    full = "Codex does not list it: the names alone are over the budget"
+    assert (full, "remove skills that are not needed") in narrow["s59"]
+    assert narrow["bare"] == wide["bare"]
