@@ -183,9 +183,13 @@ class DraftFolder:
     def count(self) -> int:
         return len(read_rows(self.tasks.path)) if self.tasks.path.exists() else 0
 
+    def pending_ids(self) -> list[str]:
+        """Return the names of the drafts that wait for an answer."""
+        return [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]
+
     def drafts(self) -> Iterator[PendingDraft]:
         """Yield the drafts that wait for an answer, each as it is when its turn comes."""
-        for name in [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]:
+        for name in self.pending_ids():
             with suppress(NotFoundError):
                 yield self.pending(name)
 
@@ -297,7 +301,12 @@ class DraftFolder:
             id=name,
             group=str(row.get("group", "")),
             prompt=str(row.get("prompt", "") if fault else self._item(row | _context(task)).content["prompt"]),
-            expected={name: value for name, value in task.items() if name not in (*OURS, "prompt")},
+            # What is asked begins with the context.
+            expected={
+                name: value
+                for name, value in task.items()
+                if name not in (*OURS, "prompt") and (fault or name != "context")
+            },
             files=files,
             origin=dict(origin) if isinstance(origin, dict) else {},
             line=line,
