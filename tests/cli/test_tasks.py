@@ -174,20 +174,19 @@ def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at
     assert statuses == ["reviewed", "dropped", "reviewed", "draft"]
 
 
-@pytest.mark.parametrize(
-    ("editor", "answers", "fault"),
-    [
-        ("printf 'a: [\\nb: 1' >", ["n"], "line 2 is no YAML"),
-        ("printf 'a: [' >", ["y"], "is no YAML"),
-        (": >", [], ""),
-        ("touch", [], ""),
-        ("false", [], "Editing failed"),
-        ("printf '\\377' >", [], "$EDITOR: 'utf-8' codec"),
-    ],
-)
-def test_an_editor_is_started_again_only_if_the_user_says_so(
-    skillgit, monkeypatch, drafts, tmp_path, editor, answers, fault
-):
+EDITORS = [
+    ("printf 'a: [\\nb: 1' >", ["n"], "line 2 is no YAML"),
+    ("printf 'a: [' >", ["y"], "is no YAML"),
+    (": >", [], ""),
+    ("touch", [], ""),
+    ("false", [], "Editing failed"),
+    ("printf '\\377' >", [], "$EDITOR: 'utf-8' codec"),
+]
+
+
+@pytest.mark.parametrize("case", EDITORS)
+def test_an_editor_is_started_again_only_if_the_user_says_so(skillgit, monkeypatch, drafts, tmp_path, case):
+    editor, answers, fault = case
     program = tmp_path / "editor"
     program.write_text(f'#!/bin/sh\necho >> "{tmp_path}/starts"\n{editor} "$1"\n')
     program.chmod(0o755)

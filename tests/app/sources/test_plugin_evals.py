@@ -168,8 +168,12 @@ def test_a_grader_that_no_check_equals_is_told_and_makes_a_draft(tmp_path):
 def test_what_an_import_could_not_translate_is_accepted_by_its_id_once_it_says_what_is_right(tmp_path):
     hard = {"type": "tool_used", "tool": "Bash"}
     texts = {
-        "none": {"schema_version": "1.1", "prompt": "a", "graders": [hard]},
-        "part": {"schema_version": "1.1", "prompt": "b", "graders": [{"type": "llm", "criteria": "It is kind."}, hard]},
+        "none": {"schema_version": "1.1", "execution": {"prompt": "a"}, "graders": [hard]},
+        "part": {
+            "schema_version": "1.1",
+            "execution": {"prompt": "b"},
+            "graders": [{"type": "llm", "criteria": "It is kind."}, hard],
+        },
     }
     write_files(tmp_path / "evals", {f"{name}/case.yaml": json.dumps(case).encode() for name, case in texts.items()})
     file = tmp_path / "tasks.jsonl"
