@@ -133,7 +133,8 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
     for draft in result.drafts:
         facts = (draft.agent, f"used by {draft.use}" if draft.use in ("model", "user") else draft.use, *draft.signals)
         yield screen.dotted((screen.paint(Style.STRONG, draft.id), shorten(draft.title, _LONGEST)))
-        yield screen.paint(Style.FAINT, f"    {screen.dotted((*facts, f'scored by {draft.check}'))}")
+        check = "a command may check it" if draft.check == "untried" else f"scored by {draft.check}"
+        yield screen.paint(Style.FAINT, f"    {screen.dotted((*facts, check))}")
     sessions, turns = numbers.plural(result.sessions, "session"), numbers.plural(result.turns, "request")
     yield f"{numbers.plural(len(result.drafts), 'draft')} from {turns} in {sessions}"
     yield from _counted("prompts left out", result.left_out, screen)
@@ -141,8 +142,13 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
     yield from _counted("records that are not known", result.unknown, screen)
     if result.other_projects:
         yield f"{numbers.plural(result.other_projects, 'other project')} not read; --project DIR allows one"
+    if not result.drafts:
+        where = f"in {', '.join(map(inert, result.places))}; --all-projects reads all" if result.places else "anywhere"
+        yield f"looked for sessions {where}"
+        if not result.is_met:
+            yield f"no session that was read names a skill {one_line(result.path.parent.name)}"
     if result.redacted:
-        yield f"{numbers.plural(result.redacted, 'value')} taken out of the drafts"
+        yield f"{numbers.plural(result.redacted, 'different value')} taken out of the requests and their files"
     if result.cost is not None:
         yield f"criteria: {numbers.cost(result.cost, screen)}"
     if result.drafts and not result.is_dry_run:

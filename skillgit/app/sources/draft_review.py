@@ -23,6 +23,7 @@ from skillgit.app.sources.pending_draft import (
     DraftFile,
     PendingDraft,
     fields_of,
+    folder_of_drafts,
     places,
     renamed,
 )
@@ -122,7 +123,7 @@ def harvested_skills(context: Context) -> dict[str, int]:
 def open_drafts(context: Context, skill: str, into: Path | None = None) -> Iterator[DraftFolder]:
     """Open the drafts of a skill, and finish an acceptance that was cut off; a NotFoundError if there are none."""
     repo = Repo.discover(context.directory)
-    folder = repo.private_dir / _FOLDER / file_name(skill)
+    folder = folder_of_drafts(repo.private_dir, skill)
     if not (folder / _FILE).is_file():
         raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks harvest --skill {skill}")
     if repo.workdir is None:
