@@ -83,7 +83,7 @@ class Episode:
 
 
 def episodes(session: AgentSession, skill: str) -> Iterator[tuple[tuple[SessionTurn, ...], Episode | NotDrafted]]:
-    """Yield requests with their follow-ups, and the episode for ``skill`` or why there is none; each turn comes once."""
+    """Yield requests with their follow-ups, and the episode for ``skill`` or why it is none; each turn comes once."""
     live = [turn for turn in session.turns if turn.is_live]
     yield from (((turn,), NotDrafted.TAKEN_BACK) for turn in session.turns if not turn.is_live)
     paths = {edit.path for turn in session.turns if _use(turn, skill) for edit in turn.edits}
