@@ -145,7 +145,7 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
     if not result.drafts:
         where = f"in {', '.join(map(inert, result.places))}; --all-projects reads all" if result.places else "anywhere"
         yield f"looked for sessions {where}"
-        if not result.is_met:
+        if result.sessions and not result.is_met:
             yield f"no session that was read names a skill {one_line(result.path.parent.name)}"
     if result.redacted:
         yield f"{numbers.plural(result.redacted, 'different value')} taken out of the requests and their files"
