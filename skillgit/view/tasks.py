@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from shlex import quote
 from textwrap import shorten
+from textwrap import wrap as wrap_text
 from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 _LONGEST = 80  # characters of the title of a draft
+_INDENT = "    "
 
 
-def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
+def reviewed(result: Reviewed, screen: Screen, *, brief: bool) -> Iterator[str]:
+    """Yield what was accepted, and the drafts that are left, of which a ``brief`` answer has the number alone."""
     if result.accepted:
         yield f"accepted {numbers.plural(len(result.accepted), 'draft')}: {numbers.ids(result.accepted, screen)}"
-    for draft in result.drafts:
+    for draft in () if brief else result.drafts:
         yield from _draft(draft, screen)
+    command = f"skillgit tasks review {quote(str(result.path))}"
     if result.drafts:
         count, whole = numbers.plural(len(result.drafts), "draft"), numbers.plural(result.count, "task")
         yield f"{count} of {whole}; no run uses the file"
-        yield f"next: edit or delete lines, then skillgit tasks review {quote(str(result.path))} --accept all"
+        yield f"{command} shows what is left" if brief else f"next: edit or delete lines, then {command} --accept all"
     else:
         yield f"no drafts are left; {numbers.plural(result.count, 'task')}"
 
@@ -42,6 +46,8 @@ def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
     yield from (f"    {line}" for line in draft.prompt.splitlines())
     for name, value in draft.expected.items():
         yield screen.paint(Style.FAINT, f"    {name}: ") + json.dumps(value, ensure_ascii=False)
+    if draft.warning:
+        yield screen.paint(Style.REVERTED, f"    look at this: {inert(draft.warning)}")
     yield ""
 
 
@@ -51,35 +57,48 @@ def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     yield f"next: skillgit tasks review {quote(str(result.path))}"
 
 
-def harvest_review(review: HarvestReview, screen: Screen) -> Iterator[str]:
+def harvest_review(review: HarvestReview, screen: Screen, *, brief: bool) -> Iterator[str]:
+    """Yield what was answered, and the drafts that are left, of which a ``brief`` answer has the number alone."""
     for word, names in (("accepted", review.accepted), ("dropped", review.dropped)):
         if names:
             yield f"{word} {numbers.plural(len(names), 'draft')}: {numbers.ids(names, screen)}"
-    for draft in review.drafts:
-        yield from pending_draft(draft, screen)
+    for number, draft in enumerate(() if brief else review.drafts, start=1):
+        yield from pending_draft(draft, screen, f"{number} of {len(review.drafts)}")
     count, tasks = numbers.plural(len(review.drafts), "draft"), numbers.plural(review.count, "task")
     yield screen.dotted(
         (f"{count} to review" if review.drafts else "no drafts are left", f"{tasks} in {review.path.name}")
     )
     if review.drafts:
-        yield f"next: skillgit tasks review --skill {quote(review.skill)} --accept ID"
+        command = f"skillgit tasks review --skill {quote(review.skill)}"
+        yield f"{command} shows what is left, and why it may need a look" if brief else f"next: {command} --accept ID"
 
 
-def pending_draft(draft: PendingDraft, screen: Screen) -> Iterator[str]:
-    """Yield what would be committed and sent to a model, and why to look twice."""
-    yield screen.paint(Style.STRONG, inert(draft.id))
-    yield from (f"    {line}" for line in inert(draft.prompt).splitlines())
+def pending_draft(draft: PendingDraft, screen: Screen, position: str) -> Iterator[str]:
+    """Yield what would be committed and sent to a model, and why to look twice; ``position`` is among all drafts."""
+    yield f"{screen.paint(Style.STRONG, inert(draft.id))} {screen.paint(Style.FAINT, position)}"
+    yield from _folded("", draft.prompt, screen)
     for file in draft.files:
-        yield screen.paint(Style.FAINT, "    file: ") + f"{inert(file.name)}, {file.size:,} bytes"
+        yield from _folded("file: ", f"{file.name}, {file.size:,} bytes", screen)
     for name, value in draft.expected.items():
-        yield screen.paint(Style.FAINT, f"    {inert(name)}: ") + inert(json.dumps(value, ensure_ascii=False))
+        yield from _folded(f"{one_line(name)}: ", json.dumps(value, ensure_ascii=False), screen)
     for name, text in facts_of(draft):
-        yield screen.paint(Style.FAINT, f"    {name}: {text}")
+        yield from _folded(f"{name}: ", text, screen, Style.FAINT)
     for text in draft.obstacles:
-        yield screen.paint(Style.REJECTED, f"    cannot be accepted: {inert(text)}")
+        yield from _folded("cannot be accepted: ", text, screen, Style.REJECTED)
     for text in draft.warnings:
-        yield screen.paint(Style.REVERTED, f"    look at this: {inert(text)}")
+        yield from _folded("look at this: ", text, screen, Style.REVERTED)
     yield ""
+
+
+def _folded(label: str, text: str, screen: Screen, style: Style | None = None) -> Iterator[str]:
+    """Yield the lines of ``text`` behind a faint label, indented, and broken at spaces where the screen has a width."""
+    columns = max(20, screen.width - len(_INDENT))
+    for number, line in enumerate(f"{label}{inert(text)}".splitlines()):
+        parts = wrap_text(line, columns, break_long_words=False, break_on_hyphens=False) if screen.width else [line]
+        for part in parts or [""]:
+            front = label if number == 0 and part is parts[0] and part.startswith(label) else ""
+            rest = part.removeprefix(front)
+            yield _INDENT + screen.paint(style or Style.FAINT, front) + (screen.paint(style, rest) if style else rest)
 
 
 _ORIGIN = {"agent": "agent", "date": "date", "skill": "skill", "use": "use", "signals": "signals", "follow_up": "next"}
@@ -114,7 +133,8 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
     for draft in result.drafts:
         facts = (draft.agent, f"used by {draft.use}" if draft.use in ("model", "user") else draft.use, *draft.signals)
         yield screen.dotted((screen.paint(Style.STRONG, draft.id), shorten(draft.title, _LONGEST)))
-        yield screen.paint(Style.FAINT, f"    {screen.dotted((*facts, f'scored by {draft.check}'))}")
+        check = "a command may check it" if draft.check == "untried" else f"scored by {draft.check}"
+        yield screen.paint(Style.FAINT, f"    {screen.dotted((*facts, check))}")
     sessions, turns = numbers.plural(result.sessions, "session"), numbers.plural(result.turns, "request")
     yield f"{numbers.plural(len(result.drafts), 'draft')} from {turns} in {sessions}"
     yield from _counted("prompts left out", result.left_out, screen)
@@ -122,8 +142,13 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
     yield from _counted("records that are not known", result.unknown, screen)
     if result.other_projects:
         yield f"{numbers.plural(result.other_projects, 'other project')} not read; --project DIR allows one"
+    if not result.drafts:
+        where = f"in {', '.join(map(inert, result.places))}; --all-projects reads all" if result.places else "anywhere"
+        yield f"looked for sessions {where}"
+        if result.sessions and not result.is_met:
+            yield f"no session that was read names a skill {one_line(result.path.parent.name)}"
     if result.redacted:
-        yield f"{numbers.plural(result.redacted, 'value')} taken out of the drafts"
+        yield f"{numbers.plural(result.redacted, 'different value')} taken out of the requests and their files"
     if result.cost is not None:
         yield f"criteria: {numbers.cost(result.cost, screen)}"
     if result.drafts and not result.is_dry_run:

@@ -16,7 +16,7 @@ from skillgit.errors import DataError
 from skillgit.store.repo import Repo
 
 ADDED = Added(path=Path("/home/user/tasks.jsonl"), id="t-1", count=2)
-LEFT = TaskDraft(id="t-2", line=7, prompt="Why?\nSay so.", expected={"answers": ["so"]})
+LEFT = TaskDraft(id="t-2", line=7, prompt="Why?\nSay so.", expected={"answers": ["so"]}, warning="")
 
 
 def test_add_takes_a_task_from_its_options(skillgit, fake):
@@ -60,10 +60,17 @@ def test_review_shows_drafts_and_what_comes_next(skillgit, fake):
     assert calls == [(Path("tasks.jsonl"), ("t-1",))]
     assert ended.text == (
         "accepted 1 draft: t-1\n"
+        "1 draft of 3 tasks; no run uses the file\n"
+        "skillgit tasks review /home/user/tasks.jsonl shows what is left\n"
+    )
+    draft_left = replace(LEFT, warning="no check equals it")
+    fake("sources.tasks.review", Reviewed(path=ADDED.path, accepted=(), drafts=(draft_left,), count=3))
+    assert skillgit("tasks", "review", "tasks.jsonl").text == (
         "t-2 line 7\n"
         "    Why?\n"
         "    Say so.\n"
         '    answers: ["so"]\n'
+        "    look at this: no check equals it\n"
         "\n"
         "1 draft of 3 tasks; no run uses the file\n"
         "next: edit or delete lines, then skillgit tasks review /home/user/tasks.jsonl --accept all\n"
@@ -132,7 +139,9 @@ class Terminal:
         screen_of = session.screen_of
         monkeypatch.setattr(session, "screen_of", lambda *given: replace(screen_of(*given), terminal=True))
         monkeypatch.setattr("skillgit.cli.commands.tasks.click.prompt", lambda *_, **__: next(self._answers))
-        monkeypatch.setattr("skillgit.cli.commands.tasks.click.edit", self._edit)
+        monkeypatch.setattr("skillgit.cli.commands.tasks.click.confirm", lambda *_, **__: next(self._answers) == "y")
+        if edits:
+            monkeypatch.setattr("skillgit.cli.commands.tasks.click.edit", self._edit)
 
     def _edit(self, text: str, **_: object) -> str | None:
         self.shown.append(text)
@@ -149,7 +158,7 @@ def drafts(tmp_path) -> Path:
 def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at_once(
     skillgit, monkeypatch, drafts, tmp_path
 ):
-    answers = ["f", "l", "a", "d", "e", "e", "a", "q"]
+    answers = ["f", "l", "a", "d", "e", "y", "e", "a", "q"]
     edits = ["prompt: why?", "prompt: Why?\nanswer: so", "prompt: Why not?\nanswer: so"]
     terminal = Terminal(monkeypatch, answers, edits)
     ended = skillgit("tasks", "review", "--skill", SKILL)
@@ -157,11 +166,75 @@ def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at
     assert "180^[[2J metres" in ended.text
     assert "\x1b[2J" not in ended.text
     assert ended.text.splitlines()[-1] == f"2 tasks in {SKILL}.jsonl"
-    assert terminal.shown[1].startswith("# this is no task: draft c does not say what a right result is\nprompt: why?")
+    assert terminal.shown[1] == "prompt: why?"
+    assert "this is no task: draft c does not say what a right result is" in ended.err
     tasks = [json.loads(line) for line in (tmp_path / "tasks" / f"{SKILL}.jsonl").read_text().splitlines()]
     assert [(task["id"], task["prompt"]) for task in tasks] == [("a", "How long is pier a?"), ("c", "Why not?")]
     statuses = [json.loads(line)["status"] for line in drafts.read_text().splitlines()]
     assert statuses == ["reviewed", "dropped", "reviewed", "draft"]
+
+
+EDITORS = [
+    ("printf 'a: [\\nb: 1' >", ["n"], "line 2 is no YAML"),
+    ("printf 'a: [' >", ["y"], "is no YAML"),
+    (": >", [], ""),
+    ("touch", [], ""),
+    ("false", [], "Editing failed"),
+    ("printf '\\377' >", [], "$EDITOR: 'utf-8' codec"),
+]
+
+
+@pytest.mark.parametrize("case", EDITORS)
+def test_an_editor_is_started_again_only_if_the_user_says_so(skillgit, monkeypatch, drafts, tmp_path, case):
+    editor, answers, fault = case
+    program = tmp_path / "editor"
+    program.write_text(f'#!/bin/sh\necho >> "{tmp_path}/starts"\n{editor} "$1"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(program))
+    before = drafts.read_bytes()
+    Terminal(monkeypatch, ["e", *answers, "q"], [])
+    ended = skillgit("tasks", "review", "--skill", SKILL)
+    assert (ended.code, drafts.read_bytes()) == (0, before)
+    assert ended.text.endswith(f"0 tasks in {SKILL}.jsonl\n")
+    assert len((tmp_path / "starts").read_text()) == 1 + answers.count("y")
+    assert fault in ended.err if fault else ended.err == ""
+
+
+@pytest.mark.parametrize("editor", ["/nonexistent/editor", "'open"])
+@pytest.mark.usefixtures("drafts")
+def test_an_editor_that_cannot_be_started_does_not_end_the_review(skillgit, monkeypatch, editor):
+    monkeypatch.setenv("VISUAL", editor)
+    Terminal(monkeypatch, ["e", "a", "q"], [])
+    ended = skillgit("tasks", "review", "--skill", SKILL)
+    assert (ended.code, ended.text.splitlines()[-1]) == (0, f"1 task in {SKILL}.jsonl")
+    assert "hint: set EDITOR" in ended.err
+
+
+def test_a_draft_has_its_place_among_all_its_context_once_and_lines_that_fit(skillgit, monkeypatch, tmp_path):
+    Repo.init(tmp_path)
+    words = "the project of many words " * 12
+    write_drafts(tmp_path, [draft(name, prompt=words + name, context="See the notes.") for name in ("a", "b")])
+    monkeypatch.setenv("COLUMNS", "80")
+    Terminal(monkeypatch, ["s", "s"], [])
+    lines = skillgit("tasks", "review", "--skill", SKILL).text.splitlines()
+    assert [line for line in lines if " of 2" in line] == ["a 1 of 2", "b 2 of 2"]
+    assert sum("See the notes." in line for line in lines) == 2
+    text = next(" ".join(lines[:number]) for number, line in enumerate(lines) if "rubric" in line)
+    assert words.strip() in " ".join(text.split())
+
+
+def test_after_an_answer_the_drafts_that_are_left_are_counted(skillgit, drafts, tmp_path):
+    rows = [json.loads(line) for line in drafts.read_text().splitlines()]
+    drafts.write_text("".join(f"{json.dumps({**row, 'prompt': 'How long is pier a?'})}\n" for row in rows))
+    answered = skillgit("tasks", "review", "--skill", SKILL, "--accept", "a").text
+    assert answered.splitlines() == [
+        "accepted 1 draft: a",
+        f"3 drafts to review · 1 task in {SKILL}.jsonl",
+        f"skillgit tasks review --skill {SKILL} shows what is left, and why it may need a look",
+    ]
+    assert "accepted" not in skillgit("tasks", "review", "--skill", SKILL, "--accept", "all").text
+    (tmp_path / "x.jsonl").write_text('{"id": "one", "status": "draft", "prompt": "b", "answer": "y"}\n')
+    assert "no drafts are left" in skillgit("tasks", "review", "x.jsonl", "--accept", "one").text
 
 
 def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be_committed(skillgit, drafts):

@@ -93,3 +93,23 @@ def test_keys_and_mouse_answer(repository, browser: Browser):
         "one": "How long is pier one?",
         "three": "Why?",
     }
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_on_a_phone_the_page_of_drafts_does_not_scroll_sideways(tmp_path, browser: Browser):
+    path = new_repository(tmp_path / "repository")
+    name = "h-0123456789ab"
+    words = "def total(rows): return sum(row.amount for row in rows if row.paid)\n" * 4
+    check = {"type": "regex", "pattern": words}
+    more = {"context": "See the notes.", "criteria": [words], "files": [f"files/{name}"], "check": check}
+    row = draft(name, prompt=f"Why {words}?", **more)
+    write_drafts(path, [row, draft("b", prompt="Why?")], {f"files/{name}/{'deep/' * 9}{'long' * 20}.py": b"y" * 200})
+    with serving(path) as server, window(browser, server, viewport={"width": 380, "height": 800}) as (page, ear):
+        page.goto(server.origin + PATH)
+        for _ in range(2):
+            assert page.evaluate("document.documentElement.scrollWidth") == 380
+            page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
+        assert [page.get_by_text(text).count() for text in ("1 of 2", "2 of 2", "See the notes.")] == [1, 1, 3]
+        assert ear.complaints == []

@@ -24,6 +24,7 @@ from skillgit.app.sources.pending_draft import (
     DraftFile,
     PendingDraft,
     fields_of,
+    folder_of_drafts,
     places,
     renamed,
 )
@@ -123,7 +124,7 @@ def harvested_skills(context: Context) -> dict[str, int]:
 def open_drafts(context: Context, skill: str, into: Path | None = None) -> Iterator[DraftFolder]:
     """Open the drafts of a skill, and finish an acceptance that was cut off; a NotFoundError if there are none."""
     repo = Repo.discover(context.directory)
-    folder = repo.private_dir / _FOLDER / file_name(skill)
+    folder = folder_of_drafts(repo.private_dir, skill)
     if not (folder / _FILE).is_file():
         raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks harvest --skill {skill}")
     if repo.workdir is None:
@@ -185,9 +186,13 @@ class DraftFolder:
     def count(self) -> int:
         return len(read_rows(self.tasks.path)) if self.tasks.path.exists() else 0
 
+    def pending_ids(self) -> list[str]:
+        """Return the names of the drafts that wait for an answer."""
+        return [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]
+
     def drafts(self) -> Iterator[PendingDraft]:
         """Yield the drafts that wait for an answer, each as it is when its turn comes."""
-        for name in [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]:
+        for name in self.pending_ids():
             with suppress(NotFoundError):
                 yield self.pending(name)
 
@@ -308,7 +313,12 @@ class DraftFolder:
             id=name,
             group=str(row.get("group", "")),
             prompt=str(row.get("prompt", "") if fault else self._item(row | _context(task)).content["prompt"]),
-            expected={name: value for name, value in task.items() if name not in (*OURS, "prompt")},
+            # What is asked begins with the context.
+            expected={
+                name: value
+                for name, value in task.items()
+                if name not in (*OURS, "prompt") and (fault or name != "context")
+            },
             files=files,
             origin=dict(origin) if isinstance(origin, dict) else {},
             line=line,

@@ -19,13 +19,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.harvest_drafts import FILES, DraftTrial, HarvestedDraft, Projects, draft_of
-from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes
+from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SessionRedactor
+from skillgit.app.sources.pending_draft import folder_of_drafts
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
 from skillgit.app.sources.tasks_draft import RubricWriter
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import UsageError
 from skillgit.files import locked, open_plain, read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
@@ -66,7 +66,7 @@ class DraftSummary:
     agent: str
     use: str
     signals: tuple[str, ...]
-    check: str  # ``command`` or ``judge``
+    check: str  # ``command`` or ``judge``; ``untried`` if a dry run leaves open which
     files: int
 
 
@@ -77,9 +77,11 @@ class Harvested:
     sessions: int  # that were read
     turns: int  # prompts of people in them
     left_out: dict[str, int]  # reason to number of prompts and sessions that no person led
-    not_drafted: dict[str, int]  # reason to number of episodes
+    not_drafted: dict[str, int]  # reason to number of turns; with the drafts they are all turns
     other_projects: int  # in which sessions were not read
-    redacted: int  # values that were taken out
+    redacted: int  # different values that were taken out of requests and their files
+    places: tuple[str, ...]  # folders whose sessions were looked for; none means all
+    is_met: bool  # whether a session names the skill
     unknown: dict[str, int]  # kinds of record that no reader knows, by agent and version
     remarks: tuple[str, ...]
     cost: Cost | None  # of criteria that a model wrote
@@ -89,7 +91,7 @@ class Harvested:
 def harvest(context: Context, request: HarvestRequest) -> Harvested | Plan:
     """Draft tasks for a skill from sessions; a dry run writes nothing, and is a plan where a model would be asked."""
     repo = Repo.discover(context.directory)
-    folder = repo.private_dir / DRAFTS / file_name(request.skill)
+    folder = folder_of_drafts(repo.private_dir, request.skill)
     writer = RubricWriter(context, request.config, request.overrides, request.caps) if request.rubric else None
     with _alone(repo.private_dir / DRAFTS, context, is_dry_run=request.dry_run) as salt:
         search = _Harvest(context, request, repo, folder, salt)
@@ -133,7 +135,8 @@ class _Harvest:
         self._ids = set(self._known_ids())
         self._groups: dict[str, str] = self._read_groups()
         self._turns = set[str]()  # ids of prompts that were met, also in a session that this one is a fork of
-        self._redacted = self._sessions = self._count = 0
+        self._redacted, self._names = set[str](), set[str]()  # values that were taken out, and names of skills
+        self._sessions = self._count = 0
         self._unknown, self._not_drafted = Counter[str](), Counter[NotDrafted]()
 
     def run(self) -> list[HarvestedDraft]:
@@ -154,23 +157,26 @@ class _Harvest:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
 
     def _of(self, session: AgentSession) -> Iterator[HarvestedDraft]:
-        repeated = {turn.id for turn in session.turns if turn.id in self._turns}
-        self._search.left_out[NoTurn.DUPLICATE] += len(repeated)
-        self._count += len(session.turns) - len(repeated)
+        repeated = {turn.id for turn in session.turns} & self._turns
+        self._names.update(session.offers, session.bodies, *(turn.uses for turn in session.turns))
         self._turns |= {turn.id for turn in session.turns}
         group = self._group(session)
-        for episode in episodes(session, self._request.skill):
-            if isinstance(episode, NotDrafted):
-                self._not_drafted[episode] += 1
-            elif episode.request.id not in repeated and self._is_recent(episode):
-                draft = self._draft(episode)
-                if isinstance(draft, NotDrafted):
-                    self._not_drafted[draft] += 1
-                else:
-                    draft.row |= {"group": group, "origin": draft.origin}
-                    yield draft
+        for turns, episode in episodes(session, self._request.skill):
+            new = [turn for turn in turns if turn.id not in repeated]
+            self._search.left_out[NoTurn.DUPLICATE] += len(turns) - len(new)
+            self._count += len(new)
+            is_new = turns[0] in new
+            self._not_drafted[NotDrafted.FOLLOW_UP] += len(new) - is_new
+            draft = self._draft(episode) if is_new and isinstance(episode, Episode) else episode
+            if isinstance(draft, HarvestedDraft):
+                draft.row |= {"group": group, "origin": draft.origin}
+                yield draft
+            elif is_new and isinstance(draft, NotDrafted):
+                self._not_drafted[draft] += 1
 
     def _draft(self, episode: Episode) -> HarvestedDraft | NotDrafted:
+        if not self._is_recent(episode):
+            return NotDrafted.OLDER
         redactor = self.redactor.fresh()
         draft = draft_of(episode, self._request.skill, self._projects, redactor, self._digest)
         if isinstance(draft, NotDrafted):
@@ -178,11 +184,11 @@ class _Harvest:
         if draft.id in self._ids:
             return NotDrafted.KNOWN
         self._ids.add(draft.id)
+        self._redacted |= redactor.values
         if not self._request.dry_run and not self._trial.refusal:
             self._trial.prove(draft, episode, redactor)
         if not draft.row.get("criteria") and "check" not in draft.row:
             return NotDrafted.NO_SIGNAL
-        self._redacted += redactor.count
         is_fine = self._request.dry_run or draft.kind == "command" or self._trial.accepts(draft)
         return draft if is_fine else NotDrafted.UNUSABLE
 
@@ -203,24 +209,34 @@ class _Harvest:
         remarks = [*self._search.unreadable, *([f"no command was tried: {refusal}"] if refusal else []), *reasons]
         return Harvested(
             path=self._folder / _ROWS,
-            drafts=tuple(map(_summary, drafts)),
+            drafts=tuple(_summary(draft, is_tried=not self._request.dry_run) for draft in drafts),
             sessions=self._sessions,
             turns=self._count,
             left_out={reason.value: number for reason, number in self._search.left_out.items() if number},
-            not_drafted={reason.value: number for reason, number in self._not_drafted.items()},
+            not_drafted={reason.value: number for reason, number in self._not_drafted.items() if number},
             other_projects=len(self._search.other_projects),
-            redacted=self._redacted,
+            redacted=len(self._redacted),
+            places=tuple(map(str, self._folders())),
+            is_met=any(names_skill(name, self._request.skill) for name in self._names),
             unknown={self.redactor.text(kind): number for kind, number in self._unknown.items()},
             remarks=tuple(map(self.redactor.text, remarks)),
             cost=cost,
             is_dry_run=self._request.dry_run,
         )
 
-    def _allowed(self) -> tuple[Path, ...]:
+    def _folders(self) -> list[Path]:
+        """Return the folders of the projects whose sessions are read; none if all are."""
         if self._request.all_projects:
-            return ()
+            return []
         folders = [self._context.directory / project for project in self._request.projects] or [self._tree]
-        return tuple(dict.fromkeys(form for folder in folders for form in (folder.absolute(), folder.resolve())))
+        if missing := next((folder for folder in folders if not folder.is_dir()), None):
+            raise UsageError(f"there is no folder {missing}", hint="check --project, or read --all-projects")
+        return folders
+
+    def _allowed(self) -> tuple[Path, ...]:
+        return tuple(
+            dict.fromkeys(form for folder in self._folders() for form in (folder.absolute(), folder.resolve()))
+        )
 
     def _known_ids(self) -> Iterator[str]:
         for file in (self._folder / _ROWS, self._tree / "tasks" / f"{self._request.skill}.jsonl"):
@@ -251,7 +267,7 @@ class _Harvest:
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() >= self._search.since
 
 
-def _summary(draft: HarvestedDraft) -> DraftSummary:
+def _summary(draft: HarvestedDraft, *, is_tried: bool) -> DraftSummary:
     signals: Mapping[str, object] = draft.origin
     names = signals["signals"]
     return DraftSummary(
@@ -260,7 +276,7 @@ def _summary(draft: HarvestedDraft) -> DraftSummary:
         agent=str(draft.origin["agent"]),
         use=str(draft.origin["use"]),
         signals=tuple(map(str, names)) if isinstance(names, list) else (),
-        check=draft.kind,
+        check=draft.kind if is_tried or not draft.commands else "untried",
         files=len(draft.files),
     )
 

@@ -40,13 +40,18 @@ class SessionSignal(StrEnum):
 
 
 class NotDrafted(StrEnum):
-    """Why no draft was made of an episode."""
+    """Why a request has no draft of its own."""
 
-    NO_SIGNAL = "nothing shows what a right result is"
-    NOT_TIED = "the skill was only offered, and nothing ties the request to it"
-    UNKNOWN_FILES = "what the files held before is not known"
-    TOO_LARGE = "its files are too many or too large"
-    UNUSABLE = "its task cannot be read"
+    FOLLOW_UP = "as follow-up, part of the request before"
+    OTHER_WORK = "without the skill"
+    TAKEN_BACK = "taken back by a rewind"
+    OLDER = "older than --since"
+    NOT_CORRECTED = "with the skill only on offer, and no correction"
+    NOT_TIED = "with the skill only on offer, and nothing that ties it to the request"
+    NO_SIGNAL = "without anything that shows what a right result is"
+    UNKNOWN_FILES = "with files of which the content before is not known"
+    TOO_LARGE = "with too many or too large files"
+    UNUSABLE = "without a readable task"
     KNOWN = "drafted, accepted or dropped before"
 
 
@@ -77,17 +82,19 @@ class Episode:
         return (*both, *(command for command in passes if command not in both))
 
 
-def episodes(session: AgentSession, skill: str) -> Iterator[Episode | NotDrafted]:
-    """Yield the episodes of a session that are for ``skill``, and why others that may be are none."""
+def episodes(session: AgentSession, skill: str) -> Iterator[tuple[tuple[SessionTurn, ...], Episode | NotDrafted]]:
+    """Yield requests with their follow-ups, and the episode for ``skill`` or why it is none; each turn comes once."""
     live = [turn for turn in session.turns if turn.is_live]
+    yield from (((turn,), NotDrafted.TAKEN_BACK) for turn in session.turns if not turn.is_live)
     paths = {edit.path for turn in session.turns if _use(turn, skill) for edit in turn.edits}
-    description = next((text for name, text in session.offers.items() if _names(name, skill)), None)
+    description = next((text for name, text in session.offers.items() if names_skill(name, skill)), None)
     position = 0
     while position < len(live):
         turn = live[position]
         turns = tuple(_with_follow_ups(live, position, skill))
         use = _use(turn, skill) or next(filter(None, (_use(later, skill) for later in turns[1:])), None)
         if use is None and description is None:
+            yield (turn,), NotDrafted.OTHER_WORK
             position += 1
             continue
         signals = tuple(signal for signal in SessionSignal if _shows(signal, turns, session))
@@ -95,9 +102,10 @@ def episodes(session: AgentSession, skill: str) -> Iterator[Episode | NotDrafted
         if use is not None or (len(turns) > 1 and signals):
             is_same = any(edit.path in paths for turn in turns for edit in turn.edits)
             words = f"{turn.prompt} {episode.follow_up}"
-            yield _worth(episode, is_tied=is_same or _ties(words, f"{skill} {description}"))
+            yield turns, _worth(episode, is_tied=is_same or _ties(words, f"{skill} {description}"))
             position += len(turns)
         else:
+            yield (turn,), NotDrafted.NOT_CORRECTED
             position += 1
 
 
@@ -113,10 +121,10 @@ def _worth(episode: Episode, *, is_tied: bool) -> Episode | NotDrafted:
 
 
 def _use(turn: SessionTurn, skill: str) -> SkillUse | None:
-    return next((use for name, use in turn.uses.items() if _names(name, skill)), None)
+    return next((use for name, use in turn.uses.items() if names_skill(name, skill)), None)
 
 
-def _names(name: str, skill: str) -> bool:
+def names_skill(name: str, skill: str) -> bool:
     """Say whether a name is the skill's, alone or behind that of its plug-in."""
     return name == skill or name.endswith(f":{skill}")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.files import read_plain
-from skillgit.plugin.redaction import MASK, redact
+from skillgit.plugin.redaction import MASK, credentials, redact
 from skillgit.store.git_binary import configured
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ _CREDENTIALS = tuple(map(re.compile, (_PEM, _HOOK, _TOKEN, _JWT, _BASIC, _AZURE,
 _ASSIGNMENT = re.compile(_ASSIGNED)
 _EMAIL = re.compile(r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24}(?![\w-])")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+# A number ends before the stand-in of an address, 192.0.2.1.
 _PHONE = re.compile(
-    r"(?<![\w.+/-])(?:\+[1-9][0-9]{0,2}[ ./-]?(?:\(0?[0-9]{1,5}\)[ ./-]?)?(?:[0-9]{2,8}[ ./-]?){2,5}(?![\w])"
+    r"(?<![\w.+/-])(?:\+[1-9][0-9]{0,2}[ ./-]?(?:\(0?[0-9]{1,5}\)[ ./-]?)?(?:[0-9]{2,8}[ ./-]?){2,5}(?!\w|\.0\.2\.)"
     r"|\([0-9]{3,5}\) ?[0-9]{3,4}[ -][0-9]{4}(?!\w)|0[0-9]{2,4}[ /-][0-9]{5,9}(?!\w)"
     r"|[2-9][0-9]{2}-[0-9]{3}-[0-9]{4}(?!\w))"
 )
@@ -128,7 +129,7 @@ class SessionRedactor:
 
     secrets: tuple[str, ...]  # longest first
     names: tuple[tuple[str, str], ...]  # longest first, with their stand-ins
-    count: int = 0
+    values: set[str] = field(default_factory=set)  # what was taken out
     _stand_ins: dict[str, str] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -169,25 +170,24 @@ class SessionRedactor:
             text = shape.sub(self._masked, text)
         text = _ASSIGNMENT.sub(self._assigned, text)
         shorter = redact(text)
-        self.count += shorter.count(MASK) - text.count(MASK)
+        if shorter != text:
+            self.values.update(credentials(text))
         text = shorter
         for name, stand_in in self.names:
             text, count = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", stand_in, text)
-            self.count += count
+            self.values.update([name] if count else [])
         for shape, form, is_harmless in _NUMBERED:
             text = shape.sub(lambda match, form=form, rule=is_harmless: self._stood_in(match[0], form, rule), text)  # type: ignore[misc]
         return text
 
     def _replace(self, text: str, value: str, stand_in: str) -> str:
-        self.count += text.count(value)
+        self.values.update([value] if value in text else [])
         return text.replace(value, stand_in)
 
-    def _one(self, stand_in: str) -> str:
-        self.count += 1
-        return stand_in
-
     def _masked(self, match: re.Match[str]) -> str:
-        return match[0] if match[0] == MASK else self._one(MASK)
+        if match[0] != MASK:
+            self.values.add(match[0])
+        return MASK
 
     def _assigned(self, match: re.Match[str]) -> str:
         """Mask the value behind a word such as password, unless it is a name in code and no literal."""
@@ -197,7 +197,8 @@ class SessionRedactor:
         if not is_literal or (name == "bare" and re.search(r"[.<>$]", value)):
             return match[0]
         start, end = match.start(name) - match.start(), match.end(name) - match.start()
-        return f"{match[0][:start]}{self._one(MASK)}{match[0][end:]}"
+        self.values.add(value)
+        return f"{match[0][:start]}{MASK}{match[0][end:]}"
 
     def _stood_in(self, value: str, form: str, is_harmless: Callable[[str], bool]) -> str:
         if is_harmless(value):
@@ -205,7 +206,8 @@ class SessionRedactor:
         if value not in self._stand_ins:
             self._numbers[form] = self._numbers.get(form, 0) + 1
             self._stand_ins[value] = form.format(self._numbers[form])
-        return self._one(self._stand_ins[value])
+        self.values.add(value)
+        return self._stand_ins[value]
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import yaml
 
-from skillgit.errors import DataError
+from skillgit.domain.untrusted.file_names import file_name
+from skillgit.errors import DataError, UnsafeNameError, UsageError
 from skillgit.files import read_plain
 
 if TYPE_CHECKING:
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 LARGEST = 64 << 20  # bytes of a file that a task may have
 OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that nobody edits
 WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
+
+
+def folder_of_drafts(private_dir: Path, skill: str) -> Path:
+    """Return the folder with the drafts of ``skill``; a UsageError if that is no name."""
+    try:
+        return private_dir / "drafts" / file_name(skill)
+    except UnsafeNameError as error:
+        raise UsageError(error.message, hint="give the skill by its name, as SKILL.md has it") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.eval_cases import CASE_NAME, EvalCase, Fields, fields_in, files_of, list_in, read_cases
-from skillgit.app.sources.tasks import DRAFT, TaskFile, reader_of_tasks
+from skillgit.app.sources.tasks import DRAFT, SETUP, STAND_IN, TaskFile, reader_of_tasks
 from skillgit.domain.untrusted.file_names import TreePath
 from skillgit.errors import NotFoundError, UnsafeNameError
 from skillgit.plugin.data_rows import read_rows
@@ -125,11 +125,11 @@ def rows_of(case: EvalCase, skills: Sequence[str] = ()) -> tuple[Row | None, Row
     request = {**head, "prompt": case.prompt, "skill": triggers[0]} if triggers else None
     if not checks and not unmatched:
         return None, request, []
-    if unmatched or {"scaffold_script", "history_file"} & set(fields_in(case.settings.get("context"))):
+    if unmatched or {*SETUP} & set(fields_in(case.settings.get("context"))):
         head["status"] = DRAFT
     task: Row = {**head, "prompt": case.prompt, **_tags(case.settings), **_graded(checks)}
     if not checks:
-        task["rubric"] = case.hint or f"The case was graded by {', '.join(map(_described, unmatched))}."
+        task["rubric"] = case.hint or f"{STAND_IN}{', '.join(map(_described, unmatched))}."
     strange_tags = [tag for tag in list_in(case.settings.get("tags")) if str(tag).partition(":")[0] not in _TAGGED]
     rest = {**case.settings, "tags": strange_tags}
     rest = {key: value for key, value in rest.items() if key != "tags" or value}

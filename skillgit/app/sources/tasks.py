@@ -118,6 +118,8 @@ def add(context: Context, path: Path, row: Mapping[str, object]) -> Added:
 
 ALL = "all"
 DRAFT, REVIEWED = "draft", "reviewed"
+SETUP = ("scaffold_script", "history_file")  # what an eval case may begin with, and no task does
+STAND_IN = "The case was graded by "  # how a rubric begins that says what no check equals, and not what is right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,7 @@ class TaskDraft:
     line: int
     prompt: str
     expected: dict[str, object]  # what counts as right, as the file has it: answers, check or criteria
+    warning: str  # why ``all`` leaves it out; empty if it does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,10 @@ class Reviewed:
 
 
 def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed:
-    """Accept the drafts with these ids, or ``all``, and return those that are left."""
+    """Accept the drafts with these ids, or ``all`` of those without a warning, and return those that are left.
+
+    Nothing is accepted if one of the ids is of a draft that says no judge what is right.
+    """
     file = TaskFile(path=context.directory / path)
     if not file.path.is_file():
         raise UsageError(f"there is no file {path}", hint="check the path")
@@ -149,13 +155,29 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
     if stranger is not None:
         problem = f"there is no draft {stranger} in {path}"
         raise NotFoundError(problem, hint=f"skillgit tasks review {quote(str(path))} lists them")
-    selection = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
+    selection = [entry for entry in drafts if entry.item.id in accept or (ALL in accept and not _warning_of(entry.row))]
+    for entry in selection:
+        if entry.row.get("unmatched") and str(entry.row.get("rubric")).startswith(STAND_IN):
+            problem = f"draft {entry.item.id} cannot be accepted: {_warning_of(entry.row)}"
+            raise DataError(problem, hint=f"write a rubric or a check into {path}:{entry.line}")
     if selection:
         file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in selection})
     rest = []
     for entry in (entry for entry in drafts if entry not in selection):
         expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
         text = str(entry.item.content["prompt"])
-        rest.append(TaskDraft(id=entry.item.id, line=entry.line, prompt=text, expected=expectation))
+        warning = _warning_of(entry.row)
+        rest.append(TaskDraft(id=entry.item.id, line=entry.line, prompt=text, expected=expectation, warning=warning))
     ids = tuple(entry.item.id for entry in selection)
     return Reviewed(path=file.path, accepted=ids, drafts=tuple(rest), count=len(entries))
+
+
+def _warning_of(row: Row) -> str:
+    """Return why a person should look at a draft that stands for an eval case; empty for any other."""
+    graders, case = row.get("unmatched"), row.get("eval")
+    if isinstance(graders, list) and graders:
+        kinds = dict.fromkeys(str(grader.get("type")) if isinstance(grader, dict) else "?" for grader in graders)
+        return f"no check equals what its case is graded by: {', '.join(kinds)}"
+    setting = case.get("context") if isinstance(case, dict) else None
+    needs = [name for name in SETUP if isinstance(setting, dict) and name in setting]
+    return f"its case needs a {' and a '.join(needs)}, which a task has not" if needs else ""

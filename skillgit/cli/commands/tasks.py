@@ -21,10 +21,10 @@ from skillgit.cli.options import (
     verbs,
 )
 from skillgit.cli.output import Form
-from skillgit.errors import DataError, ExitCode, SkillgitError
+from skillgit.errors import DataError, ExitCode, SkillgitError, UsageError
 from skillgit.view import tasks as render
 from skillgit.view.numbers import plural
-from skillgit.view.text import inert, one_line
+from skillgit.view.text import inert
 
 if TYPE_CHECKING:
     from skillgit.app.sources.draft_review import DraftFolder
@@ -171,7 +171,7 @@ def review_command(
         from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
 
         result = review(session.context, file, accept)
-        session.show("tasks-review/1", result, render.reviewed(result, session.screen))
+        session.show("tasks-review/1", result, render.reviewed(result, session.screen, brief=bool(accept)))
     elif skill is not None:
         _review_harvest(session, skill, accept, drop, into)
 
@@ -187,14 +187,16 @@ def _review_harvest(
             _converse(session, folder)
     else:
         review = review_harvest(session.context, skill, into=into, accept=accept, drop=drop)
-        session.show("tasks-drafts/1", review, render.harvest_review(review, session.screen))
+        lines = render.harvest_review(review, session.screen, brief=bool(accept or drop))
+        session.show("tasks-drafts/1", review, lines)
 
 
 def _converse(session: CommandSession, folder: DraftFolder) -> None:
     """Show each draft and carry out what is answered, until there is none left or the user has had enough."""
-    for pending in folder.drafts():
-        current = pending
-        session.output.text(render.pending_draft(current, session.screen))
+    total = len(folder.pending_ids())
+    for number, pending in enumerate(folder.drafts(), start=1):
+        current, position = pending, f"{number} of {total}"
+        session.output.text(render.pending_draft(current, session.screen, position))
         while (answer := _answer(current)) not in {"s", "q"}:
             try:
                 match answer:
@@ -210,7 +212,7 @@ def _converse(session: CommandSession, folder: DraftFolder) -> None:
                         session.output.text([inert(current.line)])
                     case _:
                         current = _edited(session, folder, current)
-                        session.output.text(render.pending_draft(current, session.screen))
+                        session.output.text(render.pending_draft(current, session.screen, position))
             except SkillgitError as error:
                 session.diagnostics.failed(error)
         if answer == "q":
@@ -224,17 +226,30 @@ def _answer(pending: PendingDraft) -> str:
 
 
 def _edited(session: CommandSession, folder: DraftFolder, pending: PendingDraft) -> PendingDraft:
-    """Return the draft as the user's editor leaves it; a fault comes back into the editor as a remark."""
+    """Return the draft as the user's editor leaves it; as it was, if the text comes back empty or unchanged."""
     from skillgit.app.sources.pending_draft import editable  # noqa: PLC0415 - see the package
 
     text = editable(pending)
-    while (new_text := click.edit(text, env=session.context.environ, extension=".yaml")) is not None:
+    while (new_text := _in_editor(session, text)) is not None:
         try:
             return folder.edit(pending, new_text)
         except DataError as error:
-            remark = f"# {one_line(error.message)}\n"
-            text = remark + "".join(line for line in new_text.splitlines(keepends=True) if not line.startswith("# "))
+            session.diagnostics.failed(error)
+        if not click.confirm("edit again?", default=True, err=True):
+            break
+        text = new_text
     return pending
+
+
+def _in_editor(session: CommandSession, text: str) -> str | None:
+    """Return what the user's editor makes of ``text``; None if nothing, or nothing else."""
+    try:
+        new_text = click.edit(text, env=session.context.environ, extension=".yaml")
+    except (click.ClickException, ValueError) as error:
+        # A ValueError is an open quote in $EDITOR, or a text that is no UTF-8.
+        problem = error.format_message() if isinstance(error, click.ClickException) else f"$EDITOR: {error}"
+        raise UsageError(problem, hint="set EDITOR to a program that ends well, or answer without editing") from error
+    return None if new_text is None or not new_text.strip() or new_text.rstrip() == text.rstrip() else new_text
 
 
 @tasks_command.command(cls=Verb, name="harvest", short_help="Draft tasks from sessions with coding agents")

@@ -75,6 +75,7 @@ def _page(
             "drafts": drafts[:ON_PAGE],
             "following": skip + ON_PAGE if len(drafts) > ON_PAGE else 0,
             "skip": skip,
+            "total": len(folder.pending_ids()),
             "texts": texts,
             "refused": subject,
             "error": error,

@@ -11,6 +11,7 @@ from trained_runs import user
 
 from skillgit.app.sources.eval_cases import read_cases
 from skillgit.app.sources.plugin_evals import cases_of, import_evals, rows_of, triggers_of
+from skillgit.app.sources.tasks import review
 from skillgit.errors import DataError, NotFoundError
 from skillgit.plugin.seed_folder import write_files
 
@@ -162,6 +163,32 @@ def test_a_grader_that_no_check_equals_is_told_and_makes_a_draft(tmp_path):
         {"id": "deep-three", "prompt": "What is 2+2?", "skill": ""},
         {"id": "two", "prompt": "Fill the form.", "skill": "pdf"},
     ]
+
+
+def test_what_an_import_could_not_translate_is_accepted_by_its_id_once_it_says_what_is_right(tmp_path):
+    hard = {"type": "tool_used", "tool": "Bash"}
+    texts = {
+        "none": {"schema_version": "1.1", "execution": {"prompt": "a"}, "graders": [hard]},
+        "part": {
+            "schema_version": "1.1",
+            "execution": {"prompt": "b"},
+            "graders": [{"type": "llm", "criteria": "It is kind."}, hard],
+        },
+    }
+    write_files(tmp_path / "evals", {f"{name}/case.yaml": json.dumps(case).encode() for name, case in texts.items()})
+    file = tmp_path / "tasks.jsonl"
+    import_evals(user(tmp_path), Path("evals"), Path("tasks.jsonl"))
+    left = review(user(tmp_path), file, ["all"])
+    assert (left.accepted, {draft.warning for draft in left.drafts}) == (
+        (),
+        {"no check equals what its case is graded by: tool_used"},
+    )
+    before = file.read_text()
+    with pytest.raises(DataError, match="draft none cannot be accepted"):
+        review(user(tmp_path), file, ["part", "none"])
+    assert file.read_text() == before
+    file.write_text(before.replace("The case was graded by tool_used", "It ran a command, not"))
+    assert review(user(tmp_path), file, ["part", "none"]).drafts == ()
 
 
 def test_cases_that_are_there_are_left_alone(tmp_path):

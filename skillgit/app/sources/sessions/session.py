@@ -51,11 +51,11 @@ class NoTurn(StrEnum):
 
     SUBAGENT = "of sub-agents"
     HEADLESS = "of headless runs"
-    NOTIFICATION = "notifications of tasks"
-    SUMMARY = "summaries of compacted sessions"
-    SKILL_BODY = "texts of skills"
+    NOTIFICATION = "in notifications of tasks"
+    SUMMARY = "in summaries of compacted sessions"
+    SKILL_BODY = "in texts of skills"
     INJECTED = "put in by the program"
-    COMMAND = "commands to the program"
+    COMMAND = "as commands to the program"
     DUPLICATE = "repeated by a fork"
 
 

@@ -7,17 +7,22 @@ import json
 import os
 import shutil
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import planted
 import pytest
 import worlds
 from driven_agents import program
+from hypothesis import given
+from hypothesis import strategies as st
 from soaking import sampled, soak
 from wire import wire_server
 
 from skillgit.app.setup.plan import Plan
 from skillgit.app.sources.harvest import Harvested, HarvestRequest, harvest
+from skillgit.app.sources.harvest_episodes import episodes
+from skillgit.app.sources.sessions.session import AgentSession, SessionAgent, SessionTurn, SkillUse
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
@@ -28,7 +33,6 @@ from skillgit.view.tasks import harvested as lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 AGENTS = tuple(worlds.WORLDS)
@@ -87,6 +91,8 @@ def check_harvest(agent: str, harvest: Harvest, *, most_missed: int = 0) -> None
     assert worlds.SUBAGENT not in everything
     assert harvest.result.left_out["of headless runs"] >= 1
     assert harvest.result.unknown == {}
+    assert len(harvest.result.drafts) + sum(harvest.result.not_drafted.values()) == harvest.result.turns
+    assert harvest.result.is_met
 
 
 def check_nothing_leaks(harvest: Harvest) -> None:
@@ -117,9 +123,9 @@ def test_what_people_asked_for_is_drafted_and_nothing_that_was_planted_is_writte
 def test_sub_agents_notifications_and_summaries_are_told_by_count(recorded):
     counts = recorded("claude").result.left_out
     assert counts["of sub-agents"] == 1
-    assert counts["notifications of tasks"] >= 1
-    assert counts["summaries of compacted sessions"] >= 1
-    assert counts["texts of skills"] >= 5
+    assert counts["in notifications of tasks"] >= 1
+    assert counts["in summaries of compacted sessions"] >= 1
+    assert counts["in texts of skills"] >= 5
     assert recorded("opencode").result.left_out["of sub-agents"] == 1
 
 
@@ -134,6 +140,56 @@ def test_signals_follow_from_what_was_done(recorded):
     assert uses["sum the invoic"] == "user"
     assert uses["Round the shar"] == "model"
     assert uses["Collect the in"] == "offered"
+
+
+def test_a_dry_run_says_of_no_draft_how_it_is_scored_before_a_command_was_tried_and_counts_the_same(recorded):
+    harvest = recorded("claude")
+    path = harvest.result.path
+    path.rename(path.with_name("away"))
+    try:
+        dry = harvest.again(dry_run=True)
+    finally:
+        path.with_name("away").rename(path)
+    checks = {(trial.check, draft.check) for trial, draft in zip(dry.drafts, harvest.result.drafts, strict=True)}
+    assert ("untried", "command") in checks
+    assert checks <= {("untried", "command"), ("untried", "judge"), ("judge", "judge")}
+    assert (dry.redacted, dry.turns, dry.not_drafted) == (
+        harvest.result.redacted,
+        harvest.result.turns,
+        harvest.result.not_drafted,
+    )
+
+
+def test_a_skill_that_nobody_names_and_a_folder_that_is_not_there_are_told(recorded):
+    result = recorded("copilot").again(skill="totls", dry_run=True)
+    assert (result.drafts, result.is_met, result.places) == ((), False, (str(recorded("copilot").folder),))
+    text = "\n".join(lines_of(result, Screen()))
+    assert f"looked for sessions in {result.places[0]}; --all-projects reads all" in text
+    assert "no session that was read names a skill totls" in text
+    with pytest.raises(UsageError, match="there is no folder /nope"):
+        recorded("copilot").again(projects=(Path("/nope"),))
+    with pytest.raises(UsageError, match="has a slash") as refusal:
+        recorded("copilot").again(skill="../x")
+    assert refusal.value.hint == "give the skill by its name, as SKILL.md has it"
+
+
+SEEN = st.builds(
+    SessionTurn,
+    id=st.uuids().map(str),
+    prompt=st.sampled_from(["Sum the invoices", "sum the invoice", "Go on", "Why?"]),
+    date=st.just("2026-11-20"),
+    is_live=st.booleans(),
+    interrupted=st.booleans(),
+    uses=st.dictionaries(st.sampled_from(["totals", "other"]), st.just(SkillUse.USER)),
+)
+
+
+@given(turns=st.lists(SEEN, max_size=8), is_offered=st.booleans())
+def test_for_all_sessions_each_turn_belongs_to_one_request(turns, is_offered):
+    offers = {"totals": "Sum invoices"} if is_offered else {}
+    session = AgentSession(agent=SessionAgent.CLAUDE, path=Path("x"), turns=turns, offers=offers)
+    groups = [group for group, _ in episodes(session, "totals")]
+    assert sorted(turn.id for group in groups for turn in group) == sorted(turn.id for turn in turns)
 
 
 def test_a_fork_belongs_to_the_group_of_its_session(recorded):
@@ -221,7 +277,8 @@ def test_the_judges_model_writes_criteria_where_no_command_checks(tmp_path):
 
 
 def test_what_is_older_is_left_out(recorded):
-    assert recorded("copilot").again(since="2027-01-01", dry_run=True).not_drafted == {}
+    result = recorded("copilot").again(since="2027-01-01", dry_run=True)
+    assert (result.drafts, result.not_drafted["older than --since"]) == ((), 2)
     with pytest.raises(UsageError, match="neither a date nor an age"):
         recorded("copilot").again(since="yesterday", dry_run=True)
 

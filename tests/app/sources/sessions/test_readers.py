@@ -159,6 +159,13 @@ def test_no_secret_is_left_whatever_is_around_it(kind, before, after, data):
         assert value[:cut] not in REDACTOR.fresh().text(f"{before} {value[:cut]}")
 
 
+@pytest.mark.parametrize("text", ["+49 151 10.20.30.40", "+1 555 010 10.20.30.40", "+49 151 12345678 10.20.30.40"])
+def test_a_number_does_not_run_into_the_stand_in_of_an_address(text):
+    redactor = REDACTOR.fresh()
+    assert redactor.text(text).endswith(" 192.0.2.1")
+    assert "12345678" not in redactor.text(text)
+
+
 def test_the_same_address_has_the_same_stand_in():
     redactor = REDACTOR.fresh()
     address = planted.secrets()["email"]
