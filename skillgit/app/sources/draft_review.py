@@ -23,6 +23,7 @@ from skillgit.app.sources.pending_draft import (
     WITH_FILES,
     DraftFile,
     PendingDraft,
+    check_acceptable,
     fields_of,
     folder_of_drafts,
     places,
@@ -105,12 +106,6 @@ def _named(drafts: Mapping[str, PendingDraft], name: str, skill: str) -> Pending
     if name not in drafts:
         raise NotFoundError(f"there is no draft {name} of {skill}", hint=_HINT.format(skill))
     return drafts[name]
-
-
-def check_acceptable(draft: PendingDraft, skill: str) -> None:
-    if draft.obstacles:
-        hint = f"edit it first: skillgit tasks review --skill {skill}, or the page of drafts in skillgit serve"
-        raise DataError(f"draft {draft.id} cannot be accepted: {'; '.join(draft.obstacles)}", hint=hint)
 
 
 def harvested_skills(context: Context) -> dict[str, int]:
@@ -306,13 +301,14 @@ class DraftFolder:
         public = {path: f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}" for path in paths}
         files = tuple(DraftFile(name=public[path], size=path.stat().st_size, path=path) for path in paths)
         task = renamed(self._reviewed(row), f"{_FILES}/{name}", self._public(name))
+        context = {"context": task["context"]} if "context" in task else {}
         line = json.dumps(task, ensure_ascii=False)
         state, origin = self._state(row), row.get("origin")
         suspects = [*self._suspects(task, line, files)]
         return PendingDraft(
             id=name,
             group=str(row.get("group", "")),
-            prompt=str(row.get("prompt", "") if fault else self._item(row | _context(task)).content["prompt"]),
+            prompt=str(row.get("prompt", "") if fault else self._item(row | context).content["prompt"]),
             # What is asked begins with the context.
             expected={
                 name: value
@@ -396,10 +392,6 @@ class DraftFolder:
 def _question(item: Item, row: Row) -> str:
     """Return the folded words of what is asked, without the context where the row tells them apart."""
     return " ".join(words(str(row.get("prompt") or item.content["prompt"])))
-
-
-def _context(row: Row) -> Row:
-    return {"context": row["context"]} if "context" in row else {}
 
 
 def _checks(item: Item) -> Sequence[Row]:

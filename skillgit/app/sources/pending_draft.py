@@ -120,3 +120,9 @@ def fields_of(text: str) -> Row:
     if strange := next((name for name in fields if name in OURS), ""):
         raise DataError(f"'{strange}' cannot be edited", hint="leave it out")
     return cast("Row", fields)
+
+
+def check_acceptable(draft: PendingDraft, skill: str) -> None:
+    if draft.obstacles:
+        hint = f"edit it first: skillgit tasks review --skill {skill}, or the page of drafts in skillgit serve"
+        raise DataError(f"draft {draft.id} cannot be accepted: {'; '.join(draft.obstacles)}", hint=hint)
