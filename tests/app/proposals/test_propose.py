@@ -117,6 +117,8 @@ def test_nothing_new_spends_nothing_and_moves_nothing(one):
     assert "nothing is new" in plan_propose(user(one), ProposeRequest(skills=("town",))).facts["town"]
     git("update-ref", BRANCH, before[BRANCH], cwd=one)
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
+    taken = proposed(one, "town").proposals[0]
+    assert (taken.answer, taken.commit) == (Answer.NOTHING_NEW, "")
     git("branch", "-D", "propose/town", cwd=one)
     assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
     assert not [name for name in refs(one).keys() - before.keys() if "run/" in name]
@@ -162,6 +164,24 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     assert "conflict" in report.proposals[0].sentence
     assert git("rev-parse", "propose/town~", cwd=repository).out == pinned
     assert "conflict" in git("log", "-1", "--format=%B", "propose/town", cwd=repository).out
+
+
+def test_of_two_that_score_the_same_the_one_that_can_be_merged_stands(one):
+    edit(one, "Be brief.\n", "Be brief.\n\n- Say when, in words.\n")
+    before = refs(one)[BRANCH]
+    report = proposed(one, "town")
+    assert report.proposals[0].answer is Answer.PROPOSED, report
+    assert refs(one)[BRANCH] == report.proposals[0].commit != before
+    assert git("rev-parse", "propose/town~", cwd=one).out == git("rev-parse", "main", cwd=one).out
+    # another run for the same text scores no higher, and has its turn once the branch is gone
+    (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
+    report = proposed(one, "town")
+    assert report.proposals[0].answer is Answer.BEHIND
+    assert "once propose/town is deleted" in report.proposals[0].hint
+    assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
+    git("branch", "-D", "propose/town", cwd=one)
+    report = proposed(one, "town")
+    assert (report.proposals[0].answer, report.cost.calls) == (Answer.PROPOSED, 0)
 
 
 @pytest.mark.soak
