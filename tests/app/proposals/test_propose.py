@@ -13,6 +13,8 @@ from program import git, refs
 from town_host import make_host, tasks
 from trained_runs import user
 
+from skillgit.app.attribution.provenance import blame
+from skillgit.app.attribution.why import why
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
@@ -122,6 +124,27 @@ def test_nothing_new_spends_nothing_and_moves_nothing(one):
     git("branch", "-D", "propose/town", cwd=one)
     assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
     assert not [name for name in refs(one).keys() - before.keys() if "run/" in name]
+
+
+def test_a_rule_that_was_merged_still_has_its_story(one):
+    git("merge", "-q", "--ff-only", "propose/town", cwd=one)
+    message = git("log", "-1", "--format=%B", cwd=one).out
+    story = why(user(one), "four digits", "main")
+    assert (story.here, story.origin.run, story.origin.version) == (True, proposed(one, "town").proposals[0].run, 1)
+    assert story.failures
+    assert [row.run for row in blame(user(one), "main").lines if "four digits" in row.text] == [story.origin.run]
+    with pytest.raises(NotFoundError, match=f"no rule of town in run {story.origin.run}, now or before"):
+        why(user(one), "no such words anywhere")
+    # whoever writes the trailer below another text has forged nothing
+    edit(one, "four digits", "four digits, in ink")
+    git("commit", "-q", "--amend", "-m", message, cwd=one)
+    forgery = why(user(one), "four digits", "main")
+    assert (forgery.origin, forgery.rule.text.count("in ink")) == (None, 1)
+    # where the newest run trains another skill, the way to this one is said
+    proposed(one, "county")
+    with pytest.raises(NotFoundError, match="no rule of county") as missing:
+        why(user(one), "no such words anywhere")
+    assert missing.value.hint == f"skillgit why 'no such words anywhere' --rev {story.origin.run}"
 
 
 def test_a_lost_pin_is_made_good_from_history(one):
