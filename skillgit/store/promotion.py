@@ -36,6 +36,9 @@ PROPOSED = "Proposed"
 
 _NAMED = re.compile(rf"^Skillgit-{PROPOSED}: (?P<run>\S+)/(?P<version>\S+)$", re.MULTILINE)
 _PROMOTED = re.compile(rf"^Skillgit-{TRAILER}: (?P<name>\S+)$", re.MULTILINE)
+_BROUGHT = re.compile(
+    rf"^Skillgit-(?:{PROPOSED}|{TRAILER}): (?P<run>[a-z0-9][a-z0-9-]*)/v(?P<version>\d{{1,9}})$", re.MULTILINE
+)
 _IN_THE_WAY = re.compile(r"^error: (?!unable )[^']*'(?P<path>[^']+)'", re.MULTILINE)
 _LOOKED_BACK = 10_000
 """Commits of ``main`` that are looked through for the last change of a skill."""
@@ -113,6 +116,12 @@ def proposed_run(repo: Repo, commit: str) -> str:
     """Return the run whose version the commit ``commit`` proposes; empty if it proposes none."""
     match = _NAMED.search(message_of(repo.commit(commit)))
     return match["run"] if match else ""
+
+
+def brought_version(repo: Repo, commit: str) -> tuple[str, int] | None:
+    """Return run and number of the version that a commit says it proposes or promotes; anybody can write that."""
+    match = _BROUGHT.search(message_of(repo.commit(commit)))
+    return (match["run"], int(match["version"])) if match else None
 
 
 def write_proposal(repo: Repo, base: str, path: str, text: str | Skill, message: str, *, time: datetime) -> str:

@@ -111,11 +111,12 @@ def test_a_document_holds_the_whole_story(here, skillgit) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("zebra crossing",), 3, "no rule of the skill, now or before, is like 'zebra crossing'"),
+        (("zebra crossing",), 3, ", now or before, is like 'zebra crossing'"),
         (("",), 2, "the argument LINE|TEXT is empty"),
         (("900",), 2, "none at 900"),
         (("5", "--file", "references/units.md"), 2, "lines"),
         (("7", "--rev", "v99"), 3, "has no v99"),
+        (("7", "--skill", "nobody"), 3, "no run trains a skill 'nobody'"),
         (("7", "--file", "nothing.md"), 3, "no file 'nothing.md'"),
         ((), 2, "missing argument"),
     ],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence
 from skillgit.app.workspace.revision import Resolved, default_run, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -15,9 +15,8 @@ from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, UsageError
-from skillgit.index import rule_queries, version_queries
+from skillgit.index import rule_queries
 from skillgit.store import tree
-from skillgit.store.diff import BlamedLine, Blamer
 from skillgit.store.repo import author_of
 
 if TYPE_CHECKING:
@@ -26,84 +25,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.address import Address
     from skillgit.index.rule_queries import OriginRow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedLine:
-    """One line of a file with the event that brought it."""
-
-    line: int  # its number in the file, from 1
-    text: str
-    commit: str
-    original_line: int
-    original_path: str
-    origin: OriginRow | None  # the event in that commit; absent if it is none of a run
-    restored_by: OriginRow | None = None  # the newest event that brought the line back; absent if it always stayed
-
-
-class Tracer:
-    """Finds where lines come from; each file of each commit is blamed once."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._blamed: dict[tuple[str, str], tuple[BlamedLine, ...]] = {}
-        self._origins: dict[str, OriginRow | None] = {}
-        self._targets: dict[str, str | None] = {}
-
-    @cached_property
-    def _blamer(self) -> Blamer:
-        return Blamer(self._workspace.repo, version_queries.sources(self._workspace.index))
-
-    def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
-        """Return where lines come from; git blames a restorer, so they are followed to the version that it restored."""
-        return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
-
-    def before(self, commit: str) -> str | None:
-        """Return the commit that the text of ``commit`` was made of; None for a first one."""
-        parents = self._blamer.sources.get(commit) or self._workspace.repo.commit(commit).parent_ids
-        return str(parents[0]) if parents else None
-
-    def _followed(self, line: BlamedLine) -> TracedLine:
-        source, restorer = line, None
-        for _ in range(50):  # restorations of restorations
-            origin = self._origins[source.commit]
-            target = None if origin is None else self._restored_from(origin)
-            if target is None:
-                break
-            restorer = restorer or origin
-            source = self._lines(target, source.original_path)[source.original_line - 1]
-        return TracedLine(
-            line=line.line,
-            text=line.text,
-            commit=source.commit,
-            original_line=source.original_line,
-            original_path=source.original_path,
-            origin=self._origins[source.commit],
-            restored_by=restorer,
-        )
-
-    def _lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
-        key = (commit, path)
-        if key not in self._blamed:
-            self._blamed[key] = self._blamer.lines(commit, path)
-            new = {line.commit for line in self._blamed[key]} - self._origins.keys()
-            origins = rule_queries.origins(self._workspace.index, new)
-            self._origins |= {oid: origins.get(oid) for oid in new}
-        return self._blamed[key]
-
-    def _restored_from(self, origin: OriginRow) -> str | None:
-        if origin.kind != EventKind.REVERTED:
-            return None
-        if origin.commit not in self._targets:
-            from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for these only
-            from skillgit.store import history_reader  # noqa: PLC0415 - as above
-
-            event = history_reader.read_commit(self._workspace.repo, origin.commit).event
-            target = event.target if isinstance(event, Reverted) else None
-            index = self._workspace.index
-            commit = None if target is None else rule_queries.commit_of_version(index, origin.run, target)
-            self._targets[origin.commit] = commit
-        return self._targets[origin.commit]
 
 
 _STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})

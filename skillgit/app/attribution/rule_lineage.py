@@ -8,7 +8,7 @@ from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.attribution.provenance import TracedLine, Tracer
+from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.skill import DOCUMENT, excess
 from skillgit.domain.skill_rules import Rule, RuleDiff, match, rules

@@ -16,7 +16,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.sequence_diff import similarity, words
 from skillgit.domain.skill_rules import Rule
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.index import rule_queries
+from skillgit.index import queries, rule_queries
 from skillgit.store import history_reader, tree
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _BY_TITLE = 66.0
 _EVENTS = 40
 _ASKED = 8
 _SHORTEST = 3
+_SKILLS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,19 @@ def rules_like(
         # a rule that had all the words goes before one that stands and has some of them
         content = once if not content else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *content)
     if not content:
-        hint = f"skillgit log --grep {quote(text)}"
-        raise NotFoundError(f"no rule of the skill, now or before, is like '{text}'", hint=hint)
+        skill = f"{spot.skill.rpartition('/')[2]} in run {spot.run}" if spot.run else "the skill"
+        sentence = f"no rule of {skill}, now or before, is like '{text}'"
+        raise NotFoundError(sentence, hint=_elsewhere(workspace, spot, text))
     return content
+
+
+def _elsewhere(workspace: Workspace, spot: SkillFile, text: str) -> str:
+    """Return where else to look: the newest run of each other skill, the newest three of them; else the log."""
+    names = queries.run_names(workspace.index)
+    runs = {path: name for name in reversed(names) if (path := workspace.index.skill_path(name)) != spot.skill}
+    newest = sorted(runs.values(), key=names.index)[:_SKILLS]
+    commands = [f"skillgit why {quote(text)} --rev {name}" for name in newest]
+    return ", or ".join(commands) or f"skillgit log --grep {quote(text)}"
 
 
 def likeness(text: str, rule: str) -> float:

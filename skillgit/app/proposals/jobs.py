@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.proposals.proposal import ProposalPin
+from skillgit.app.proposals.proposal import Answer, ProposalPin
 from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, set_up
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
-    from skillgit.store.repo import Repo
 
 TASKS = "tasks"
 """The folder of a repository that holds the reviewed tasks of each skill, ``tasks/<skill>.jsonl``."""
@@ -116,21 +115,35 @@ class Jobs:
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)
         run = _run_name(name, tree, setup)
         is_kept = pin is not None and pin.run == _run_name(name, skill_tree(repo, pin.base, path), setup)
-        if pin is None or not (pin.run == run or (is_kept and self._goes_on(repo, path, pin, tree))):
+        if pin is None or not (pin.run == run or (is_kept and self._goes_on(workspace, path, pin, tree))):
             origin = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
             pin = ProposalPin(run=run, base=origin[0] if origin else base)
-        return SkillJob(
-            path=path, branch=self._branch(path), setup=setup, config=self._config, overrides=overrides, pin=pin
-        )
+        branch = self._branch(path)
+        if pin.answer == Answer.BEHIND and repo.tip(branch) is None:
+            pin = replace(pin, answer="")  # what was in its way is gone
+        return SkillJob(path=path, branch=branch, setup=setup, config=self._config, overrides=overrides, pin=pin)
 
-    def _goes_on(self, repo: Repo, path: str, pin: ProposalPin, tree: str) -> bool:
+    def is_taken(self, workspace: Workspace, path: str, commit: str) -> bool:
+        """Say whether the base has the proposal ``commit``, or its text, however that came about."""
+        base, repo = self.base(workspace), workspace.repo
+        return skill_tree(repo, commit, path) == skill_tree(repo, base, path) or repo.reaches(base, commit)
+
+    def suits(self, workspace: Workspace, path: str, commit: str) -> bool:
+        """Say whether the proposal ``commit`` was made for the text that the base has now."""
+        repo = workspace.repo
+        text = skill_tree(repo, self.base(workspace), path)
+        return text in (skill_tree(repo, str(oid), path) for oid in repo.commit(commit).parent_ids)
+
+    def _goes_on(self, workspace: Workspace, path: str, pin: ProposalPin, tree: str) -> bool:
         """Say whether ``pin`` holds though the skill has become another text, ``tree``, at the base.
 
         It does as long as it is under way, up to the pull request where one is wanted, and after that if the text is
         what it proposed: that someone took a proposal is nothing new.
         """
+        repo = workspace.repo
         lacks_request = self.request.pull_request and not pin.url and repo.tip(self._branch(path)) == pin.commit
-        return not pin.answer or (bool(pin.commit) and (lacks_request or skill_tree(repo, pin.commit, path) == tree))
+        is_taken = bool(pin.commit) and skill_tree(repo, pin.commit, path) == tree
+        return not pin.answer or is_taken or (lacks_request and not self.is_taken(workspace, path, pin.commit))
 
     def _overrides(self, name: str) -> tuple[str, ...]:
         """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""

@@ -65,7 +65,7 @@ _NOT_NEW = {
     Answer.PROPOSED: "what it proposed was taken or declined",
     Answer.NO_BETTER: "it brought no better version",
     Answer.CANNOT_TELL: "its best version could not be told from chance",
-    Answer.BEHIND: "another proposal scores no lower",
+    Answer.BEHIND: "another proposal scores no lower; once its branch is deleted, this one has its turn",
 }
 """How a proposal ended after which nothing is new, to be behind the name of its run."""
 
@@ -148,6 +148,9 @@ class _Proposing:
         standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
         if standing:
             self._conclude(repo, pin, Answer.PROPOSED, standing, pin.url)
+        if standing and self._jobs.is_taken(workspace, self._path, standing):
+            self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: what it proposed was taken")
+        elif standing:
             self._result = replace(self._result, commit=standing)
             short = refs.short(job.branch)
             self._end(Answer.STANDS, f"{short} has what run {pin.run} brought, and nothing is new since")
@@ -321,19 +324,25 @@ class _Proposing:
                 f"{short} has work of someone's: {tip[:_SHORT]} is no proposal",
                 hint=f"git branch -m {short} NAME keeps it elsewhere; or propose with --branch",
             )
-        trees = [skill_tree(repo, oid, self._path) for oid in (tip, commit, self._jobs.base(workspace))]
-        if trees[0] == trees[1]:
+        if skill_tree(repo, tip, self._path) == skill_tree(repo, commit, self._path):
             return tip
-        if trees[0] == trees[2] or repo.reaches(self._jobs.base(workspace), tip):
-            return commit  # it was taken
+        if self._jobs.is_taken(workspace, self._path, tip):
+            return commit
         report = self._judge(repo, job, tip, commit, STRICT.name)
-        if report is not None and report.word == "passes":
+        if report is not None and (report.word == "passes" or self._is_outdated(workspace, report, tip, commit)):
             return commit
         scores = "" if report is None else f", {report.base.score or 0:.4f} against {report.head.score or 0:.4f}"
         sentence = f"{short} has the proposal of run {proposed_run(repo, tip)}, which scores no lower on the same items"
-        self._result = replace(self._result, commit="")
         self._refuse(repo, job, Answer.BEHIND, f"{sentence}{scores}")
+        way = f"git diff {self._jobs.request.base}...{tip[:_SHORT]}; once {short} is deleted, propose goes on with this"
+        self._result = replace(self._result, commit="", hint=way)
         return ""
+
+    def _is_outdated(self, workspace: Workspace, report: SkillReport, tip: str, commit: str) -> bool:
+        """Say whether ``tip``, which scores the same, was made for a text that the base left, as ``commit`` was not."""
+        is_level = report.word == "fails" and report.base.score == report.head.score
+        suits = [self._jobs.suits(workspace, self._path, oid) for oid in (tip, commit)]
+        return is_level and suits == [False, True]
 
     def _publish(self, workspace: Workspace, job: SkillJob, commit: str, there: str) -> None:
         """Push the branch and open a pull request; nothing where that was not asked for."""

@@ -78,22 +78,26 @@ def _last(match: re.Match[str], first: int) -> int | None:
 @verb("why")
 @click.argument("what", metavar="LINE|TEXT")
 @option("--rev revision", "Look at REV", metavar="REV", default="", shell_complete=complete_revisions)
+@option("--skill", "Look at a run that trains the skill NAME", metavar="NAME", default="")
 @option("--file path", "Look in this file of the skill only", metavar="PATH", default="")
 @as_of_option
 @document_form
 @click.pass_obj
-def why_command(session: CommandSession, what: str, revision: str, path: str) -> None:
+def why_command(session: CommandSession, what: str, revision: str, skill: str, path: str) -> None:
     """Explain why a rule is in a skill, from the rollouts that failed to the gate.
 
     Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
     looked for in history, so that a rule that was removed or never accepted is found, too.
 
-    REV is the newest version of the default run unless you name one.
+    REV is the newest version of the default run unless you name one, or with --skill that of a run that trains it.
     """
     from skillgit.app.attribution.why import why  # noqa: PLC0415 - see the package
+    from skillgit.app.history.run_list import run_of_skill  # noqa: PLC0415 - see the package
     from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
     from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
+    if skill and not revision:
+        revision = run_of_skill(session.context, skill)
     story = why(session.context, what, revision, path)
     session.show("why/1", story, lines(story, session.screen, session.now), pager=True)
     if story.absent:

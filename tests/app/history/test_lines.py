@@ -8,7 +8,7 @@ import pytest
 from branching import branched
 from sample_run import clock_from
 
-from skillgit.app.attribution.provenance import Tracer
+from skillgit.app.attribution.line_tracer import Tracer
 from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.history.bisect import Bisected, BisectRequest, bisect
 from skillgit.app.history.diff.rules import rule_diff

@@ -13,6 +13,8 @@ from program import git, refs
 from town_host import make_host, tasks
 from trained_runs import user
 
+from skillgit.app.attribution.provenance import blame
+from skillgit.app.attribution.why import why
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
@@ -117,9 +119,32 @@ def test_nothing_new_spends_nothing_and_moves_nothing(one):
     assert "nothing is new" in plan_propose(user(one), ProposeRequest(skills=("town",))).facts["town"]
     git("update-ref", BRANCH, before[BRANCH], cwd=one)
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
+    taken = proposed(one, "town").proposals[0]
+    assert (taken.answer, taken.commit) == (Answer.NOTHING_NEW, "")
     git("branch", "-D", "propose/town", cwd=one)
     assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
     assert not [name for name in refs(one).keys() - before.keys() if "run/" in name]
+
+
+def test_a_rule_that_was_merged_still_has_its_story(one):
+    git("merge", "-q", "--ff-only", "propose/town", cwd=one)
+    message = git("log", "-1", "--format=%B", cwd=one).out
+    story = why(user(one), "four digits", "main")
+    assert (story.here, story.origin.run, story.origin.version) == (True, proposed(one, "town").proposals[0].run, 1)
+    assert story.failures
+    assert [row.run for row in blame(user(one), "main").lines if "four digits" in row.text] == [story.origin.run]
+    with pytest.raises(NotFoundError, match=f"no rule of town in run {story.origin.run}, now or before"):
+        why(user(one), "no such words anywhere")
+    # whoever writes the trailer below another text has forged nothing
+    edit(one, "four digits", "four digits, in ink")
+    git("commit", "-q", "--amend", "-m", message, cwd=one)
+    forgery = why(user(one), "four digits", "main")
+    assert (forgery.origin, forgery.rule.text.count("in ink")) == (None, 1)
+    # where the newest run trains another skill, the way to this one is said
+    proposed(one, "county")
+    with pytest.raises(NotFoundError, match="no rule of county") as missing:
+        why(user(one), "no such words anywhere")
+    assert missing.value.hint == f"skillgit why 'no such words anywhere' --rev {story.origin.run}"
 
 
 def test_a_lost_pin_is_made_good_from_history(one):
@@ -162,6 +187,24 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     assert "conflict" in report.proposals[0].sentence
     assert git("rev-parse", "propose/town~", cwd=repository).out == pinned
     assert "conflict" in git("log", "-1", "--format=%B", "propose/town", cwd=repository).out
+
+
+def test_of_two_that_score_the_same_the_one_that_can_be_merged_stands(one):
+    edit(one, "Be brief.\n", "Be brief.\n\n- Say when, in words.\n")
+    before = refs(one)[BRANCH]
+    report = proposed(one, "town")
+    assert report.proposals[0].answer is Answer.PROPOSED, report
+    assert refs(one)[BRANCH] == report.proposals[0].commit != before
+    assert git("rev-parse", "propose/town~", cwd=one).out == git("rev-parse", "main", cwd=one).out
+    # another run for the same text scores no higher, and has its turn once the branch is gone
+    (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
+    report = proposed(one, "town")
+    assert report.proposals[0].answer is Answer.BEHIND
+    assert "once propose/town is deleted" in report.proposals[0].hint
+    assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
+    git("branch", "-D", "propose/town", cwd=one)
+    report = proposed(one, "town")
+    assert (report.proposals[0].answer, report.cost.calls) == (Answer.PROPOSED, 0)
 
 
 @pytest.mark.soak

@@ -1,0 +1,110 @@
+"""Where a line comes from: through git's blame, restorations and proposals that were taken, to the event behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from skillgit.domain.event_kinds import EventKind
+from skillgit.index import rule_queries, version_queries
+from skillgit.store import tree
+from skillgit.store.diff import BlamedLine, Blamer
+from skillgit.store.promotion import brought_version
+
+if TYPE_CHECKING:
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.index.rule_queries import OriginRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedLine:
+    """One line of a file with the event that brought it."""
+
+    line: int  # its number in the file, from 1
+    text: str
+    commit: str
+    original_line: int
+    original_path: str
+    origin: OriginRow | None  # the event in that commit; absent if it is none of a run
+    restored_by: OriginRow | None = None  # the newest event that brought the line back; absent if it always stayed
+
+
+class Tracer:
+    """Finds where lines come from; each file of each commit is blamed once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._blamed: dict[tuple[str, str], tuple[BlamedLine, ...]] = {}
+        self._origins: dict[str, OriginRow | None] = {}
+        self._targets: dict[str, str | None] = {}
+
+    @cached_property
+    def _blamer(self) -> Blamer:
+        return Blamer(self._workspace.repo, version_queries.sources(self._workspace.index))
+
+    def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
+        """Return where lines come from.
+
+        Git blames a restorer, so they are followed to the version that it restored, and from the commit of a proposal
+        or a promotion to the version that it brought.
+        """
+        return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
+
+    def before(self, commit: str) -> str | None:
+        """Return the commit that the text of ``commit`` was made of; None for a first one."""
+        parents = self._blamer.sources.get(commit) or self._workspace.repo.commit(commit).parent_ids
+        return str(parents[0]) if parents else None
+
+    def _followed(self, line: BlamedLine) -> TracedLine:
+        source, restorer = line, None
+        for _ in range(50):  # restorations of restorations
+            origin = self._origins[source.commit]
+            target = self._brought_from(source) if origin is None else self._restored_from(origin)
+            if target is None:
+                break
+            restorer = restorer or origin
+            source = self._lines(target, source.original_path)[source.original_line - 1]
+        return TracedLine(
+            line=line.line,
+            text=line.text,
+            commit=source.commit,
+            original_line=source.original_line,
+            original_path=source.original_path,
+            origin=self._origins[source.commit],
+            restored_by=restorer,
+        )
+
+    def _lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
+        key = (commit, path)
+        if key not in self._blamed:
+            self._blamed[key] = self._blamer.lines(commit, path)
+            new = {line.commit for line in self._blamed[key]} - self._origins.keys()
+            origins = rule_queries.origins(self._workspace.index, new)
+            self._origins |= {oid: origins.get(oid) for oid in new}
+        return self._blamed[key]
+
+    def _brought_from(self, line: BlamedLine) -> str | None:
+        """Return the version that the line's commit, which is no event, proposed: if it has the file as that has it."""
+        key = f"{line.commit}:{line.original_path}"
+        if key not in self._targets:
+            repo, name = self._workspace.repo, brought_version(self._workspace.repo, line.commit)
+            version = None if name is None else rule_queries.commit_of_version(self._workspace.index, *name)
+            trees = [repo.commit(oid).tree for oid in (line.commit, version or line.commit)]
+            is_same = len({tree.read_file(root, line.original_path) for root in trees}) == 1
+            self._targets[key] = version if is_same else None
+        return self._targets[key]
+
+    def _restored_from(self, origin: OriginRow) -> str | None:
+        if origin.kind != EventKind.REVERTED:
+            return None
+        if origin.commit not in self._targets:
+            from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for these only
+            from skillgit.store import history_reader  # noqa: PLC0415 - as above
+
+            event = history_reader.read_commit(self._workspace.repo, origin.commit).event
+            target = event.target if isinstance(event, Reverted) else None
+            index = self._workspace.index
+            commit = None if target is None else rule_queries.commit_of_version(index, origin.run, target)
+            self._targets[origin.commit] = commit
+        return self._targets[origin.commit]
