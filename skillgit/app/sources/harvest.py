@@ -145,7 +145,10 @@ class _Harvest:
             self._sessions += 1
             for kind, number in session.unknown.items():
                 self._unknown[f"{session.agent.value} {session.version}: {kind}"] += number
-            drafts += self._of(session)
+            try:
+                drafts += list(self._of(session))
+            except (ValueError, TypeError, LookupError, ArithmeticError, OSError) as error:
+                self._search.unreadable.append(f"{session.path.name} cannot be read: {error}")
         return drafts
 
     def _found(self) -> Iterator[AgentSession]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ _MOST_FILES, _MOST_BYTES = 20, 200_000  # that a target is shown
 _MOST_PROJECT_FILES, _MOST_PROJECT_BYTES = 60, 400_000  # that a check has besides
 _MOST_COMMANDS, _SECONDS = 3, 20.0  # that are tried for a draft, and that one may take
 _MOST_DIFF = 6_000
+_MOST_COMPARED = 600  # lines of a file, from the first that differs
 _SHOWN = "The files below the folder {} are those of a project, before the work. "
 _HAND_IN = """Hand in every file of the project that you change or add, whole, in a block of code with its path in the \
 project behind the fence, like ```src/name.py. Where you can write files, hand it in as a file of that path instead."""
@@ -47,7 +49,7 @@ _CHANGED = "The result has the effect on the files that this change has, in whic
 _WORD = re.compile(r"[\w.+-]{1,40}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PATH = re.compile(r"\w[\w./-]*")  # in a command
-_ARGUMENT = re.compile(r"\$ARGUMENTS|\$\d+|\$\{[^}]*\}")
+_ARGUMENT = re.compile(r"\$ARGUMENTS|\$\d+|\$\{[^}]{0,200}\}")
 
 
 class Projects:
@@ -152,9 +154,21 @@ class _Texts:
     def path(self, path: str) -> str:
         """Return the path of a file as the draft calls it; empty for one that is not of the project."""
         inside = PurePosixPath(path)
-        if not inside.is_relative_to(self.root) or ".." in inside.parts or ".git" in inside.parts:
+        if (
+            not self._is_inside(path)
+            or not inside.is_relative_to(self.root)
+            or ".." in inside.parts
+            or ".git" in inside.parts
+        ):
             return ""
         return self._redactor.path(str(inside.relative_to(self.root)))
+
+    def _is_inside(self, path: str) -> bool:
+        """Say whether a path is in the project, wherever links lead today."""
+        try:
+            return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root))
+        except (ValueError, OSError):
+            return False
 
 
 def _states(episode: Episode, texts: _Texts) -> tuple[dict[str, str], dict[str, str]] | NotDrafted:
@@ -184,15 +198,20 @@ def _is_below(path: str, folders: Iterable[PurePosixPath]) -> bool:
 
 
 def _diff(before: Mapping[str, str], final: Mapping[str, str]) -> str:
-    lines = [
-        line
-        for name, text in final.items()
-        for line in difflib.unified_diff(
-            before.get(name, "").splitlines(), text.splitlines(), f"a/{name}", f"b/{name}", lineterm=""
-        )
-    ]
-    text = "\n".join(lines)
-    return text if len(text) <= _MOST_DIFF else f"{text[:_MOST_DIFF].rpartition(chr(10))[0]}\n(and more)"
+    text, is_cut = "", False
+    for name, content in final.items():
+        old, new = before.get(name, "").splitlines(), content.splitlines()
+        same = 0
+        if max(len(old), len(new)) > _MOST_COMPARED:  # which takes the square of them
+            same = next((at for at, (line, twin) in enumerate(zip(old, new, strict=False)) if line != twin), 0)
+        window = slice(max(0, same - 3), max(0, same - 3) + _MOST_COMPARED)
+        lines = difflib.unified_diff(old[window], new[window], f"a/{name}", f"b/{name}", lineterm="")
+        text += "".join(f"{line}\n" for line in lines)
+        is_cut = is_cut or max(len(old), len(new)) > window.stop
+        if len(text) > _MOST_DIFF:
+            text, is_cut = f"{text[:_MOST_DIFF].rpartition(chr(10))[0]}\n", True
+            break
+    return f"{text}(and more)" if is_cut else text.removesuffix("\n")
 
 
 def _origin(episode: Episode, skill: str, projects: Projects, digest: Callable[[str], str]) -> dict[str, object]:

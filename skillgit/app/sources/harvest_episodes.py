@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.sessions.session import AgentSession, SessionTurn
 
 _MOST_FOLLOW_UPS = 4
+_MOST_COMPARED = 20_000  # characters of a prompt
 _SAME = 85  # of 100, how alike two prompts are of which one repeats the other
 _WORD = re.compile(r"\w{4,}")
 _TIES = 2  # words that a request shares with a skill's description, at least, if the skill was only offered
@@ -160,7 +161,7 @@ def _rewrites(turns: Sequence[SessionTurn], later: SessionTurn) -> bool:
 
 
 def _repeats(turn: SessionTurn, later: SessionTurn) -> bool:
-    return fuzz.ratio(turn.prompt.lower(), later.prompt.lower()) >= _SAME
+    return fuzz.ratio(turn.prompt[:_MOST_COMPARED].lower(), later.prompt[:_MOST_COMPARED].lower()) >= _SAME
 
 
 def _shows(signal: SessionSignal, turns: Sequence[SessionTurn], session: AgentSession) -> bool:

@@ -17,6 +17,7 @@ from skillgit.app.sources.sessions.session import (
     SessionTurn,
     SkillUse,
     at,
+    counting_damage,
     join_texts,
     objects_at,
     patched,
@@ -58,8 +59,6 @@ _KNOWN = frozenset(
 )
 _INTERACTIVE = frozenset({"", "cli", "claude-vscode", "claude-desktop"})
 _COMMAND = re.compile(r"<command-name>/?(?P<name>[^<]*)</command-name>")
-_ARGUMENTS = re.compile(r"<command-args>(?P<text>.*)</command-args>", re.DOTALL)
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 _WRAPPED = ("<local-command-", "<bash-", "<task-notification>", "<system-reminder>", "<user-memory-input>", "Caveat: ")
 _INTERRUPTION = "[Request interrupted by user"
 _BODY = "Base directory for this skill: "
@@ -95,9 +94,10 @@ class _Reader:
             record = next(records_of(self._session, _SKIPPED), None)
             self._session.directory = text_at(record, "cwd")
             return self._session
-        for record in records_of(self._session, _SKIPPED):
-            self._take(record)
         session = self._session
+        for record in records_of(session, _SKIPPED):
+            with counting_damage(session):
+                self._take(record)
         session.left_out[NoTurn.COMMAND] += len(self._commands)
         session.turns = [turn for turn in session.turns if turn.id not in self._commands]
         live = self._live()
@@ -144,7 +144,7 @@ class _Reader:
     def _user(self, record: Record) -> None:
         parts = objects_at(record, "message", "content")
         results = [part for part in parts if part.get("type") == "tool_result"]
-        text = _REMINDER.sub("", join_texts(at(record, "message", "content"))).strip()
+        text = _without_reminders(join_texts(at(record, "message", "content"))).strip()
         for part in results:
             self._result(record, part)
         if text.startswith(_INTERRUPTION):
@@ -196,8 +196,9 @@ class _Reader:
         identity = text_at(record, "uuid")
         turn = SessionTurn(id=identity, prompt=whole(text), date=text_at(record, "timestamp"))
         if match := _COMMAND.search(text):
-            arguments = _ARGUMENTS.search(text)
-            turn.prompt = (arguments["text"].strip() if arguments else "") or f"/{match['name']}"
+            # to the last end, for the person may have written one; a pattern would search anew at every beginning
+            arguments = text.partition("<command-args>")[2].rpartition("</command-args>")[0]
+            turn.prompt = whole(arguments.strip()) or f"/{match['name']}"
             turn.uses[match["name"]] = SkillUse.USER
             self._commands.add(identity)
         turn.follows = self._parents.get(identity, "")
@@ -280,6 +281,15 @@ class _Reader:
             return read_plain(file, most=MOST_TEXT).decode()
         except (OSError, UnicodeDecodeError):
             return None
+
+
+def _without_reminders(text: str) -> str:
+    """Leave out what the program put in; without a pattern, which would look for the end anew at every beginning."""
+    parts, position, end = list[str](), 0, "</system-reminder>"
+    while (start := text.find("<system-reminder>", position)) >= 0 and (stop := text.find(end, start)) >= 0:
+        parts.append(text[position:start] if not parts else text[position:start].lstrip())
+        position = stop + len(end)
+    return "".join([*parts, text[position:].lstrip() if parts else text])
 
 
 def _header(hunk: Record) -> str:

@@ -17,6 +17,7 @@ from skillgit.app.sources.sessions.session import (
     SessionTurn,
     SkillUse,
     at,
+    counting_damage,
     join_texts,
     objects_at,
     records_of,
@@ -56,7 +57,7 @@ _EVENTS = frozenset(
         *("thread_rolled_back", "context_compacted", "agent_reasoning", "thread_name_updated", "turn_diff"),
     }
 )
-_LISTED = re.compile(r"^- (?P<name>[^\s:]+(?::[^\s:]+)?): (?P<text>.*?) \(file: [^)]*\)$", re.MULTILINE)
+_LISTED = re.compile(r"^- (?P<name>[^\s:]+(?::[^\s:]+)?): (?P<text>.*?) \(file: [^)\n]{0,400}\)$", re.MULTILINE)
 _SKILL = re.compile(
     r"<skill>\n<name>(?P<name>[^<]*)</name>\n<path>(?P<path>[^<]*)</path>\n(?P<body>.*)</skill>", re.DOTALL
 )
@@ -82,10 +83,19 @@ def read(path: Path, original: Callable[[AgentSession, str], str | None]) -> Age
     session = AgentSession(agent=SessionAgent.CODEX, path=path, id=path.name.partition(".")[0])
     reader = _Reader(session, original)
     for record in records_of(session):
-        reader.take(record)
+        with counting_damage(session):
+            reader.take(record)
         if reader.is_whole_left_out:
             break
     return session
+
+
+def _folder(address: str) -> str:
+    """Return the path in a ``file:`` address, or in what is a path already; empty for what is neither."""
+    try:
+        return unquote(urlsplit(address).path)
+    except ValueError:
+        return ""
 
 
 class _Reader:
@@ -213,7 +223,7 @@ class _Reader:
         call.interrupted = not call.refused and not (isinstance(code, int) and code >= 0)
         call.failed = isinstance(code, int) and code > 0
         turn.calls.append(call)
-        folder = unquote(urlsplit(text_at(item, "cwd")).path) or self._session.directory
+        folder = _folder(text_at(item, "cwd")) or self._session.directory
         for part in objects_at(item, "parsed_cmd"):
             if part.get("type") != "read" or code != 0:
                 continue

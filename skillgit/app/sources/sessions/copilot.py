@@ -15,6 +15,7 @@ from skillgit.app.sources.sessions.session import (
     SessionTurn,
     SkillUse,
     at,
+    counting_damage,
     records_of,
     text_at,
     whole,
@@ -48,7 +49,8 @@ def read(path: Path, original: Callable[[AgentSession, str], str | None]) -> Age
     session = AgentSession(agent=SessionAgent.COPILOT, path=path, id=path.parent.name)
     reader = _Reader(session, original)
     for record in records_of(session):
-        reader.take(record)
+        with counting_damage(session):
+            reader.take(record)
     if reader.is_headless:
         session.left_out[NoTurn.HEADLESS] += len(session.turns)
         session.turns.clear()

@@ -18,6 +18,7 @@ from skillgit.app.sources.sessions.session import (
     SessionTurn,
     SkillUse,
     at,
+    counting_damage,
     objects_at,
     text_at,
     whole,
@@ -36,6 +37,8 @@ _PARTS = frozenset(
         "retry",
     }
 )
+_TABLES = frozenset({"session", "message", "part"})
+_HINT = "end OpenCode, or copy the file with its -wal"
 _SHELL = frozenset({"bash", "shell"})
 _REFUSED = "The user rejected permission"
 _ABORTED = "User aborted the command"
@@ -51,6 +54,11 @@ def sessions(
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             database.execute("PRAGMA query_only = 1")
+            database.text_factory = lambda content: content.decode("utf-8", "replace")
+            # A view under a table's name runs whatever its author wants, for as long as he wants.
+            names = {str(name) for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not names >= _TABLES:
+                raise DataError(f"{path} has no tables {', '.join(sorted(_TABLES - names))}", hint=_HINT)
             rows = database.execute(
                 "SELECT id, project_id, parent_id, directory, version, permission, revert FROM session "
                 "ORDER BY time_created"
@@ -64,9 +72,7 @@ def sessions(
                     )
                 yield session
     except sqlite3.Error as error:
-        raise DataError(
-            f"{path} cannot be read: {error}", hint="end OpenCode, or copy the file with its -wal"
-        ) from error
+        raise DataError(f"{path} cannot be read: {error}", hint=_HINT) from error
 
 
 class _Reader:
@@ -99,7 +105,8 @@ class _Reader:
         )
         before = ""
         for identity, message, part in parts:
-            self._take(str(identity), _object(message), _object(part), is_first=identity != before)
+            with counting_damage(session):
+                self._take(str(identity), _object(message), _object(part), is_first=identity != before)
             before = identity
         if undone := text_at(revert, "messageID"):
             session.go_back([turn for turn in session.turns if turn.id >= undone], self._files)
@@ -136,8 +143,7 @@ class _Reader:
             self._turn.prompt = whole(f"{self._turn.prompt}\n{text_at(part, 'text')}")
         else:
             milliseconds = at(message, "time", "created")
-            date = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat() if isinstance(milliseconds, int) else ""
-            turn = SessionTurn(id=identity, prompt=whole(text_at(part, "text").strip()), date=date)
+            turn = SessionTurn(id=identity, prompt=whole(text_at(part, "text").strip()), date=_date(milliseconds))
             self._turn = session.begin(turn, self._files)
 
     def _tool(self, turn: SessionTurn, part: object) -> None:
@@ -173,6 +179,13 @@ class _Reader:
                     turn.edits.append(self._files.patched(name, text_at(file, "diff") or text_at(file, "patch")))
             case _:
                 pass
+
+
+def _date(milliseconds: object) -> str:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat() if isinstance(milliseconds, int) else ""
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def _object(text: object) -> Record | list[object] | None:

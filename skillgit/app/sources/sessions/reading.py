@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.app.sources.sessions import claude, codex, copilot, opencode
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent, records_of, text_at
-from skillgit.errors import UsageError
+from skillgit.errors import SkillgitError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +59,8 @@ class SessionSearch:
                 yield from self._files(agent, copilot.find(home))
             case SessionAgent.OPENCODE:
                 if home.is_file():
-                    yield from self._kept(opencode.sessions(home, self.allows, self.snapshot))
+                    sessions = opencode.sessions(home, self.allows, self.snapshot)
+                    yield from self._kept(self._readable(home, sessions))
             case _:
                 assert_never(agent)
 
@@ -75,8 +78,14 @@ class SessionSearch:
             yield from self._files(agent, (file for kind, file in by_agent if kind is agent))
 
     def allows(self, directory: str) -> bool:
-        folder = Path(directory)
-        return not self.projects or any(folder.is_relative_to(project) for project in self.projects)
+        """Say whether a folder is one of the allowed projects, or in one, wherever links and ``..`` in it lead."""
+        if not self.projects:
+            return True
+        try:
+            folder = Path(os.path.realpath(directory)) if directory.startswith("/") else None
+        except (ValueError, OSError):
+            return False
+        return folder is not None and any(folder.is_relative_to(project) for project in self.projects)
 
     def _of_claude(self, home: Path) -> Iterator[Path]:
         """Yield files by the name of their folder, so that other projects' are not opened."""
@@ -88,26 +97,37 @@ class SessionSearch:
                 self.other_projects.add(folder.name)
 
     def _files(self, agent: SessionAgent, paths: Iterator[Path]) -> Iterator[AgentSession]:
-        times = {path: path.stat().st_mtime for path in paths}
+        times = dict[Path, float]()
+        for path in paths:
+            with suppress(OSError):  # the program may remove one meanwhile
+                times[path] = path.stat().st_mtime
         for path in sorted(times, key=lambda path: (times[path], path)):
             if times[path] >= self.since:
-                yield from self._kept(self._read(agent, path))
+                yield from self._kept(self._readable(path, self._read(agent, path)))
 
     def _read(self, agent: SessionAgent, path: Path) -> Iterator[AgentSession]:
+        match agent:
+            case SessionAgent.CLAUDE:
+                yield claude.read(path, self.original)
+            case SessionAgent.CODEX:
+                yield from self._if_allowed(path, codex.directory_of(path), codex.read)
+            case SessionAgent.COPILOT:
+                yield from self._if_allowed(path, copilot.directory_of(path), copilot.read)
+            case SessionAgent.OPENCODE:
+                return
+            case _:
+                assert_never(agent)
+
+    def _readable(self, path: Path, sessions: Iterator[AgentSession]) -> Iterator[AgentSession]:
+        """Yield sessions until one cannot be read, and name the file then: the others are read all the same."""
         try:
-            match agent:
-                case SessionAgent.CLAUDE:
-                    yield claude.read(path, self.original)
-                case SessionAgent.CODEX:
-                    yield from self._if_allowed(path, codex.directory_of(path), codex.read)
-                case SessionAgent.COPILOT:
-                    yield from self._if_allowed(path, copilot.directory_of(path), copilot.read)
-                case SessionAgent.OPENCODE:
-                    return
-                case _:
-                    assert_never(agent)
+            yield from sessions
+        except SkillgitError as error:
+            self.unreadable.append(f"{error.message}; {error.hint}")
         except OSError as error:
             self.unreadable.append(f"{path.name} cannot be read: {error.strerror}")
+        except Exception as error:  # noqa: BLE001 - what a decompressor or a damaged file may raise has no end
+            self.unreadable.append(f"{path.name} cannot be read: {error}")
 
     def _if_allowed(self, path: Path, directory: str, read: Callable[..., AgentSession]) -> Iterator[AgentSession]:
         if self.allows(directory):

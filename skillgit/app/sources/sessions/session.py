@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING, cast
@@ -140,7 +141,7 @@ MOST_TEXT = 256 << 10
 """Characters of a file, an output or a prompt that is kept; a longer file is as one that nobody knows."""
 _MOST_KNOWN = 400
 """Files whose text is kept at once."""
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+_HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 
 
 class FileStates:
@@ -179,24 +180,26 @@ class FileStates:
 
 def patched(text: str, diff: Sequence[str]) -> str | None:
     """Return ``text`` changed by the hunks of a unified diff; None if they do not fit it."""
-    lines, position, offset = text.split("\n"), -1, 0
+    lines, position = text.split("\n"), -1
+    result, end = list[str](), 0  # and how many of the lines are in it, or were taken out
     for line in diff:
         if match := _HUNK.match(line):
             # A hunk of no old lines goes behind the line that it names.
-            position = int(match[1]) - (match[2] != "0") + offset
+            position = int(match[1]) - (match[2] != "0")
+            if end > position >= 0:
+                return None
+            result += lines[end:position] if position >= 0 else []
+            end = max(end, position)
         elif position < 0 or line.startswith("\\"):
             continue
         elif line[:1] == "+":
-            lines.insert(position, line[1:])
-            position, offset = position + 1, offset + 1
-        elif position >= len(lines) or lines[position] != line[1:]:
+            result.append(line[1:])
+        elif end >= len(lines) or lines[end] != line[1:]:
             return None
-        elif line[:1] == "-":
-            del lines[position]
-            offset -= 1
         else:
-            position += 1
-    return "\n".join(lines)
+            result += [] if line[:1] == "-" else [line[1:]]
+            end += 1
+    return "\n".join([*result, *lines[end:]])
 
 
 MOST_LINE = 24 << 20
@@ -233,6 +236,15 @@ def _decompressed(file: IO[bytes], path: Path) -> IO[bytes]:
     import io  # noqa: PLC0415 - as above
 
     return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file))
+
+
+@contextmanager
+def counting_damage(session: AgentSession) -> Iterator[None]:
+    """Count a record that a reader stumbles over as one that nobody knows, so that the rest is read."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, ArithmeticError, OSError, RecursionError):
+        session.unknown["a damaged record"] += 1
 
 
 def whole(text: str) -> str:
