@@ -180,7 +180,7 @@ class _Harvest:
     def _draft(self, episode: Episode) -> HarvestedDraft | NotDrafted:
         if not self._is_recent(episode):
             return NotDrafted.OLDER
-        redactor = self.redactor.fresh()
+        redactor = self.redactor.fresh(episode.texts())
         draft = draft_of(episode, self._request.skill, self._projects, redactor, self._digest)
         if isinstance(draft, NotDrafted):
             return draft

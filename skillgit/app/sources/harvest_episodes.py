@@ -67,6 +67,13 @@ class Episode:
     def request(self) -> SessionTurn:
         return self.turns[0]
 
+    def texts(self) -> Iterator[str]:
+        """Yield what a draft of it may have: words, commands and files."""
+        for turn in self.turns:
+            yield from (turn.prompt, *turn.comments, *(call.command for call in turn.calls))
+            yield from (*turn.reads.values(), *turn.files.values())
+            yield from (text for edit in turn.edits for text in (edit.before, edit.after) if text is not None)
+
     @property
     def follow_up(self) -> str:
         """What the person said after the request, in order."""
