@@ -128,7 +128,7 @@ def test_another_configuration_under_the_name_of_a_run_suggests_a_fork(tmp_path_
 
 def test_a_budget_that_does_not_pay_for_one_step(repository):
     done = skillgit("train", "demo", "--max-calls", "5", cwd=repository, code=2)
-    check_refused(done, "do not pay for one step", "--max-calls")
+    check_refused(done, "a cap of 5 calls does not pay for one step", "--max-calls")
 
 
 def test_a_name_that_no_run_can_have(repository):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
-from skillgit.domain.event import RunFinished, RunStarted, SlowMerged
+from skillgit.domain.event import RunFinished, RunOutcome, RunStarted, SlowMerged
 from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import check_files, check_seed
@@ -273,13 +273,14 @@ class Trainer:
         )
         tests = {version: result.evaluation for version, result in results.items()}
         outcome = run_outcome(session, state, tests)
-        sentences = (finish_sentence(session, state, outcome, tests), stop_sentence(session, state), placebo.sentence)
+        stop = stop_sentence(session, state) if outcome is not RunOutcome.CEILING else ""  # it would say the same
+        sentences = (finish_sentence(session, state, outcome, tests), stop, placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,
             epoch=state.epoch,
             step=state.step,
-            title=f"{outcome.value} after {state.step} steps",
+            title=f"{outcome.value} after {state.step} {'step' if state.step == 1 else 'steps'}",
             why=" ".join(filter(None, sentences)),
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),

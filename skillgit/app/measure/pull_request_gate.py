@@ -81,7 +81,8 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
         plans = [judgement.cost() for judgement in judgements]
         facts = {"base": request.base, "head": request.head}
         facts |= {label: text for plan in plans for label, text in plan.facts.items()}
-        plan = whole_plan("gate", facts, plans, request.caps, once=PREFLIGHT)
+        by_skill = {change.path: plan for change, plan in zip(changes, plans, strict=True)}
+        plan = whole_plan("gate", facts, by_skill, request.caps, once=PREFLIGHT)
         if request.dry_run:
             return plan
         watcher.remark(plan.sentence)

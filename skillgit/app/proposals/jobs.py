@@ -70,7 +70,8 @@ class SkillJob:
         is_measured = self.setup.config.values.evaluation.eval_test and self.setup.task.items[Split.TEST]
         return Split.TEST if is_measured else Split.SELECTION
 
-    def training(self, caps: Caps) -> TrainRequest:
+    def training(self, caps: Caps, cap: int | None) -> TrainRequest:
+        """Return the request to train within ``caps``, reckoned from ``cap``, the calls that the user allows."""
         return TrainRequest(
             config=self.config,
             overrides=self.overrides,
@@ -78,6 +79,7 @@ class SkillJob:
             start=self.pin.base,
             skill=self.path,
             caps=caps,
+            cap=cap,
         )
 
 

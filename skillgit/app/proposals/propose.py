@@ -88,7 +88,7 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
 
 def plan_propose(context: Context, request: ProposeRequest) -> Plan:
     """Return what :func:`propose` would do with the same request; nothing is written and nobody is asked."""
-    jobs, facts, plans = Jobs(context, request), dict[str, str](), list[Plan]()
+    jobs, facts, plans = Jobs(context, request), dict[str, str](), dict[str, Plan]()
     for path in jobs.skills:
         name = path.rpartition("/")[2]
         try:
@@ -97,8 +97,8 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
             if job.pin.answer:
                 facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Answer(job.pin.answer)]}"
                 continue
-            plans.append(plan_train(jobs.context, job.training(request.caps)))
-            facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {plans[-1].facts['items']}"
+            plans[name] = plan_train(jobs.context, job.training(request.caps, None))
+            facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {plans[name].facts['items']}"
         except SkillgitError as error:
             facts[name] = error.message
     return whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
@@ -180,7 +180,8 @@ class _Proposing:
         self._watcher.remark(f"{self._name}: run {job.pin.run} from {job.pin.base[:_SHORT]}")
         before, baseline = _bought(workspace.repo, job.pin.run), _counted(workspace, job.pin.run)
         try:
-            return train(self._context, job.training(self._left.beside(baseline)), self._watcher)
+            request = job.training(self._left.beside(baseline), self._jobs.request.caps.max_calls)
+            return train(self._context, request, self._watcher)
         finally:
             self._cost += _bought(workspace.repo, job.pin.run) - before
 

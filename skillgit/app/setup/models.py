@@ -226,16 +226,29 @@ def asked_roles(setup: Setup) -> tuple[str, ...]:
     return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
 
 
+NAME_JUDGE = "name one with model.judge_backend and model.judge"
+
+
+def lacks_judge(setup: Setup) -> str:
+    """Return in a sentence that answers are to be judged and the judge cannot do that; empty if all is well.
+
+    The default backend only rehearses. It compares with a right answer, which is all that most environments ask, but
+    other models are not paid for such verdicts; criteria, as tasks of your own have them, are beyond it anyway.
+    """
+    judge, name = setup.routes.get("judge"), setup.config.values.env.name
+    if judge is None or judge.backend_name != ModelSettings.model_fields["optimizer_backend"].default:
+        return ""
+    is_paid, has_criteria = bool(asked_roles(setup)), name == "tasks"
+    return f"{name} scores by a judge, and {judge.name} cannot judge" if is_paid or has_criteria else ""
+
+
 async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
     """Check that the model of every role that is not on this machine answers, and that the longest prompts fit."""
     roles, limit = asked_roles(setup), len(setup.routes)
+    if problem := lacks_judge(setup):
+        raise ConfigError(problem, hint=NAME_JUDGE)
     if not roles:
         return
-    # The default backend only rehearses: do not pay other models for answers that it would have to judge.
-    judge = setup.routes.get("judge")
-    if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
-        problem = f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge"
-        raise ConfigError(problem, hint="name one with model.judge_backend and model.judge")
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(

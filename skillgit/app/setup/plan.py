@@ -172,22 +172,26 @@ def cap_notes(caps: Caps, total: PlanTotal) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def whole_plan(command: str, facts: Mapping[str, str], plans: Sequence[Plan], caps: Caps, *, once: str) -> Plan:
-    """Return ``plans`` as one; the stage ``once`` is gone through once for each model, whichever plans have it."""
+def whole_plan(command: str, facts: Mapping[str, str], plans: Mapping[str, Plan], caps: Caps, *, once: str) -> Plan:
+    """Return ``plans``, by what they are for, as one; of several, each stage says what it is for.
+
+    The stage ``once`` is gone through once for each model, whichever plans have it.
+    """
     rows, pairs = list[PlanRow](), set[tuple[str, str]]()
-    for row in (row for plan in plans for row in plan.stages):
-        if row.stage != once or (row.role, row.model) not in pairs:
+    for name, row in ((name, row) for name, plan in plans.items() for row in plan.stages):
+        if row.stage != once:
+            rows.append(row if len(plans) == 1 else replace(row, stage=f"{row.stage}, {name}"))
+        elif (row.role, row.model) not in pairs:
             rows.append(row)
-        if row.stage == once:
             pairs.add((row.role, row.model))
     total = total_of(rows)
-    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
+    notes = dict.fromkeys(note for plan in plans.values() for note in plan.notes)
     return Plan(
         command=command,
         facts=facts,
         stages=tuple(rows),
-        rollouts=sum(plan.rollouts for plan in plans),
-        known=sum(plan.known for plan in plans),
+        rollouts=sum(plan.rollouts for plan in plans.values()),
+        known=sum(plan.known for plan in plans.values()),
         total=total,
         notes=(*notes, *cap_notes(caps, total)),
     )

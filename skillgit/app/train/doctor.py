@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
-from skillgit.app.setup.models import PromptRoom, answering, context_of, look, room
+from skillgit.app.setup.models import NAME_JUDGE, PromptRoom, answering, context_of, lacks_judge, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
 from skillgit.app.setup.run_setup import Setup, set_up
@@ -214,6 +214,9 @@ async def _examined(setup: Setup, skill: Skill, door: Calls, *, call: bool) -> t
     try:
         tasks = [_health(_start(setup, role), route, door, call=call) for role, route in setup.routes.items()]
         healths = await asyncio.gather(*tasks)
+        if problem := lacks_judge(setup):
+            *healths, judge = healths  # its role is the last one
+            healths = [*healths, replace(judge, answers=None, error=problem, hint=NAME_JUDGE)]
         return tuple([await _with_room(health, setup.routes[health.role], prompts, contexts) for health in healths])
     finally:
         await door.aclose()

@@ -60,14 +60,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRequest:
-    config: (
-        str | None
-    )  # a file, or the name of a shipped one; None takes what ``run`` recorded, or the run of ``start``
+    config: str | None  # a file, or a shipped name; None takes what ``run`` recorded, or the run of ``start``
     overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
     run: str | None = None  # the run's name; a new one is made if there is none
     start: str | None = None  # the revision that a new run starts from; None takes the configuration's seed
     skill: str = ""  # the folder of the skill that is meant at ``start``; empty where it is clear by itself
     caps: Caps = field(default_factory=Caps)  # what the run may cost; where it names no cap, the configuration's holds
+    cap: int | None = None  # the cap on calls as the user wrote it, where that of ``caps`` was reckoned from it
     ask_again: bool = False  # whether to ask once more what was recorded as never to be answered
 
 
@@ -78,7 +77,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
         if name not in run_names(workspace.repo.tips()):
-            _check_budget(setup, caps)
+            _check_budget(setup, caps, request.cap)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
             publication = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
@@ -122,14 +121,15 @@ def caps_of(setup: Setup, request: TrainRequest) -> Caps:
     return Caps(**{cap: limit or getattr(budget, cap) for cap, limit in asdict(request.caps).items()})
 
 
-def _check_budget(setup: Setup, caps: Caps) -> None:
+def _check_budget(setup: Setup, caps: Caps, cap: int | None) -> None:
     if caps.max_calls is None:
         return
+    cap = caps.max_calls if cap is None else cap
     least = least_calls(setup.strategy, setup.config.values.method, setup.task) + len(asked_roles(setup))
-    if caps.max_calls < least:
+    if (lacking := least - caps.max_calls) > 0:
         raise ConfigError(
-            f"{caps.max_calls} calls do not pay for one step: baseline and first step need {least}",
-            hint=f"raise --max-calls to {least} or more; --dry-run shows what the whole run needs",
+            f"a cap of {cap} {'call' if cap == 1 else 'calls'} does not pay for one step: it takes {lacking} more",
+            hint=f"raise --max-calls to {cap + lacking} or more; --dry-run shows what the whole run needs",
         )
 
 

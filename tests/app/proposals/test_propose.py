@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from once import once
 from program import git, refs
+from town_host import TOWN as EVENTS
 from town_host import make_host, tasks
 from trained_runs import user
 
@@ -20,8 +21,10 @@ from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.train.doctor import doctor
+from skillgit.app.train.train import TrainRequest, train
 from skillgit.domain.cost import Caps
-from skillgit.errors import ExitCode, NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.errors import ConfigError, ExitCode, NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store.lock import ProposalLock
 from skillgit.store.repo import Repo
 
@@ -240,7 +243,11 @@ def test_where_one_fails_the_others_go_on(repository):
     report = proposed(repository)
     assert [proposal.answer for proposal in report.proposals] == [Answer.FAILED, Answer.PROPOSED]
     assert report.exit_code is ExitCode.USAGE
-    assert "county" in plan_propose(user(repository), ProposeRequest()).facts
+    (repository / "tasks/county.jsonl").write_text(tasks(asked="In which year?"))
+    (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
+    plan = plan_propose(user(repository), ProposeRequest())
+    assert "county" in plan.facts
+    assert {"baseline, county", "baseline, town"} <= {row.stage for row in plan.stages}
 
 
 @pytest.mark.soak
@@ -252,6 +259,30 @@ def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_sk
     second = proposed(repository, caps=Caps(max_calls=whole - 4))
     assert [proposal.answer for proposal in second.proposals] == [Answer.STANDS, Answer.PROPOSED]
     assert first.cost.calls + second.cost.calls == whole
+
+
+def test_a_cap_that_is_too_small_is_told_as_it_was_typed(repository):
+    failure = proposed(repository, "town", caps=Caps(max_calls=1)).proposals[0]
+    least = int(failure.hint.split()[3])
+    assert failure.sentence == f"a cap of 1 call does not pay for one step: it takes {least - 1} more"
+    # of a greater sum two were bought before
+    overrides = ("env.data_path=tasks/town.jsonl",)
+    request = TrainRequest(config="tasks/default", overrides=overrides, run="new", caps=Caps(max_calls=3), cap=1)
+    with pytest.raises(ConfigError, match=f"cap of 1 call does not .* takes {least - 3} more") as error:
+        train(user(repository), request, Quiet())
+    assert error.value.hint.startswith(f"raise --max-calls to {least - 2} or more")
+
+
+def test_criteria_for_a_judge_need_one(repository):
+    rows = [{"question": f"Write to {name}.", "rubric": "It is polite."} for name in EVENTS]
+    (repository / "tasks/town.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    failure = proposed(repository, "town").proposals[0]
+    assert (failure.answer, failure.cost.calls) == (Answer.FAILED, 0)
+    assert "cannot judge" in failure.sentence
+    assert failure.hint == "name one with model.judge_backend and model.judge"
+    overrides = ("env.data_path=tasks/town.jsonl", "env.skill_init=skills/town")
+    checkup = doctor(user(repository), "tasks/default", overrides)
+    assert [role.role for role in checkup.roles if role.error == failure.sentence] == ["judge"]
 
 
 def test_two_processes_do_not_work_on_one_skill(repository):

@@ -187,8 +187,9 @@ def find(name: str, folder: Path) -> Path:
             if path.is_file():
                 return path.resolve()
     near = nearest(name, shipped())
-    hint = f"configurations that come with skillgit: {', '.join(shipped())}"
-    raise ConfigError(f"there is no configuration '{name}'", hint=f"did you mean '{near}'?" if near else hint)
+    names = (shipped_name.removesuffix("/default") for shipped_name in shipped() if shipped_name.endswith("/default"))
+    hint = f"did you mean '{near}'?" if near else f"name a file, demo, or NAME/default, NAME one of {', '.join(names)}"
+    raise ConfigError(f"there is no configuration '{name}'", hint=hint)
 
 
 if TYPE_CHECKING:

@@ -207,7 +207,7 @@ def tell_end(source: Import) -> None:
     event = RunFinished(
         **source.common(state.epoch),
         step=state.step,
-        title=f"{outcome.value} after {state.step} steps",
+        title=f"{outcome.value} after {state.step} {'step' if state.step == 1 else 'steps'}",
         outcome=outcome,
         evaluations=tuple(evaluations),
         models=source.settings.models if evaluations else NOBODY,
