@@ -116,7 +116,7 @@ def test_a_cap_that_does_not_pay_for_baseline_step_and_tiny_calls_is_refused(rep
     with wire_server() as one, wire_server() as other:
         ended = train(repository, *apart(one, other), "--max-calls", "30", code=2)
         assert one.log() == other.log() == []
-    assert "need 31" in ended.err
+    assert "--max-calls to 31" in ended.err
 
 
 @pytest.mark.slow
