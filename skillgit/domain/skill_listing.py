@@ -44,7 +44,7 @@ class ListingAgent(StrEnum):
 
     @property
     def window(self) -> int:
-        """Tokens of the context window where nobody says otherwise."""
+        """Tokens of the context window unless the configuration says otherwise."""
         return 200_000 if self is ListingAgent.CLAUDE_CODE else 272_000
 
 

@@ -38,6 +38,7 @@ from skillgit.engine.questions import ask
 from skillgit.engine.reflect import Reflection
 from skillgit.engine.reply_schemas import PatchReply
 from skillgit.engine.rollout import roll_out
+from skillgit.engine.session import Stage
 from skillgit.errors import SkillgitError, StrategyError
 from skillgit.executors.attempt import described
 from skillgit.plugin.backend import system, user
@@ -169,6 +170,12 @@ class Search:
                 hint="a strategy sees train items only: search.items has those of the step",
             )
         return await roll_out(self.session, skill or self.skill, items, "rollout" if skill is None else "trial")
+
+    async def attempts(self) -> tuple[tuple[Rollout, ...], list[Rollout]]:
+        """Let the target work on the items of the step with the base; return all rollouts, and those that failed."""
+        self.session.monitor.stage(Stage.ROLLOUT, len(self.items))
+        rollouts = tuple(await self.roll_out(self.items))
+        return rollouts, [rollout for rollout in rollouts if rollout.trajectory is not None and not solved(rollout)]
 
     async def ask(
         self, instructions: str, rollouts: Sequence[Rollout] = (), *, number: int = 0, **sections: str

@@ -131,8 +131,8 @@ def cut(text: object, most: int = QUOTE) -> object:
     """Return a text without what is hidden or acts, and no longer than ``most`` characters, the rest counted."""
     if not isinstance(text, str):
         return text
-    shown = visible(text)
-    return shown if len(shown) <= most else f"{shown[:most]}… ({len(shown) - most} more characters)"
+    quote = visible(text)
+    return quote if len(quote) <= most else f"{quote[:most]}… ({len(quote) - most} more characters)"
 
 
 def _long(text: object) -> object:

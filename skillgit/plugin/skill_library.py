@@ -87,7 +87,7 @@ def description_fault(document: str, description: str) -> str:
     if not 1 <= len(text) <= DESCRIPTION_LENGTH:
         return f"the description has {len(text)} characters, and 1 to {DESCRIPTION_LENGTH} are allowed"
     if clean(text) != text:
-        return "the description holds characters that nobody sees"
+        return "the description holds invisible characters"
     if "---" in text:
         return "the description contains '---', where validators would split the frontmatter"
     after = with_description(document, text)

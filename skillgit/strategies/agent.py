@@ -89,10 +89,7 @@ class CodingAgent(Strategy):
         return items_of_step(session, step)
 
     async def propose(self, search: Search) -> Proposal:
-        monitor = search.session.monitor
-        monitor.stage(Stage.ROLLOUT, len(search.items))
-        rollouts = tuple(await search.roll_out(search.items))
-        failures = [rollout for rollout in rollouts if rollout.trajectory is not None and not solved(rollout)]
+        monitor, (rollouts, failures) = search.session.monitor, await search.attempts()
         if not failures:
             return Proposal(rollouts=rollouts, candidate=_unchanged(search.skill))
         monitor.stage(Stage.REFLECT, 1)

@@ -15,7 +15,7 @@ from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import UnusableReplyError, ask
 from skillgit.engine.reply_schemas import Cleaned, ReplyModel
 from skillgit.engine.session import Stage
-from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step, solved
+from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step
 from skillgit.errors import StrategyError
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.skill_library import description_fault, library_skill, with_description
@@ -63,10 +63,7 @@ class DescriptionRewrite(Strategy):
         return items_of_step(session, step)
 
     async def propose(self, search: Search) -> Proposal:
-        monitor = search.session.monitor
-        monitor.stage(Stage.ROLLOUT, len(search.items))
-        rollouts = tuple(await search.roll_out(search.items))
-        failures = [rollout for rollout in rollouts if rollout.trajectory is not None and not solved(rollout)]
+        monitor, (rollouts, failures) = search.session.monitor, await search.attempts()
         if not failures:
             return search.propose(Draft(), rollouts)
         monitor.stage(Stage.REFLECT, 1)

@@ -107,7 +107,7 @@ class BuiltPlugin:
 
 
 def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
-    """Build the plug-in in its folder, which nobody else may have made or changed; equal content gives equal bytes."""
+    """Build the plug-in in a folder that is new, or as skillgit made it; equal content gives equal bytes."""
     target = refuse_way_out(typed_path(context.directory, request.folder))
     with open_workspace(context) as workspace:
         sources = [_source(context, workspace, words) for words in request.skills or _only_skill(workspace)]

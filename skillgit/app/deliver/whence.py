@@ -177,7 +177,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _locked(file: Path, name: str) -> dict[str, object]:
-    with suppress(OSError, DocumentError):  # there is none, or one that is read by nobody
+    with suppress(OSError, DocumentError):  # there is none, or none that could be read
         document = members(read_document(read_plain(file, most=_MOST_LOCK)))
         return members(members(document.get("skills")).get(name))
     return {}

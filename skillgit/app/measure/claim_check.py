@@ -88,7 +88,7 @@ class ClaimCheckRequest:
     salt: str | None = None  # opens the digests of items, if they are salted
     config: str | None = None  # by which replies are scored again; None takes the one that the run recorded
     overrides: tuple[str, ...] = ()
-    again: VerifyRequest | None = None  # how to measure a sample again, whatever its revision and split; None for not
+    again: VerifyRequest | None = None  # how to measure a sample again, of the claim's split; None for not
 
 
 @dataclass(slots=True, kw_only=True)

@@ -110,7 +110,7 @@ def sign(payload: bytes, key: str, folder: Path, environ: Mapping[str, str]) -> 
 
 
 def check_signature(envelope: Envelope, signers: Path | None, environ: Mapping[str, str]) -> SshSignature:
-    """Say who signed; with a file of allowed ``signers`` nobody else's signature is valid."""
+    """Say who signed; with a file of allowed ``signers`` only their signatures are valid."""
     if signers is not None and not signers.is_file():
         raise NotFoundError(f"there is no file {signers}", hint="man ssh-keygen, ALLOWED SIGNERS, says what is in it")
     # no agent and no question: what a stranger wrote is only looked at

@@ -10,6 +10,7 @@ from skillgit.app.proposals.proposal import Answer, ProposalPin
 from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, set_up
+from skillgit.app.sources.tasks import TASKS, reviewed_tasks
 from skillgit.app.train.starting_point import SKILLS
 from skillgit.app.train.train import TrainRequest
 from skillgit.app.workspace.revision import resolve_in
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
 
-TASKS = "tasks"
-"""The folder of a repository that holds the reviewed tasks of each skill, ``tasks/<skill>.jsonl``."""
+_ENVIRONMENT = "tasks"  # of the configurations that get a skill's reviewed tasks as data
 _USUAL = shipped_file("tasks/default")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PATTERN = "NAME"
@@ -105,7 +105,7 @@ class Jobs:
 
     def tasks(self, name: str) -> Path | None:
         """Return the file of the skill's reviewed tasks; None without one. A link may lead to what is no one's task."""
-        file = self.context.directory / TASKS / f"{name}.jsonl"
+        file = reviewed_tasks(self.context.directory, name)
         return file if file.is_file() and not file.is_symlink() else None
 
     def job(self, workspace: Workspace, path: str) -> SkillJob:
@@ -151,7 +151,7 @@ class Jobs:
         """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""
         overrides = self.request.overrides
         env = load_config(self.context, self._config, overrides).values.env
-        if env.name != TASKS or env.data_path or env.split_dir:
+        if env.name != _ENVIRONMENT or env.data_path or env.split_dir:
             return overrides
         if self.tasks(name) is None:
             raise NotFoundError(f"{name} has no reviewed tasks", hint=f"skillgit tasks add {TASKS}/{name}.jsonl")

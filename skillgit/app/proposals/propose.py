@@ -87,7 +87,7 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
 
 
 def plan_propose(context: Context, request: ProposeRequest) -> Plan:
-    """Return what :func:`propose` would do with the same request; nothing is written and nobody is asked."""
+    """Return what :func:`propose` would do with the same request; nothing is written and no model is asked."""
     jobs, facts, plans = Jobs(context, request), dict[str, str](), dict[str, Plan]()
     for path in jobs.skills:
         name = path.rpartition("/")[2]
@@ -368,7 +368,7 @@ class _Proposing:
 
 
 def _bought(repo: Repo, run: str) -> Cost:
-    """Return what this machine has bought for ``run``, whatever history has of it."""
+    """Return what this machine has bought for ``run``, with what is in no commit yet."""
     with Ledger.read(repo.private_dir / LEDGER) as ledger:
         return ledger.spent(f"{run}/", f"{run}0")  # "0" comes after "/"
 

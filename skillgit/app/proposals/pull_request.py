@@ -82,7 +82,7 @@ class Publication:
         )
 
     def open(self, branch: str, commit: str, title: str, body: str) -> str:
-        """Return the address of the branch's pull request, after it was opened or told of the new commit.
+        """Return the address of the branch's pull request, after it was opened, or updated with the new commit.
 
         One that was closed or merged with this very commit stays what it is.
         """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import threading
 from contextlib import contextmanager, suppress
@@ -18,23 +17,37 @@ from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from skillgit.app.sources.pending_draft import (
+    DRAFT_FILES,
+    DRAFT_ROWS,
     LARGEST,
     OURS,
     WITH_FILES,
     DraftFile,
     PendingDraft,
     check_acceptable,
+    drafts_lock,
     fields_of,
     folder_of_drafts,
+    inside,
     places,
     renamed,
 )
-from skillgit.app.sources.tasks import ALL, DRAFT, REVIEWED, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
+from skillgit.app.sources.tasks import (
+    ALL,
+    DRAFT,
+    REVIEWED,
+    Row,
+    TaskEntry,
+    TaskFile,
+    check_new,
+    reader_of_tasks,
+    reviewed_tasks,
+)
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
-from skillgit.domain.untrusted.file_names import file_name, git_fault, path_fault
+from skillgit.domain.untrusted.file_names import file_name, path_fault
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
-from skillgit.files import locked, open_plain, read_plain, write_file
+from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.likeness import alike_to
 from skillgit.plugin.redaction import credentials
@@ -50,7 +63,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
 
 DROPPED, ACCEPTED = "dropped", "accepted"
-_FOLDER, _FILE, _FILES = "drafts", "drafts.jsonl", "files"
 _BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
 _HINT = "skillgit tasks review --skill {} shows what there is"
@@ -108,38 +120,22 @@ def _named(drafts: Mapping[str, PendingDraft], name: str, skill: str) -> Pending
     return drafts[name]
 
 
-def harvested_skills(context: Context) -> dict[str, int]:
-    """Return the skills of which there are drafts, with their number."""
-    folders = sorted((Repo.discover(context.directory).private_dir / _FOLDER).glob(f"*/{_FILE}"))
-    counts = {path.parent.name: sum(row.fields.get("status") == DRAFT for row in read_rows(path)) for path in folders}
-    return {skill: count for skill, count in counts.items() if count}
-
-
 @contextmanager
 def open_drafts(context: Context, skill: str, into: Path | None = None) -> Iterator[DraftFolder]:
     """Open the drafts of a skill, and finish an acceptance that was cut off; a NotFoundError if there are none."""
     repo = Repo.discover(context.directory)
     folder = folder_of_drafts(repo.private_dir, skill)
-    if not (folder / _FILE).is_file():
+    if not (folder / DRAFT_ROWS).is_file():
         raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks harvest --skill {skill}")
     if repo.workdir is None:
         raise UsageError("this repository has no work tree, where tasks would go", hint="review in one that has")
-    into = context.directory / into if into is not None else repo.workdir / "tasks" / f"{skill}.jsonl"
+    into = context.directory / into if into is not None else reviewed_tasks(repo.workdir, skill)
     with _SCANNING, secret_scanner() as scanner:
-        drafts = DraftFolder(context, repo, folder, _inside(into, repo.workdir), scanner)
+        drafts = DraftFolder(context, repo, folder, inside(into, repo.workdir), scanner)
         if drafts.is_cut_off:
             with drafts.alone():
                 drafts.finish()
         yield drafts
-
-
-def _inside(path: Path, root: Path) -> Path:
-    """Return ``path``, by way of no link, below ``root``; a UsageError if it leads elsewhere, or to what git keeps."""
-    path, root = path.parent.resolve() / path.name, root.resolve()
-    is_gits = path.is_relative_to(root) and any(map(git_fault, path.relative_to(root).parts))
-    if not path.is_relative_to(root) or is_gits or path.is_symlink():
-        raise UsageError(f"{path} is not in the work tree {root}", hint="name a file in it with --into")
-    return path
 
 
 class DraftFolder:
@@ -161,7 +157,7 @@ class DraftFolder:
     def alone(self) -> Iterator[None]:
         """Hold the lock that a harvest holds, too; a ConflictError if another process has it."""
         try:
-            with locked(open_plain(self._folder.parent / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), _TRY):
+            with drafts_lock(self._folder.parent, _TRY):
                 yield
         except BlockingIOError:
             hint = "answer again when the harvest or the other review is done"
@@ -213,7 +209,7 @@ class DraftFolder:
         rows = self._rows()
         position = self._position(draft, rows)
         row = rows[position] if position is not None else {"id": draft.id}
-        fields = renamed(fields_of(text), self._public(draft.id), f"{_FILES}/{draft.id}")
+        fields = renamed(fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
         edited_row = {name: value for name, value in row.items() if name in OURS} | fields
         if fault := self._fault(edited_row):
             raise DataError(f"this is no task: {fault}", hint="the README of the environment tasks lists its fields")
@@ -239,7 +235,7 @@ class DraftFolder:
         rows = self._rows()
         for position, row in enumerate(rows):
             if row.get("status") == ACCEPTED:
-                tasks = TaskFile(path=_inside(self._root / str(row["into"]), self._root))
+                tasks = TaskFile(path=inside(self._root / str(row["into"]), self._root))
                 self._bring(tasks, {name: value for name, value in row.items() if name != "into"})
                 rows[position] = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
                 self._write(rows)
@@ -249,7 +245,7 @@ class DraftFolder:
     def _bring(self, tasks: TaskFile, row: Row) -> None:
         """Put the files of an accepted draft in place, and then its row, if they are not there yet."""
         name = str(row["id"])
-        target = _inside(tasks.path.parent / self.skill / file_name(name), self._root)
+        target = inside(tasks.path.parent / self.skill / file_name(name), self._root)
         files = {path.relative_to(self._own(name)).as_posix(): path for path in self._paths(row, self._public(name))}
         if files and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -262,17 +258,17 @@ class DraftFolder:
             tasks.append([{**row, "status": REVIEWED}])
 
     def _rows(self) -> list[Row]:
-        rows = [dict(row.fields) for row in read_rows(self._folder / _FILE)]
+        rows = [dict(row.fields) for row in read_rows(self._folder / DRAFT_ROWS)]
         if position := next((number for number, row in enumerate(rows, start=1) if not row.get("id")), 0):
-            raise DataError(f"{self._folder / _FILE}:{position} has no id", hint="harvest again into a new file")
+            raise DataError(f"{self._folder / DRAFT_ROWS}:{position} has no id", hint="harvest again into a new file")
         return rows
 
     def _write(self, rows: Sequence[Row]) -> None:
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        write_file(self._folder / _FILE, text.encode(), mode=0o600)
+        write_file(self._folder / DRAFT_ROWS, text.encode(), mode=0o600)
 
     def _own(self, name: str) -> Path:
-        return self._folder.resolve() / _FILES / name
+        return self._folder.resolve() / DRAFT_FILES / name
 
     def _public(self, name: str) -> str:
         return f"{self.skill}/{name}"
@@ -291,16 +287,16 @@ class DraftFolder:
     def _state(self, row: Row) -> str:
         """Return what changes with the row of a draft and with every byte of its files."""
         own = self._own(str(row["id"]))
-        paths = self._paths(row, f"{_FILES}/{row['id']}") if row.get("status") == DRAFT else []
+        paths = self._paths(row, f"{DRAFT_FILES}/{row['id']}") if row.get("status") == DRAFT else []
         contents = {path.relative_to(own).as_posix(): sha256(read_plain(path, most=None)).hexdigest() for path in paths}
         return digest([row, contents])
 
     def _draft(self, row: Row) -> PendingDraft:
         name, fault = str(row["id"]), self._fault(row)
-        paths = [] if fault else self._paths(row, f"{_FILES}/{name}")
+        paths = [] if fault else self._paths(row, f"{DRAFT_FILES}/{name}")
         public = {path: f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}" for path in paths}
         files = tuple(DraftFile(name=public[path], size=path.stat().st_size, path=path) for path in paths)
-        task = renamed(self._reviewed(row), f"{_FILES}/{name}", self._public(name))
+        task = renamed(self._reviewed(row), f"{DRAFT_FILES}/{name}", self._public(name))
         context = {"context": task["context"]} if "context" in task else {}
         line = json.dumps(task, ensure_ascii=False)
         state, origin = self._state(row), row.get("origin")
@@ -331,7 +327,7 @@ class DraftFolder:
         return {**task, **rest, "origin": public}
 
     def _item(self, row: Row) -> Item:
-        return self._reader.task(f"draft {row['id']}", row, self._folder / _FILE)
+        return self._reader.task(f"draft {row['id']}", row, self._folder / DRAFT_ROWS)
 
     def _fault(self, row: Row) -> str:
         """Say why ``row`` cannot be a task; empty if it can."""
@@ -342,7 +338,9 @@ class DraftFolder:
             return error.message
         entries = [*cast("Sequence[Row]", item.content["files"]), *cast("Sequence[Row]", item.content["images"])]
         entries += [entry for check in _checks(item) for entry in cast("Sequence[Row]", check.get("files", ()))]
-        strange = next((entry for entry in entries if not str(entry["name"]).startswith(f"{_FILES}/{name}/")), None)
+        strange = next(
+            (entry for entry in entries if not str(entry["name"]).startswith(f"{DRAFT_FILES}/{name}/")), None
+        )
         if strange is not None:
             return f"it names {strange['name']}, which is not among its own files"
         target = self.tasks.path.parent / self.skill / name

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import re
 import shutil
 from collections import Counter
@@ -18,16 +17,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.harvest_drafts import FILES, DraftTrial, HarvestedDraft, Projects, draft_of
+from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SessionRedactor
-from skillgit.app.sources.pending_draft import folder_of_drafts
+from skillgit.app.sources.pending_draft import DRAFT_FILES, DRAFT_ROWS, DRAFTS, drafts_lock, folder_of_drafts
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
+from skillgit.app.sources.tasks import reviewed_tasks
 from skillgit.app.sources.tasks_draft import RubricWriter
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import UsageError
-from skillgit.files import locked, open_plain, read_plain, write_file
+from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.repo import Repo
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
 
-DRAFTS = "drafts"  # the folder in the private one
-_ROWS, _SALT, _GROUPS = "drafts.jsonl", "salt", "groups.json"
+_SALT, _GROUPS = "salt", "groups.json"
 _DIGEST = 16  # hex digits of a salted digest
 _AGE = re.compile(r"(\d{1,5})d")
 
@@ -113,7 +112,7 @@ def _alone(folder: Path, context: Context, *, is_dry_run: bool) -> Iterator[byte
         yield read_plain(file) if file.is_file() else context.entropy(32)
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locked(open_plain(folder / "lock", os.O_RDWR | os.O_CREAT, mode=0o600)):
+    with drafts_lock(folder):
         if not file.is_file():
             write_file(file, context.entropy(32), mode=0o600)
         yield read_plain(file)
@@ -197,11 +196,11 @@ class _Harvest:
 
     def save(self, drafts: list[HarvestedDraft]) -> None:
         """Write the files of drafts, and then their rows at once; what a killed harvest left behind is overwritten."""
-        (self._folder / FILES).mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self._folder / DRAFT_FILES).mkdir(mode=0o700, parents=True, exist_ok=True)
         for draft in drafts:
-            shutil.rmtree(self._folder / FILES / draft.id, ignore_errors=True)
-            write_files(self._folder / FILES / draft.id, draft.files, durable=True)
-        file = self._folder / _ROWS
+            shutil.rmtree(self._folder / DRAFT_FILES / draft.id, ignore_errors=True)
+            write_files(self._folder / DRAFT_FILES / draft.id, draft.files, durable=True)
+        file = self._folder / DRAFT_ROWS
         text = read_plain(file, most=None).decode() if file.is_file() else ""
         rows = "".join(f"{json.dumps(draft.row, ensure_ascii=False)}\n" for draft in drafts)
         write_file(self._folder.parent / _GROUPS, json.dumps(self._groups).encode(), mode=0o600)
@@ -211,7 +210,7 @@ class _Harvest:
         refusal = self._trial.refusal
         remarks = [*self._search.unreadable, *([f"no command was tried: {refusal}"] if refusal else []), *reasons]
         return Harvested(
-            path=self._folder / _ROWS,
+            path=self._folder / DRAFT_ROWS,
             drafts=tuple(_summary(draft, is_tried=not self._request.dry_run) for draft in drafts),
             sessions=self._sessions,
             turns=self._count,
@@ -242,7 +241,7 @@ class _Harvest:
         )
 
     def _known_ids(self) -> Iterator[str]:
-        for file in (self._folder / _ROWS, self._tree / "tasks" / f"{self._request.skill}.jsonl"):
+        for file in (self._folder / DRAFT_ROWS, reviewed_tasks(self._tree, self._request.skill)):
             if file.is_file():
                 yield from (str(row.fields.get("id")) for row in read_rows(file))
 

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted
+from skillgit.app.sources.pending_draft import DRAFT_FILES
 from skillgit.app.sources.tasks import DRAFT, REVIEWED, Row
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Environment, Judge
 
-FILES = "files"  # the folder, beside the drafts, with a folder for each
 _BEFORE, _PROJECT, _CHECK = "before", "project", "check.py"
 _MOST_FILES, _MOST_BYTES = 20, 200_000  # that a target is shown
 _MOST_PROJECT_FILES, _MOST_PROJECT_BYTES = 60, 400_000  # that a check has besides
@@ -68,7 +68,7 @@ class Projects:
         return PurePosixPath(files.folder if files is not None and files.folder is not None else session.directory)
 
     def begun(self, session: AgentSession) -> tuple[ProjectFiles | None, str]:
-        """Return a repository and the commit or tree in it with which a session began; None if nobody knows."""
+        """Return a repository and the commit or tree in it with which a session began; None if that is unknown."""
         if session.copies is not None and session.tree:
             for folder in sorted(session.copies.glob("*")):
                 files = self.of(folder) if (folder / "HEAD").is_file() else None
@@ -122,7 +122,7 @@ def draft_of(
     if len(before) > _MOST_FILES or sum(map(len, (*before.values(), *final.values()))) > _MOST_BYTES:
         return NotDrafted.TOO_LARGE
     identity = "h-" + digest(f"task {episode.request.id}")[:12]
-    folder = f"{FILES}/{identity}/{_BEFORE}"
+    folder = f"{DRAFT_FILES}/{identity}/{_BEFORE}"
     follow_up = texts.text(episode.follow_up)
     criteria = [_CORRECTED.format(follow_up)] if follow_up else []
     if final:
@@ -263,7 +263,7 @@ class DraftTrial:
         """Give ``draft`` the first of its commands as check that tells the files before from those in the end."""
         texts = _Texts(self._projects.root(episode.session), redactor)
         program = Path(__file__).with_name("harvest_check.py").read_bytes()
-        folder = f"{FILES}/{draft.id}"
+        folder = f"{DRAFT_FILES}/{draft.id}"
         for command in draft.commands:
             extra = {f"{_PROJECT}/{name}": content for name, content in self._project(episode, command, texts, draft)}
             files = {**draft.files, **extra, _CHECK: program}
@@ -301,8 +301,8 @@ class DraftTrial:
         """Write a draft as a reviewed task, and load it."""
         with TemporaryDirectory(prefix="skillgit-harvest-") as name:
             data = Path(name) / "tasks.jsonl"
-            (data.parent / FILES).mkdir()
-            write_files(data.parent / FILES / identity, files)
+            (data.parent / DRAFT_FILES).mkdir()
+            write_files(data.parent / DRAFT_FILES / identity, files)
             # A file with splits needs a task in each.
             fillers: list[Row] = [{"prompt": f"{split}?", "answer": "-", "split": split.value} for split in Split]
             rows = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}, *fillers[1:]]
@@ -320,8 +320,10 @@ class DraftTrial:
         session = episode.session
         repository, revision = self._projects.begun(session)
         if repository is None:
-            known = {texts.path(path): text for path, text in episode.request.files.items()}
-            yield from ((name, texts.text(text).encode()) for name, text in known.items() if name and name in command)
+            contents = {texts.path(path): text for path, text in episode.request.files.items()}
+            yield from (
+                (name, texts.text(text).encode()) for name, text in contents.items() if name and name in command
+            )
             return
         listing = dict(repository.listing(revision, _MOST_PROJECT_FILES + 1))
         is_small = len(listing) <= _MOST_PROJECT_FILES and sum(listing.values()) <= _MOST_PROJECT_BYTES

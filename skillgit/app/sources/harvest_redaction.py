@@ -37,34 +37,13 @@ _SHORTEST_SECRET = 8
 _SHORTEST_NAME = 4
 _MIXED = 16  # characters of a word in camel case from which on it may be a pass phrase
 
-_PREFIXES = (
-    *(r"sk-(?:ant|proj|or|svcacct)-", r"gh[oprsu]_", "github_pat_", "gl(?:pat|dt|rt|ptt|ft|soat|cbt)-", "hf_", "npm_"),
-    *(
-        "pypi-",
-        "xox[abeoprs]-",
-        "xapp-",
-        "AIza",
-        r"ya29\.",
-        "gsk_",
-        "xai-",
-        "pplx-",
-        "[srp]k_(?:live|test)_",
-        "rk_live_",
-    ),
-    *(
-        "whsec_",
-        r"SG\.",
-        "dop_v1_",
-        "dapi(?=[0-9a-f])",
-        r"hv[sb]\.",
-        "shp(?:at|ca|pa|ss)_",
-        "AGE-SECRET-KEY-",
-        "lin_api_",
-    ),
-    *("sntrys_", "figd_", "glsa_", "ATATT3x", "PMAK-", "sbp_", "tskey-", "r8_", "AKIA", "ASIA"),
+_PREFIX = (
+    r"sk-(?:ant|proj|or|svcacct)-|gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|ptt|ft|soat|cbt)-|hf_|npm_|pypi-|xox[abeoprs]-"
+    r"|xapp-|AIza|ya29\.|gsk_|xai-|pplx-|[srp]k_(?:live|test)_|whsec_|SG\.|dop_v1_|dapi(?=[0-9a-f])|hv[sb]\."
+    r"|shp(?:at|ca|pa|ss)_|AGE-SECRET-KEY-|lin_api_|sntrys_|figd_|glsa_|ATATT3x|PMAK-|sbp_|tskey-|r8_|AKIA|ASIA"
 )
 # Behind such a beginning a few characters are enough: whoever cut the text has cut the credential with it.
-_TOKEN = rf"(?<![A-Za-z0-9])(?:{'|'.join(_PREFIXES)})[A-Za-z0-9_./+=-]{{6,}}"
+_TOKEN = rf"(?<![A-Za-z0-9])(?:{_PREFIX})[A-Za-z0-9_./+=-]{{6,}}"
 # a terminal may have broken it
 _TOKEN += r"(?:\r?\n[ \t]{0,8}(?=[A-Za-z_-]{0,80}[0-9])[A-Za-z0-9_-]{6,120}(?![\w.(]))?"
 _PEM = (
@@ -164,7 +143,7 @@ class SessionRedactor:
     @classmethod
     def of(cls, environ: Mapping[str, str], directory: Path) -> SessionRedactor:
         secrets = {value for value in known_secrets(environ, directory) if len(value) >= _SHORTEST_SECRET}
-        forms = {form for value in secrets for form in (value, json.dumps(value)[1:-1])}
+        forms = {form for value in secrets for form in (value, json.dumps(value)[1:-1], _encoded(value))}
         names = {
             name: stand_in
             for name, stand_in in known_names(environ, directory)
@@ -184,9 +163,9 @@ class SessionRedactor:
         for text in texts:
             finder.text(text)
         values = {part for value in finder.secret_values for part in (value, value.rpartition(":")[2])}
-        values |= {b64encode(value.encode()).decode() for value in {*values, *self.secrets}}
-        found = {value for value in values if len(value) >= _SHORTEST_SECRET and MASK not in value}
-        order = sorted({*self.secrets, *found}, key=lambda value: (-len(value), value))
+        values |= {*map(_encoded, values)}
+        literals = {value for value in values if len(value) >= _SHORTEST_SECRET and MASK not in value}
+        order = sorted({*self.secrets, *literals}, key=lambda value: (-len(value), value))
         return SessionRedactor(tuple(order), self.names)
 
     def text(self, text: str) -> str:
@@ -249,6 +228,10 @@ class SessionRedactor:
             self._stand_ins[value] = form.format(self._numbers[form])
         self.values.add(value)
         return self._stand_ins[value]
+
+
+def _encoded(value: str) -> str:
+    return b64encode(value.encode("utf-8", "surrogatepass")).decode()
 
 
 def _is_literal(value: str, *, is_quoted: bool) -> bool:

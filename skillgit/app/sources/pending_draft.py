@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import yaml
 
-from skillgit.domain.untrusted.file_names import file_name
+from skillgit.app.sources.tasks import DRAFT
+from skillgit.domain.untrusted.file_names import file_name, git_fault
 from skillgit.errors import DataError, UnsafeNameError, UsageError
-from skillgit.files import read_plain
+from skillgit.files import locked, open_plain, read_plain
+from skillgit.plugin.data_rows import read_rows
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from skillgit.app.sources.tasks import Row
+    from skillgit.app.workspace.context import Context
 
 LARGEST = 64 << 20  # bytes of a file that a task may have
-OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that nobody edits
+OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that a review does not edit
 WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
+
+
+DRAFTS = "drafts"  # the folder in the repository's private one, with a folder for each skill
+DRAFT_ROWS, DRAFT_FILES = "drafts.jsonl", "files"  # in that of a skill; of the files, a folder for each draft
+
+
+@contextmanager
+def drafts_lock(drafts: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Hold the lock of whoever writes drafts, which are in the folder ``drafts``; ``kind`` is that of ``flock``."""
+    with locked(open_plain(drafts / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), kind):
+        yield
+
+
+def harvested_skills(context: Context) -> dict[str, int]:
+    """Return the skills of which there are drafts, with their number."""
+    folders = sorted((Repo.discover(context.directory).private_dir / DRAFTS).glob(f"*/{DRAFT_ROWS}"))
+    counts = {path.parent.name: sum(row.fields.get("status") == DRAFT for row in read_rows(path)) for path in folders}
+    return {skill: count for skill, count in counts.items() if count}
+
+
+def inside(path: Path, root: Path) -> Path:
+    """Return ``path``, by way of no link, below ``root``; a UsageError if it leads elsewhere, or to what git keeps."""
+    path, root = path.parent.resolve() / path.name, root.resolve()
+    is_gits = path.is_relative_to(root) and any(map(git_fault, path.relative_to(root).parts))
+    if not path.is_relative_to(root) or is_gits or path.is_symlink():
+        raise UsageError(f"{path} is not in the work tree {root}", hint="name a file in it with --into")
+    return path
 
 
 def folder_of_drafts(private_dir: Path, skill: str) -> Path:
     """Return the folder with the drafts of ``skill``; a UsageError if that is no name."""
     try:
-        return private_dir / "drafts" / file_name(skill)
+        return private_dir / DRAFTS / file_name(skill)
     except UnsafeNameError as error:
         raise UsageError(error.message, hint="give the skill by its name, as SKILL.md has it") from error
 

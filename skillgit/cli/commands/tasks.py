@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -27,13 +27,21 @@ from skillgit.view.numbers import plural
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillgit.app.sources.draft_review import DraftFolder
     from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
 
+_R = TypeVar("_R")
 _FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+def _model_option(role: str) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    text = f"Take the model of the {role} from CONFIG; skillgit's tasks/default unless you say"
+    return option("--config", text, default=None, metavar="CONFIG", shell_complete=complete_configs)
 
 
 @verbs("tasks")
@@ -94,13 +102,7 @@ def _check(text: str | None) -> object:
 @click.argument("skill", type=click.Path(path_type=Path))
 @option("--limit", "How many tasks to ask for", type=int, default=10, show_default=True, metavar="N")
 @option("-f --file file", "Add the drafts to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
-@option(
-    "--config",
-    "Take the model of the optimizer from CONFIG; skillgit's tasks/default unless you say",
-    default=None,
-    metavar="CONFIG",
-    shell_complete=complete_configs,
-)
+@_model_option("optimizer")
 @override_option
 @spending_options
 @document_form
@@ -270,13 +272,7 @@ def _in_editor(session: CommandSession, text: str) -> str | None:
 )
 @flag("--all-projects", "Read sessions in whichever folder")
 @flag("--rubric", "Have the judge's model write what a draft is graded by, where no command does it")
-@option(
-    "--config",
-    "Take the model of the judge from CONFIG; skillgit's tasks/default unless you say",
-    default=None,
-    metavar="CONFIG",
-    shell_complete=complete_configs,
-)
+@_model_option("judge")
 @override_option
 @spending_options
 @document_form

@@ -96,7 +96,7 @@ def clashes(names: Iterable[str]) -> Iterator[str]:
 
 
 def leads_out(path: str, target: str) -> bool:
-    """Say whether a link at ``path`` of a folder may lead out of it to ``target``, whatever other links are there.
+    """Say whether a link at ``path`` of a folder may lead out of it to ``target``, regardless of other links.
 
     >>> leads_out('notes/units.md', '../SKILL.md'), leads_out('notes/units.md', '../../SKILL.md')
     (False, True)

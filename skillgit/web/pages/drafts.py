@@ -7,8 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.sources.draft_review import harvested_skills, open_drafts
-from skillgit.app.sources.pending_draft import editable
+from skillgit.app.sources.draft_review import open_drafts
+from skillgit.app.sources.pending_draft import editable, harvested_skills
 from skillgit.errors import ConflictError, DataError, UsageError
 from skillgit.view.tasks import facts_of
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address

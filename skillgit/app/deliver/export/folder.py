@@ -203,9 +203,9 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
     entries = [_published(skill, files) for skill in skills]
     index = {"$schema": _DISCOVERY, "skills": entries}
     files["index.json"] = f"{json.dumps(index, indent=2, ensure_ascii=False)}\n".encode()
-    place = typed_path(context.directory, root)
-    folder = refuse_way_out(place / WELL_KNOWN)
-    _check_replaceable(place, folder)
+    web_root = typed_path(context.directory, root)
+    folder = refuse_way_out(web_root / WELL_KNOWN)
+    _check_replaceable(web_root, folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     put(folder, lambda beside: write_files(beside, files))
     names = tuple(skill.name for skill in skills)

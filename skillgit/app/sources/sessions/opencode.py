@@ -55,7 +55,7 @@ def sessions(
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             database.execute("PRAGMA query_only = 1")
             database.text_factory = lambda content: content.decode("utf-8", "replace")
-            # A view under a table's name runs whatever its author wants, for as long as he wants.
+            # a view under a table's name runs any query of its author's, perhaps without end
             names = {str(name) for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not names >= _TABLES:
                 raise DataError(f"{path} has no tables {', '.join(sorted(_TABLES - names))}", hint=_HINT)

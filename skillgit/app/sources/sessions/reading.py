@@ -38,7 +38,7 @@ def home_of(agent: SessionAgent, environ: Mapping[str, str]) -> Path:
 
 @dataclass(slots=True, kw_only=True)
 class SessionSearch:
-    """Reads sessions one after the other, and counts those of projects that nobody allowed."""
+    """Reads sessions one after the other, and counts those of projects that are not allowed."""
 
     projects: tuple[Path, ...]  # none allows all
     since: float  # seconds since 1970; files that were written before are not opened
@@ -145,7 +145,7 @@ class SessionSearch:
 
 
 def _agent_of(path: Path) -> SessionAgent | None:
-    """Return whose session a file of JSON lines holds, by its first record; None if nobody's."""
+    """Return whose session a file of JSON lines holds, by its first record; None if it holds none."""
     probe = AgentSession(agent=SessionAgent.CLAUDE, path=path)
     record = next(records_of(probe), None)
     match text_at(record, "type"):

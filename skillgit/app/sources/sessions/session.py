@@ -78,8 +78,8 @@ class AgentCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEdit:
     path: str  # absolute
-    before: str | None  # None if there was no such file, or nobody knows what it held
-    after: str | None  # None if the file was removed, or nobody knows
+    before: str | None  # None if there was no such file, or its content is unknown
+    after: str | None  # None if the file was removed, or its content is unknown
     by_person: bool = False  # the person changed what the agent proposed
 
 
@@ -111,12 +111,12 @@ class AgentSession:
     id: str = ""
     version: str = ""  # of the program
     directory: str = ""  # where the agent worked
-    commit: str = ""  # of the project when the session began, in full or shortened; empty if nobody knows
+    commit: str = ""  # of the project when the session began, in full or shortened; empty if unknown
     tree: str = ""  # of the work tree when the session began, where the program keeps copies of it
     copies: Path | None = None  # the folder of the repositories that hold such copies
     turns: list[SessionTurn] = field(default_factory=list)
     links: dict[str, None] = field(default_factory=dict)  # ids that a fork of the session shares, in order
-    offers: dict[str, str] = field(default_factory=dict)  # skills that the model was told of, with their descriptions
+    offers: dict[str, str] = field(default_factory=dict)  # skills that the model was offered, with their descriptions
     bodies: dict[str, tuple[str, str]] = field(default_factory=dict)  # skills that were loaded: folder, and text
     compactions: int = 0
     left_out: Counter[NoTurn] = field(default_factory=Counter[NoTurn])
@@ -138,7 +138,7 @@ class AgentSession:
 
 
 MOST_TEXT = 256 << 10
-"""Characters of a file, an output or a prompt that is kept; a longer file is as one that nobody knows."""
+"""Characters of a file, an output or a prompt that is kept; a longer file counts as unknown."""
 _MOST_KNOWN = 400
 """Files whose text is kept at once."""
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
@@ -240,7 +240,7 @@ def _decompressed(file: IO[bytes], path: Path) -> IO[bytes]:
 
 @contextmanager
 def counting_damage(session: AgentSession) -> Iterator[None]:
-    """Count a record that a reader stumbles over as one that nobody knows, so that the rest is read."""
+    """Count a record that a reader stumbles over as an unknown one, so that the rest is read."""
     try:
         yield
     except (ValueError, TypeError, LookupError, ArithmeticError, OSError, RecursionError):
