@@ -1,4 +1,4 @@
-"""The shape of the source: sizes, names, who may print, and that tests stand where their subjects stand."""
+"""The shape of the source: names, who may print, and that tests stand where their subjects stand."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ PACKAGES = {
 MIRRORED = {"envs": PACKAGES["skillgit_envs"], "backends": PACKAGES["skillgit_backends"]}
 OWN = {"agreement", "bench", "concurrency", "damage", "exchange", "interop", "power", "repositories", "wire"}
 """Folders of tests without a subject of the same name: measurements, scorers, repositories, hosts, the model server."""
-LINES_OF_A_FILE = 400
-LINES_OF_A_FUNCTION = 40
 FORBIDDEN_NAMES = {"base", "common", "helper", "helpers", "misc", "stuff", "util", "utils"}
 PRINTERS = {"skillgit/cli/output.py", "skillgit/cli/diagnostics.py"}
 
@@ -42,26 +40,8 @@ def functions(path: Path) -> list[Function]:
     return [node for node in nodes(path) if isinstance(node, Function)]
 
 
-def length(function: Function) -> int:
-    """Count the lines of a function, its docstring left out."""
-    whole = (function.end_lineno or function.lineno) - function.lineno + 1
-    first = function.body[0]
-    documented = ast.get_docstring(function) is not None
-    return whole - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
-
-
 def test_there_is_something_to_look_at():
     assert len(FILES) > 50
-
-
-def test_files_are_short():
-    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    assert {name: lines for name, lines in lengths.items() if lines > LINES_OF_A_FILE} == {}
-
-
-def test_functions_are_short():
-    lengths = {(name_of(path), function.name): length(function) for path in FILES for function in functions(path)}
-    assert {name: lines for name, lines in lengths.items() if lines > LINES_OF_A_FUNCTION} == {}
 
 
 def test_modules_say_what_they_own():

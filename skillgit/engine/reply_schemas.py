@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
-from pydantic.json_schema import SkipJsonSchema  # noqa: TC002 - pydantic reads it
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
 from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode

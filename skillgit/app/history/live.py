@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
-from skillgit.domain.outcomes import Failing  # noqa: TC001 - pydantic reads the annotations
+from skillgit.domain.outcomes import Failing
 from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.log_filter import Selection

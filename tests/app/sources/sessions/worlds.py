@@ -134,7 +134,7 @@ def claude_script(folder: Path, planted: Mapping[str, str]) -> Script:
 WAIT = 'python -c "import time; time.sleep(600)"'
 
 
-def claude(base: Path, planted: Mapping[str, str]) -> Path:  # noqa: PLR0915 - a day of a person
+def claude(base: Path, planted: Mapping[str, str]) -> Path:
     """Have Claude Code keep sessions below ``base``, and return its configuration; the project is ``base/shop``."""
     folder, home, config = project(base / "shop", "claude", planted), base / "home", base / "config"
     home.mkdir()
@@ -407,7 +407,7 @@ KEPT = frozenset(
 """Fields of Claude Code's records that recordings have; the rest is bookkeeping, or its vendor's words."""
 
 
-def scrubbed(agent: str, record: dict[str, Any]) -> dict[str, Any]:  # noqa: C901 - three programs
+def scrubbed(agent: str, record: dict[str, Any]) -> dict[str, Any]:
     """Return a record without what its vendor wrote."""
     match agent:
         case "claude":
