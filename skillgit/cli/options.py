@@ -55,6 +55,16 @@ class Verb(Worded):
             error.ctx = error.ctx or ctx
             raise
 
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the command's own
+        """Run the command; one that only reads answers from one moment, also while a run is trained."""
+        names = {param.name for param in self.params}
+        if "as_of" not in names or "measure" in names:
+            return super().invoke(ctx)
+        from skillgit.app.workspace.workspace import one_snapshot  # noqa: PLC0415 - help needs no repository
+
+        with one_snapshot():
+            return super().invoke(ctx)
+
 
 class Verbs(Worded, click.Group):
     def resolve_command(

@@ -69,6 +69,7 @@ class Index:
         self.repo = self.today = repo
         self.connection = connection
         self.on_disk = on_disk
+        self.is_held = False
         self.broken = refresh(connection, repo)
 
     def __enter__(self) -> Self:
@@ -82,8 +83,17 @@ class Index:
     def close(self) -> None:
         self.connection.close()
 
+    def hold(self) -> None:
+        """Stay at this moment until it is closed: rows in a read transaction, and the refs that they were made from."""
+        if self.on_disk:
+            self.connection.execute("BEGIN")
+        self.repo = HeldRepo(self.repo, dict(self.select("SELECT name, oid FROM ref")), frozenset(self.broken))
+        self.is_held = True
+
     def refresh(self) -> None:
         """Take in what happened in git since; a file that cannot be used any more is left for an index in memory."""
+        if self.is_held:
+            return
         try:
             self.broken = refresh(self.connection, self.repo)
         except SkillgitError:
@@ -271,11 +281,31 @@ class PastRepo(Repo):
         return {name: oid for name, oid in self._tips.items() if not run or refs.run_of(name) == run}
 
 
+class HeldRepo(PastRepo):
+    """A repository with the refs that an index was made from; of runs that it has no rows of, with those of now."""
+
+    def __init__(self, repo: Repo, tips: dict[str, str], unread: frozenset[str]) -> None:
+        super().__init__(repo, tips)
+        self._unread, self._live = unread, repo
+
+    def tip(self, name: str) -> str | None:
+        ref = refs.parse(name)
+        if name == refs.MAIN or (ref is not None and ref.run not in self._unread):
+            return self._tips.get(name)
+        return self._live.tip(name)
+
+    def tips(self, run: str = "") -> dict[str, str]:
+        unread = (tips for name in self._unread if not run or name == run for tips in [self._live.tips(name)])
+        held = {name: oid for name, oid in super().tips(run).items() if refs.parse(name) is not None}
+        return {**held, **{name: oid for tips in unread for name, oid in tips.items()}}
+
+
 class PastIndex(Index):
     """An index that ends with an event; today's index gives its connection away."""
 
     def __init__(self, index: Index, commit: str) -> None:
         self.connection, self.on_disk, self.broken = index.connection, index.on_disk, index.broken
+        self.is_held = index.is_held
         self.today, self._commit = index.repo, commit
         self.repo: Repo = PastRepo(index.repo, _cut(index, commit))
 

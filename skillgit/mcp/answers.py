@@ -257,9 +257,6 @@ class AnswerPages:
         question = [shape.__name__, field, *question]
         mark = self._read(cursor, question) if cursor else _Mark(tip=self._tip(), offset=0)
         result = ask(replace(self._context, as_of=mark.tip) if cursor else self._context)
-        if not cursor and len(rows_of(result)) > limit and self._tip() != mark.tip:
-            # an event came in between; the pages to come do not know it
-            result = ask(replace(self._context, as_of=mark.tip))
         rows, end = rows_of(result), mark.offset + limit
         rest = self._written(replace(mark, offset=end), question) if len(rows) > end and mark.tip else ""
         return answer(shape, result, **{field: rows[mark.offset : end]}, next_cursor=rest, **more)

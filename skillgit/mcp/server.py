@@ -31,7 +31,7 @@ from skillgit.app.history.plumbing import cat
 from skillgit.app.history.run_list import run_list, run_of_skill
 from skillgit.app.history.show import show
 from skillgit.app.workspace.revision import resolve
-from skillgit.app.workspace.workspace import explained
+from skillgit.app.workspace.workspace import explained, one_snapshot
 from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
@@ -247,7 +247,8 @@ class History:
         @wraps(function)
         def explained_call(**arguments: object) -> object:
             try:
-                return function(**arguments)
+                with one_snapshot():
+                    return function(**arguments)
             except Exception as error:  # what it means to the reader is told below
                 failure = explained(error, self._context)
                 if failure is None:

@@ -163,9 +163,12 @@ class SkillgitApp(App[None]):
         """
 
         def work() -> None:
+            from skillgit.app.workspace.workspace import one_snapshot  # noqa: PLC0415 - screens begin without libgit2
+
             worker = get_current_worker()
             try:
-                result = function(self.context, *args, **kwargs)
+                with one_snapshot():
+                    result = function(self.context, *args, **kwargs)
             except SkillgitError as error:
                 outcome = partial(self._hand_on, on_error or self.told, error)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from skillgit.app.workspace.workspace import explained
+from skillgit.app.workspace.workspace import explained, one_snapshot
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
 from skillgit.web.access import RefusedError
 from skillgit.web.pages import ROUTES
@@ -107,11 +107,15 @@ class Broadcast:
     async def _watch(self) -> None:
         while True:
             try:
-                parts = dict(await run_in_threadpool(self._look))
+                parts = await run_in_threadpool(self._look_once)
             except SkillgitError as error:  # a repository that cannot be read now may be read later
                 parts = {**self._parts, "notice": str(error)}
             await self._take(parts)
             await asyncio.sleep(self._pause_s())
+
+    def _look_once(self) -> dict[str, str]:
+        with one_snapshot():
+            return dict(self._look())
 
     async def _take(self, parts: dict[str, str]) -> None:
         changes = {name: text for name, text in parts.items() if self._parts.get(name) != text}
@@ -323,6 +327,12 @@ def _streaming(gatekeeper: Gatekeeper, visit: Visit, answer: Stream) -> Response
 
 
 def _drawn(route: PageRoute, visit: Visit) -> Response | Stream:
+    """Make an answer: of a page, which changes nothing, from one moment; a form may train and push."""
+    with one_snapshot() if route.method == "GET" else nullcontext():
+        return _response(route, visit)
+
+
+def _response(route: PageRoute, visit: Visit) -> Response | Stream:
     answer = route.page(visit)
     if isinstance(answer, Redirect):
         return RedirectResponse(answer.address, 303)

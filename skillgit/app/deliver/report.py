@@ -17,7 +17,7 @@ from skillgit.app.history.show import RunSetting, recorded_settings
 from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace, one_snapshot, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import detailed, read_patch
@@ -228,6 +228,11 @@ class RunReport(RunSummary):
 
 
 def report(context: Context, run: str | None) -> RunReport:
+    with one_snapshot():
+        return _report(context, run)
+
+
+def _report(context: Context, run: str | None) -> RunReport:
     # who trains a run right now is no part of its history
     base = summary(context, run, most=None, live={})
     name, best = base.run.name, base.best

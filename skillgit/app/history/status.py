@@ -142,6 +142,11 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
     """Return what ``runs`` have spent on events in progress; None where there is no ledger, and in the past."""
     if workspace.past:
         return None
+    names = tuple(runs)
+    return workspace.once(("unfinished", names), lambda: _unfinished(workspace, names))
+
+
+def _unfinished(workspace: Workspace, runs: tuple[str, ...]) -> tuple[Unfinished, ...] | None:
     try:
         path = workspace.repo.private_dir / LEDGER
         if not path.is_file():

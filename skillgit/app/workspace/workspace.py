@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.files import shortage
@@ -16,9 +18,12 @@ from skillgit.store.lock import live_runs
 from skillgit.store.repo import REPAIR, Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from skillgit.app.workspace.context import Context
+
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +31,22 @@ class Workspace:
     repo: Repo
     index: Index
     past: bool = False  # whether both end with an event of the past
+    answers: dict[Hashable, object] | None = None  # what a snapshot has read besides git; None outside of one
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
-        return {} if self.past else trained_here(self.repo)
+        return {} if self.past else self.once("live", lambda: trained_here(self.repo))
+
+    def once(self, question: Hashable, read: Callable[[], _T]) -> _T:
+        """Return what ``read`` returns; within a snapshot, the same for the same question.
+
+        For state outside git and its index, which no transaction keeps still: locks, the ledger.
+        """
+        if self.answers is None:
+            return read()
+        if question not in self.answers:
+            self.answers[question] = read()
+        return self.answers[question]  # type: ignore[return-value]
 
 
 def trained_here(repo: Repo) -> dict[str, int]:
@@ -41,12 +58,57 @@ def trained_here(repo: Repo) -> dict[str, int]:
         return {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    thread: int  # SQLite's connections stay in the thread that opened them
+    stack: ExitStack
+    workspaces: dict[tuple[object, str], Workspace] = field(default_factory=dict)
+
+
+_SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
+
+
+@contextmanager
+def one_snapshot() -> Iterator[None]:
+    """Let everything that a block reads see a repository as it was at the first look.
+
+    The repository is opened by the first :func:`open_workspace` of the block and by no other; the index holds a read
+    transaction, and refs are those that its rows were made from. For a block that changes nothing: an answer that is
+    put together from several use cases, each of which would otherwise see another moment of a run that is trained.
+    """
+    if _SNAPSHOT.get() is not None:
+        yield
+        return
+    with ExitStack() as stack:
+        token = _SNAPSHOT.set(_Snapshot(threading.get_ident(), stack))
+        try:
+            yield
+        finally:
+            _SNAPSHOT.reset(token)
+
+
 @contextmanager
 def open_workspace(context: Context) -> Iterator[Workspace]:
-    """Open the repository that the context's folder lies in, as it is or as it was."""
+    """Open the repository that the context's folder lies in, as it is or as it was; within a snapshot, that moment."""
+    snapshot = _SNAPSHOT.get()
+    if snapshot is None or snapshot.thread != threading.get_ident():
+        with _opened(context) as workspace:
+            yield workspace
+        return
+    place = (context.directory, context.as_of)
+    if place not in snapshot.workspaces:
+        workspace = snapshot.stack.enter_context(_opened(context, still=True))
+        snapshot.workspaces[place] = replace(workspace, answers={})
+    yield snapshot.workspaces[place]
+
+
+@contextmanager
+def _opened(context: Context, *, still: bool = False) -> Iterator[Workspace]:
     repo = Repo.discover(context.directory)
     with open_index(repo) as index:
-        workspace = Workspace(repo=repo, index=index)
+        if still:
+            index.hold()
+        workspace = Workspace(repo=index.repo, index=index)
         if context.as_of:
             from skillgit.app.workspace.revision import cut_off  # noqa: PLC0415 - most looks are at the present
 
