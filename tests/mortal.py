@@ -11,6 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
+from pygit2.transaction import ReferenceTransaction
+
 import skillgit.app.proposals.propose as proposing
 import skillgit.app.train.train as training
 import skillgit.store.event_writer as writing
@@ -68,6 +70,7 @@ def around(owner, name, moment):
     setattr(owner, name, surrounded)
 
 
+around(ReferenceTransaction, "commit", "transaction")
 around(ProposalPin, "write", "pin")
 around(proposing, "move_proposal", "branch")
 around(Publication, "push", "push")

@@ -17,6 +17,7 @@ from soaking import soak
 
 from skillgit.app.train.train import TrainRequest, continuing
 from skillgit.domain.cost import Caps
+from skillgit.errors import ExitCode
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
@@ -80,6 +81,38 @@ def test_a_run_killed_again_and_again_still_gets_to_the_same_end(every, unbroken
     assert deaths >= 5
     assert refs(repository) == unbroken[0]
     assert calls(log) == unbroken[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [7, *(soak(number) for number in (2, 3, 4, 5))])
+def test_a_kill_between_transactions_of_refs_and_a_prune_lose_nothing(every, unbroken, tmp_path):
+    repository, log = new_repository(tmp_path / "repository"), tmp_path / "log"
+    deaths = 0
+    while train(repository, "after-transaction", every, log) != 0:
+        deaths += 1
+        git("prune", "--expire=now", cwd=repository)
+    assert deaths >= 3
+    assert refs(repository) == unbroken[0]
+    assert calls(log) == unbroken[1]
+    skillgit("fsck", "--deep", cwd=repository)
+
+
+def test_a_run_whose_evidence_is_lost_does_not_go_on(unbroken, tmp_path_factory, tmp_path):
+    del unbroken
+    repository = tmp_path / "repository"
+    shutil.copytree(once(tmp_path_factory, "unbroken", lambda _: None) / "repository", repository)
+    git("update-ref", "-d", "refs/skillgit/evidence/small", cwd=repository)
+    git("reflog", "expire", "--expire=now", "--all", cwd=repository)
+    git("prune", "--expire=now", cwd=repository)
+    before = refs(repository)
+
+    done = skillgit(*SMALL, cwd=repository, code=ExitCode.HISTORY)
+
+    assert "the evidence of small/v0, " in done.err
+    assert "is lost" in done.err
+    assert refs(repository) == before
+    hint = shlex.split(done.err.partition("skillgit ")[2].splitlines()[0])
+    skillgit(*hint, *QUICK, "--quiet", cwd=repository)
 
 
 ROUNDS = (

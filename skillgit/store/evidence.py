@@ -22,6 +22,7 @@ from skillgit.store import history, refs, tree
 from skillgit.store.git_binary import until_kept
 from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import Repo, message_of
+from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -186,6 +187,27 @@ def _event_of(commit: pygit2.Commit) -> str:
 
 def kept_trees(repo: Repo, run: str) -> frozenset[str]:
     return frozenset(link.tree for link in read_chain(repo, run))
+
+
+def lost_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Recorded]:
+    """Return the events whose evidence should be here and is not: nobody dropped it, and it did not stay elsewhere.
+
+    A clone may have none, or only what it wrote since.
+    """
+    if not records:
+        return []
+    if not is_own(repo, start=records[0].commit) and records[0].evidence not in kept_trees(repo, run):
+        return []
+    excused = {*dropped_trees(repo, run)}
+    elsewhere = evidence_elsewhere(repo, run)
+    return [
+        record
+        for record in records
+        if record.evidence
+        and record.evidence not in excused
+        and record.commit not in elsewhere
+        and not repo.has_object(record.evidence)
+    ]
 
 
 _LIST = "trees"

@@ -303,10 +303,37 @@ def restore_candidates(repo: Repo, run: str) -> list[str]:
     return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(candidates.items())]
 
 
+def unpublished(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[EvidenceLink]) -> Recorded | None:
+    """Return the event that a process died before it made visible: its evidence is kept, and it follows the others."""
+    if not chain or not chain[0].event or any(chain[0].event == record.commit for record in records):
+        return None
+    try:
+        record = history_reader.read_commit(repo, chain[0].event)
+        if record.event.run != run:
+            return None
+        fold([*(earlier.event for earlier in records), record.event])
+    except (SkillgitError, pygit2.GitError, KeyError):
+        return None
+    tip = repo.tip(record.branch)
+    follows = tip is None or tip in record.parents[:1]
+    return record if follows and _has_skill(repo, record, set()) else None
+
+
+def _publish_event(repo: Repo, run: str) -> Iterator[str]:
+    """Make the event visible that :func:`unpublished` finds."""
+    records = history_reader.read_run(repo, run) if run in history_reader.runs(repo) else []
+    record = unpublished(repo, run, records, read_chain(repo, run))
+    if record is not None:
+        branch = record.branch
+        update_refs(repo, [RefUpdate(name=branch, new=record.commit, old=repo.tip(branch))], reason=_REASON)
+        yield f"moved {refs.short(branch)} to commit {record.commit[:_SHORT]}, an event that was written and not shown"
+
+
 def repair_run(repo: Repo, run: str) -> list[str]:
-    """Bring the derived refs of ``run`` and its evidence chain to where they belong. Hold the run's lock."""
+    """Bring the refs of ``run`` that a dead process left behind to where they belong. Hold the run's lock."""
+    published = [*_publish_event(repo, run)]
     records = history_reader.read_run(repo, run)
-    return [*_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
+    return [*published, *_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
 
 
 def left_locks(repo: Repo) -> list[str]:

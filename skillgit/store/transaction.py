@@ -4,8 +4,9 @@ A process that is killed inside a libgit2 transaction leaves ``<ref>.lock`` behi
 moves that ref again. Such a file is removed only while the repository lock is held, which says that no skillgit process
 owns it, and only after it has stood unchanged for a while in which no git process works in the repository.
 
-Where a process dies amid the moves, what history is found through is before what follows from it and goes after it:
-the rest is then as any writer or ``fsck --repair`` makes it.
+Where a process dies amid the moves, git may prune what no ref leads to yet. So what nothing can compute again, the
+evidence of an event, is referenced before the ref that makes the event visible, and what follows from the event comes
+last: that is then as any writer or ``fsck --repair`` makes it. Removals go the other way round.
 
 After a loss of power a ref leads to whole objects, or is where it was: libgit2 has the disk confirm every file that it
 writes and the name of that file (``repo``), and here the names of new folders follow, those of objects before any ref
@@ -25,7 +26,7 @@ from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.files import sync
 from skillgit.store.git_binary import git_is_at_work, keep
 from skillgit.store.lock import repo_lock
-from skillgit.store.refs import parse, short
+from skillgit.store.refs import RefKind, parse, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,10 +86,16 @@ def update_refs(
         keep(repo, write)
 
 
-def _stage(update: RefUpdate) -> tuple[bool, bool]:
-    """Return when ``update`` is made: refs are set before others are removed, and truth is set first and goes last."""
-    ref, is_removal = parse(update.name), update.new is None
-    return is_removal, (ref is not None and ref.kind.is_truth) is is_removal
+def _stage(update: RefUpdate) -> int:
+    """Return when ``update`` is made, first to last: evidence, truth, what is derived; then removals, in reverse."""
+    ref = parse(update.name)
+    if ref is not None and ref.kind is RefKind.EVIDENCE:
+        rank = 0
+    elif ref is not None and ref.kind.is_truth:
+        rank = 1
+    else:
+        rank = 2
+    return rank if update.new is not None else 5 - rank
 
 
 def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:

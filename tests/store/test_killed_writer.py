@@ -56,7 +56,8 @@ HOOKS = {
     "with all refs locked": "transaction._compare = die",
     "with targets set": "ReferenceTransaction.commit = die",
     "after the first refs moved": "ReferenceTransaction.commit = after(ReferenceTransaction.commit, 1)",
-    "after all refs moved": "ReferenceTransaction.commit = after(ReferenceTransaction.commit, 2)",
+    "after the second refs moved": "ReferenceTransaction.commit = after(ReferenceTransaction.commit, 2)",
+    "after all refs moved": "event_writer.update_refs = after(event_writer.update_refs, 1)",
 }
 
 
@@ -81,28 +82,32 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("done", [1, 4, soak(0), soak(2), soak(5)])
+@pytest.mark.parametrize("pruned", [True, soak(False)], ids=["pruned", "whole"])
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
-def test_a_killed_run_goes_on_to_the_same_commits(tmp_path, hook, done) -> None:
+def test_a_killed_run_goes_on_to_the_same_commits(tmp_path, hook, done, pruned) -> None:
     unbroken = Repo.init(tmp_path / "unbroken")
     write_run(unbroken)
     broken = Repo.init(tmp_path / "broken")
     write_run(broken, events=done)
 
     killed(broken, hook, done)
-    go_on(broken)
+    if pruned:
+        subprocess.run(["git", "prune", "--expire=now"], cwd=broken.workdir, check=True)
+    go_on(Repo.discover(broken.workdir))
 
     assert broken.tips() == unbroken.tips()
     assert check_run(broken, RUN) == []
     assert list(broken.common_dir.glob("refs/**/*.lock")) == []
 
 
+@pytest.mark.parametrize("stage", ["after the first refs moved", "after the second refs moved"])
 @pytest.mark.parametrize("done", sampled([0, 1, 2, 4, 5], 4))
-def test_what_died_amid_the_moves_is_repaired(tmp_path, done) -> None:
+def test_what_died_amid_the_moves_is_repaired(tmp_path, done, stage) -> None:
     broken, unbroken = Repo.init(tmp_path / "broken"), Repo.init(tmp_path / "unbroken")
     write_run(broken, events=done)
     write_run(unbroken, events=done + 1)
 
-    killed(broken, HOOKS["after the first refs moved"], done)
+    killed(broken, HOOKS[stage], done)
     assert all(problem.repairable for problem in check_run(broken, RUN))
     remove_locks(broken)
     repair_run(broken, RUN)

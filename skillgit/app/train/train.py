@@ -28,7 +28,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Event, RunFinished, RunStarted, version_of
+from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.engine.concurrency import unless_failed
@@ -38,7 +38,7 @@ from skillgit.engine.session import Monitor, Session, Transition, Watcher
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
 from skillgit.index import queries, spending
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.evidence import read_evidence
+from skillgit.store.evidence import lost_evidence, read_evidence
 from skillgit.store.git_binary import until_kept
 from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, runs, skill_at
@@ -47,7 +47,7 @@ from skillgit.store.notes import feedback_reader
 from skillgit.store.repair import repair_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.plan import Plan
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from skillgit.domain.proposal import Feedback, Tried
     from skillgit.domain.skill import Skill
     from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
                     return publisher.finished(runner.run(training.to_the_end()))
 
 
+_NAMED = 5  # events that an error names
 _HINT = "name one: skillgit train CONFIG"
 
 
@@ -184,6 +186,18 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     )
 
 
+def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: str) -> None:
+    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what nobody can check."""
+    losses = lost_evidence(repo, run, records)
+    if losses:
+        addresses = ", ".join(str(event_address(record.event)) for record in losses[:_NAMED])
+        more = f" and {len(losses) - _NAMED} more" if len(losses) > _NAMED else ""
+        raise HistoryError(
+            f"the evidence of {addresses}{more} of run {run} is lost, so that the run cannot go on as it was",
+            hint=f"start another run on its text: skillgit train {config} --run {run}-2 --from {run}/best",
+        )
+
+
 class Training:
     def __init__(
         self,
@@ -199,6 +213,7 @@ class Training:
         self._workspace, self._setup = workspace, setup
         self._watcher = watcher
         self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
+        _refuse_losses(workspace.repo, name, self._recorded, setup.config.name)
         self._begun = len(self._recorded)
         self._started = check_same_work(workspace.repo, name, self._recorded, setup)
         self._start, path, self._parent = self._beginning(request)

@@ -13,9 +13,17 @@ from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import history_reader, refs
-from skillgit.store.evidence import EvidenceLink, dropped_trees, dropping_problems, evidence_names, read_evidence
+from skillgit.store.evidence import (
+    EvidenceLink,
+    dropped_trees,
+    dropping_problems,
+    evidence_names,
+    lost_evidence,
+    read_evidence,
+)
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
-from skillgit.store.seals import evidence_elsewhere, is_own
+from skillgit.store.repair import unpublished
+from skillgit.store.seals import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -215,7 +223,7 @@ def evidence_problems(
     tree_ids, drops = {link.tree for link in chain}, dropped_trees(repo, run)
     whole = ref in tips and bool(records) and records[0].evidence in tree_ids
     is_wanted = whole or (bool(records) and is_own(repo, start=records[0].commit))
-    elsewhere = evidence_elsewhere(repo, run)
+    losses = {record.commit for record in lost_evidence(repo, run, records)}
     trees: set[str] = set()
     for record in records:
         if not record.evidence or (record.evidence not in tree_ids and record.evidence in drops):
@@ -227,7 +235,7 @@ def evidence_problems(
         elif here and is_wanted and record.evidence not in tree_ids:
             sentence = f"its evidence is not kept by {refs.short(ref)}, so that git gc will drop it"
             yield IntegrityProblem(commit=record.commit, sentence=sentence, repairable=True)
-        elif not here and is_wanted and record.commit not in elsewhere:
+        elif record.commit in losses:
             yield IntegrityProblem(commit=record.commit, sentence="its evidence is lost")
     yield from dropping_problems(repo, run, records, tree_ids)
     yield from _stray_links(repo, run, records, chain, tips)
@@ -243,7 +251,11 @@ def _stray_links(
 ) -> Iterator[IntegrityProblem]:
     """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
     by_commit = {record.commit: record for record in records}
+    late = unpublished(repo, run, records, chain)
     for link in chain:
+        if late is not None and link.event == late.commit:
+            yield unpublished_problem(late)
+            continue
         if link.event in by_commit:
             yield from _other_tree(run, by_commit[link.event], link)
             continue
@@ -269,6 +281,11 @@ def _stray_links(
                 sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
             mendable = is_absent and isinstance(recorded_event.event, Rejected) and refs.run_branch(run) in tips
             yield IntegrityProblem(commit=link.event, sentence=sentence, repairable=mendable)
+
+
+def unpublished_problem(record: Recorded) -> IntegrityProblem:
+    sentence = f"a process died before {refs.short(record.branch)} led to this event"
+    return IntegrityProblem(commit=record.commit, sentence=sentence, repairable=True)
 
 
 def _other_tree(run: str, record: Recorded, link: EvidenceLink) -> Iterator[IntegrityProblem]:

@@ -15,7 +15,7 @@ from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.upkeep import commit_checks, event_checks
 from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
-from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
+from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems, unpublished_problem
 from skillgit.app.upkeep.round_checks import SCREENING, joining_problems, rival_problems
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
@@ -40,6 +40,7 @@ from skillgit.index import index_check
 from skillgit.store import history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain, read_evidence
 from skillgit.store.integrity import GitError, IntegrityProblem
+from skillgit.store.repair import unpublished
 from skillgit.store.repo import Repo, message_of
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         return [IntegrityProblem(sentence=error.message)]
     ref_problems = [*_damaged_refs(repo, run)]
     if not branches:
+        if not ref_problems and (late := unpublished(repo, run, [], chain)) is not None:
+            return [unpublished_problem(late)]
         return ref_problems or [IntegrityProblem(sentence=_without_branch(run, tips))]
     try:
         records = history_reader.read_run(repo, run)
