@@ -87,7 +87,8 @@ def read_plain(path: Path, *, most: int | None = MOST_BYTES, follow: bool = Fals
     with os.fdopen(open_plain(path, follow=follow), "rb") as file:
         data = file.read() if most is None else file.read(most + 1)
     if most is not None and len(data) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+        # not EFBIG, by which writing says that there is no room for more
+        raise OSError(errno.EOVERFLOW, f"it is larger than {most >> 20} MiB")
     return data
 
 

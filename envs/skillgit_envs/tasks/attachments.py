@@ -66,9 +66,8 @@ class Attachments:
         try:
             data = read_plain(file, most=_LARGEST, follow=True)
         except OSError as error:
-            hint = (
-                "give the task a smaller file" if error.errno == errno.EFBIG else "check the file and its permissions"
-            )
+            too_large = error.errno == errno.EOVERFLOW
+            hint = "give the task a smaller file" if too_large else "check the file and its permissions"
             raise DataError(f"{where}: {file} cannot be read: {error.strerror}", hint=hint) from error
         digest = hashlib.sha256(data).hexdigest()[:16]
         self._paths[digest] = file

@@ -39,7 +39,9 @@ from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
+from skillgit.domain.address import parse
 from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.engine.session import Task
@@ -57,6 +59,7 @@ from skillgit.plugin.environment import Environment, LongLived, asks_judge
 from skillgit.plugin.redaction import MASK
 from skillgit.plugin.registry import find_environment
 from skillgit.store.history_reader import read_run
+from skillgit.store.tree import entry_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -126,7 +129,8 @@ class CheckedClaim:
         if not self.signature.valid or self.recomputation.contradictions or word in {"lower", "higher"}:
             return ExitCode.NO
         is_known = bool(self.signature.principal) or self.recomputation.whole
-        return ExitCode.OK if is_known and word == "consistent" else ExitCode.UNDERPOWERED
+        is_checked = bool(self.recomputation.agreeing)
+        return ExitCode.OK if is_known and is_checked and word == "consistent" else ExitCode.UNDERPOWERED
 
 
 def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatcher) -> CheckedClaim | Plan:
@@ -205,6 +209,9 @@ def _against_history(
         check.contradictions.append("it names no commit, or no split that versions are scored on")
         return
     if not workspace.repo.has_object(commit):
+        if other := _under_another_commit(workspace, content):
+            check.contradictions.append(f"commit {commit[:12]} is not here, and {other}")
+            return
         check.missing.append(f"commit {commit[:12]} is not here: skillgit clone or pull brings its run")
         return
     row, split = queries.row_of_commit(workspace.index, commit), Split.parse(name)
@@ -230,6 +237,25 @@ def _against_history(
         return  # what takes longer could not make it better
     _again_the_gate(workspace, row, check)
     _again_the_scores(context, workspace, request, (row, score), check)
+
+
+def _under_another_commit(workspace: Workspace, content: dict[str, object]) -> str:
+    """Return how history knows the version or the text of a claim by another commit; empty if it knows neither."""
+    index, name = workspace.index, parse(_text(content, "version", "name"))
+    runs = queries.run_names(index)
+    if name is not None and name.run in runs and name.kind is AddressKind.VERSION:
+        row = queries.row_of_version(index, name.run, name.number)
+        if row is not None:
+            return f"{row.address} is commit {row.commit[:12]}"
+    subjects = content.get("subject")
+    names = members(subjects[0]) if isinstance(subjects, list) and len(subjects) == 1 else {}
+    digest = members(names.get("digest")).get("gitTree")
+    for run in runs:
+        path = index.skill_path(run)
+        for row in queries.log_rows(index, run):
+            if str(entry_id(workspace.repo.commit(row.commit), path)) == digest:
+                return f"the skill of the claim is that of {row.address}, commit {row.commit[:12]}"
+    return ""
 
 
 _SALTED = frozenset({("predicate", "items", "digest"), ("predicate", "score", "outcomes")})

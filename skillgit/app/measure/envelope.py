@@ -61,7 +61,7 @@ def read_envelope(content: bytes) -> Envelope:
     """Return the envelope in ``content``, which may be anybody's; a UsageError if it is none."""
     kind, data, blob = "", b"", b""
     try:
-        match read_document(content):
+        match read_document(content, unique=True):
             case {"payloadType": str(kind), "payload": str(payload), "signatures": [{"sig": str(signature)}]}:
                 data, blob = (base64.b64decode(text, validate=True) for text in (payload, signature))
     except ValueError:

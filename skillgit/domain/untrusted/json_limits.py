@@ -84,14 +84,18 @@ def _is_followed(braces: str) -> bool:
     return "{" in braces[end:]
 
 
-def read_document(content: str | bytes) -> object:
-    """Return the value of the JSON document ``content``; a DocumentError if it is none, or beyond a limit."""
+def read_document(content: str | bytes, *, unique: bool = False) -> object:
+    """Return the value of the JSON document ``content``; a DocumentError if it is none, or beyond a limit.
+
+    With ``unique``, no object may have two values for one name, of which readers take different ones.
+    """
     if len(content) > MOST_BYTES:
         raise DocumentError(f"is longer than {MOST_BYTES >> 20} MiB")
     data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if sum(map(data.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
         raise DocumentError(f"holds more than {MOST_VALUES:,} values")
-    value: object = _parsed(lambda: _DECODER.decode(data.decode("utf-8-sig", "surrogatepass")))
+    decoder = _UNIQUE_DECODER if unique else _DECODER
+    value: object = _parsed(lambda: decoder.decode(data.decode("utf-8-sig", "surrogatepass")))
     return value
 
 
@@ -119,6 +123,16 @@ def _whole(digits: str) -> int | float:
 
 
 _DECODER = json.JSONDecoder(parse_int=_whole)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a name has two values")
+    return fields
+
+
+_UNIQUE_DECODER = json.JSONDecoder(parse_int=_whole, object_pairs_hook=_unique)
 
 
 def _is_within(value: object, levels: int) -> bool:

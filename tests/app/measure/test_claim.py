@@ -28,7 +28,7 @@ from skillgit.app.measure.claim_check import WORD, ClaimCheckRequest, check_clai
 from skillgit.app.measure.envelope import Envelope, SshSignature, check_signature, read_envelope, sign
 from skillgit.app.measure.verify import VerifyRequest
 from skillgit.app.skill_format.folder_contents import listing_digest, read_entries, tree_id
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import explained, open_workspace
 from skillgit.errors import ConflictError, ExitCode, NotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
@@ -265,6 +265,40 @@ def test_a_part_that_is_left_out_or_added_is_caught(desk, gone):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "tree"),
+    [(None, None), ("other/v9", None), ("nonsense", None), (None, "0" * 40), ("small/r1", None)],
+)
+def test_a_commit_that_nobody_has_does_not_hide_the_version_or_the_text_that_is_here(desk, name, tree):
+    statement = set_leaf(payload(desk), ("predicate", "version", "commit"), "1" * 40)
+    statement = set_leaf(statement, ("predicate", "score", "value"), 0.99)
+    if name is not None:
+        statement = set_leaf(statement, ("predicate", "version", "name"), name)
+    if tree is not None:
+        statement = set_leaf(statement, ("subject", 0, "digest", "gitTree"), tree)
+    result = checked(desk, forged(desk, statement, key="key"), signers="../signers")
+    assert result.exit_code is ExitCode.NO
+    (sentence,) = result.recomputation.contradictions
+    assert sentence.startswith("commit 111111111111 is not here, and ")
+
+
+def test_a_claim_of_which_nothing_is_here_is_not_confirmed(desk):
+    statement = set_leaf(payload(desk), ("predicate", "version", "commit"), "1" * 40)
+    statement = set_leaf(statement, ("predicate", "version", "name"), "other/v9")
+    statement = set_leaf(statement, ("subject", 0, "digest", "gitTree"), "0" * 40)
+    result = checked(desk, forged(desk, statement, key="key"), signers="../signers")
+    assert result.signature.principal
+    assert (result.recomputation.agreeing, result.exit_code) == (0, ExitCode.UNDERPOWERED)
+
+
+def test_an_envelope_with_two_values_for_one_name_is_refused(desk, tmp_path):
+    text = (desk / "claim.json").read_text()
+    for twice in ('"payload": "e30=", ', '"payloadType": "x", ', '"signatures": [], '):
+        (tmp_path / "twice.json").write_text("{" + twice + text.lstrip()[1:])
+        with pytest.raises(UsageError, match="no DSSE envelope"):
+            checked(desk, tmp_path / "twice.json")
+
+
 def test_another_signature_than_one_of_a_claim_is_none(desk, tmp_path):
     data = canonical(payload(desk))
     done = subprocess.run(
@@ -388,8 +422,10 @@ def test_a_claim_names_no_path_and_no_revision(desk):
         with pytest.raises(UsageError, match="no statement of type"):
             checked(desk, forged(desk, data))
     (desk / "large").write_bytes(b" " * (2 << 20))
-    with pytest.raises(UsageError, match="larger than 1 MiB"):
+    with pytest.raises(UsageError, match="larger than 1 MiB") as refusal:
         checked(desk, "large")
+    # what the program says of it is the same: reading too much is not a lack of room to write
+    assert explained(refusal.value, None) is refusal.value
     long = json.dumps({"payload": "", "payloadType": "application/vnd.in-toto+json",
                        "signatures": [{"sig": base64.b64encode(b"x" * 20_000).decode()}]})  # fmt: skip
     (desk / "long").write_text(long)
