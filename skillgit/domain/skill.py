@@ -107,8 +107,12 @@ def excess(files: Mapping[str, bytes]) -> str:
     for path, content in files.items():
         most = MOST_DOCUMENT if path == DOCUMENT else MOST_COMPANION
         if len(content) > most and (path == DOCUMENT or _text(content) is not None):
-            return f"the text of {shown(path)} is longer than {most >> 20} MiB, the most that a skill may hold there"
+            return too_long(path, most)
     return ""
+
+
+def too_long(path: str, most: int) -> str:
+    return f"the text of {shown(path)} is longer than {most >> 20} MiB, the most that a skill may hold there"
 
 
 def _text(content: bytes) -> str | None:

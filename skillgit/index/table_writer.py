@@ -389,6 +389,6 @@ def _seed_text(repo: Repo, record: Recorded) -> str:
     """Return the text that a run starts from, for searching; a run whose seed cannot be read is listed all the same."""
     try:
         root = repo.commit(record.commit).tree
-        return (tree.read_file(root, f"{record.event.skill}/{DOCUMENT}") or b"").decode()
+        return (tree.read_file(repo, root, f"{record.event.skill}/{DOCUMENT}") or b"").decode()
     except (SkillgitError, UnicodeDecodeError):
         return ""

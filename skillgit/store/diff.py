@@ -47,8 +47,12 @@ PATCH = ("-p", "-U3", *_AS_DATA)
 
 def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] = ()) -> bytes:
     """Return what ``git diff OLD NEW -- PATHS`` prints to a pipe; empty ``paths``, taken literally, do not count."""
-    for commit in (old, new):
-        repo.commit(commit)
+    sides = [repo.commit(commit) for commit in (old, new)]
+    for delta in sides[0].tree.diff_to_tree(sides[1].tree).deltas:
+        # git reads both sides of a text, however large
+        for side in (delta.old_file, delta.new_file):
+            if side.mode in _FILES:
+                tree.check_size(repo, side.id, side.path)
     answer = git(repo, "--literal-pathspecs", "diff", *NO_PROGRAMS, *options, old, new, "--", *filter(None, paths))
     if answer.code != 0:
         raise RevisionNotFoundError(f"git cannot compare {old[:12]} with {new[:12]}: {answer.error}", hint="git fsck")
@@ -165,7 +169,7 @@ def content(repo: Repo, blob: str) -> bytes:
         obj = repo.raw[pygit2.Oid(hex=blob)]
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read the file {blob[:12]}: {error}", hint="git fsck") from error
-    return bytes(obj.data) if isinstance(obj, pygit2.Blob) else b""
+    return tree.content_of(repo, obj, blob[:12]) if isinstance(obj, pygit2.Blob) else b""
 
 
 def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
@@ -255,7 +259,7 @@ class Blamer:
 
     def lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
         """Return where each line of ``path`` comes from; a merge only gets lines that neither of its parents had."""
-        content = tree.read_file(self._repo.commit(commit).tree, path)
+        content = tree.read_file(self._repo, self._repo.commit(commit).tree, path)
         if content is None:
             raise NotFoundError(f"there is no file '{path}' in {commit[:12]}", hint=f"git ls-tree -r {commit[:12]}")
         if not content:
@@ -295,8 +299,9 @@ class Blamer:
                     blob = self._repo.raw.get(delta.new_file.id)
                     if not isinstance(blob, pygit2.Blob):
                         return None
+                    content = tree.content_of(self._repo, blob, delta.new_file.path)
                     # versions share most of their lines
-                    lines.update(self._texts.setdefault(line, line) for line in blob.data.split(b"\n"))
+                    lines.update(self._texts.setdefault(line, line) for line in content.split(b"\n"))
         return lines
 
 

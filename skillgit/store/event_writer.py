@@ -244,7 +244,7 @@ class RunWriter:
 
 
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
-    skill = tree.read_skill(root, event.skill)
+    skill = tree.read_skill(repo, root, event.skill)
     if event.guidance.strip() or slow_guidance(skill.document):
         guidance = verbatim(storable(event.guidance))
         skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))

@@ -50,7 +50,7 @@ def plan_commit(repo: Repo, start: Recorded) -> str | None:
     def write() -> str:
         _, listing = repo.raw.read(start.evidence)
         root = repo.raw[start.evidence]
-        contents = {name: tree.read_file(root, name) for name in PLAN}  # type: ignore[arg-type]
+        contents = {name: tree.read_file(repo, root, name) for name in PLAN}  # type: ignore[arg-type]
         files = {name: content for name, content in contents.items() if content is not None} | {_LISTING: listing}
         committer = repo.commit(start.commit).committer
         signature = pygit2.Signature(committer.name, committer.email, committer.time, 0)
@@ -92,11 +92,11 @@ def _plan_tips(repo: Repo, tree_id: str) -> Iterator[str]:
 def _listed_files(repo: Repo, commit: str, tree_id: str) -> dict[str, bytes] | None:
     """Return the files of a plan; None unless they are those of the evidence ``tree_id``, byte for byte."""
     root = repo.commit(commit).tree
-    listing = tree.read_file(root, _LISTING) or b""
+    listing = tree.read_file(repo, root, _LISTING) or b""
     if git_object_id("tree", listing) != tree_id:
         return None
     ids = {match["name"].decode(errors="replace"): match["id"].hex() for match in _ENTRY.finditer(listing)}
-    contents = {name: tree.read_file(root, name) for name in PLAN if name in ids}
+    contents = {name: tree.read_file(repo, root, name) for name in PLAN if name in ids}
     files = {name: content for name, content in contents.items() if content is not None}
     is_whole = contents.keys() == files.keys()
     return files if is_whole and all(ids[name] == git_object_id("blob", files[name]) for name in files) else None
@@ -122,8 +122,8 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
     if not isinstance(root, pygit2.Tree):
         return planned_files(repo, tree_id, names) if names and set(names) <= set(PLAN) else None
     if not names:
-        return tree.read_files(root)
-    contents = {name: tree.read_file(root, name) for name in names}
+        return tree.read_files(repo, root)
+    contents = {name: tree.read_file(repo, root, name) for name in names}
     return {name: content for name, content in contents.items() if content is not None}
 
 
@@ -231,7 +231,7 @@ def _listed(repo: Repo, run: str) -> str | None:
     """Return the list of what was dropped; empty without a ref, None if the ref leads to no list."""
     try:
         tip = repo.tip(refs.dropped_ref(run))
-        content = b"" if tip is None else tree.read_file(repo.commit(tip).tree, _LIST)
+        content = b"" if tip is None else tree.read_file(repo, repo.commit(tip).tree, _LIST)
     except (SkillgitError, KeyError, ValueError, pygit2.GitError):
         return None
     return None if content is None else content.decode(errors="replace")
@@ -290,8 +290,8 @@ def plan_drop(
     old = tuple(record for record in candidates if record.time < before and record.commit not in exempt)
     old_trees = {record.evidence for record in old}
     staying = _blobs(repo, {record.evidence for record in candidates} - old_trees)
-    objects = map(repo.raw.get, _blobs(repo, old_trees) - staying)
-    return Dropped(records=old, size=sum(obj.size for obj in objects if isinstance(obj, pygit2.Blob)))
+    sizes = (repo.raw.odb.read_header(oid) for oid in _blobs(repo, old_trees) - staying)
+    return Dropped(records=old, size=sum(size for _, size in sizes))
 
 
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
@@ -326,7 +326,7 @@ def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
 
 def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetime) -> str:
     """Write the commit that names everything that was dropped so far."""
-    lines = (tree.read_file(repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
+    lines = (tree.read_file(repo, repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
     lines += [f"{record.evidence} {record.commit}" for record in plan.records]
     files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()}
     count = len(plan.records)

@@ -59,6 +59,8 @@ _SETTINGS = (
     # a tree is checked out alike on every system, and none of them lets it into git's own folder
     "core.protectHFS=true",
     "core.protectNTFS=true",
+    # what is larger is told to differ, and not read whole; no text of a skill is as large
+    "core.bigFileThreshold=16m",
 )
 _NO_HOOKS = f"core.hooksPath={os.devnull}"
 NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")

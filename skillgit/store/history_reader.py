@@ -21,7 +21,7 @@ from skillgit.domain.event_keys import event_at
 from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillError, TrailerError
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.repo import REPAIR, Repo, author_of, message_of
@@ -58,10 +58,10 @@ def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
         oid = parents[0] if parents else None
 
 
-def decoded(commit: pygit2.Commit) -> Decoded:
+def decoded(repo: Repo, commit: pygit2.Commit) -> Decoded:
     """Return what the trailers of ``commit`` say; a HistoryError if it has none, or they cannot be read."""
     try:
-        return commit_message.decode_with(message_of(commit), lambda skill: _slow_text(commit.tree, skill))
+        return commit_message.decode_with(message_of(commit), lambda skill: _slow_text(repo, commit.tree, skill))
     except HistoryError as error:
         raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
 
@@ -84,7 +84,7 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
             break
         try:
             has_event = trailers.has_trailers(message_of(commit))
-            link = Link(commit=commit, trailers=decoded(commit) if has_event else None)
+            link = Link(commit=commit, trailers=decoded(repo, commit) if has_event else None)
         except HistoryError as error:
             end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
             break
@@ -122,7 +122,7 @@ def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
     return bool(parents) and tree.entry_id(commit, skill) != tree.entry_id(parents[0], skill)
 
 
-def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
+def placed(repo: Repo, chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
     """Yield the events of the line; an edit comes after those of ``sides``, the events beside it, on older versions."""
     version, step, epoch = before.version, before.step, before.epoch
     for link in chain:
@@ -132,7 +132,7 @@ def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded
                 step, epoch = max([(step, epoch), *earlier])
                 version += 1
                 position = replace(before, version=version, step=step, epoch=epoch)
-                yield _edit(link.commit, position)
+                yield _edit(repo, link.commit, position)
             continue
         event = link.trailers.event
         _check_place(link.commit, event)
@@ -153,10 +153,14 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
         )
 
 
-def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
+def _edit(repo: Repo, commit: pygit2.Commit, position: LinePosition) -> Recorded:
     """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
     body = commit_message.read_free_body(message_of(commit))
-    before = tree.read_texts(commit.parents[0].tree, position.skill)
+    try:
+        before, after = (tree.read_texts(repo, side.tree, position.skill) for side in (commit.parents[0], commit))
+    except SkillError as error:
+        sentence = f"commit {str(commit.id)[:12]}: {error.message}"
+        raise HistoryError(sentence, hint=f"git show --stat {str(commit.id)[:12]}") from error
     event = Edited(
         run=position.run,
         skill=position.skill,
@@ -167,7 +171,7 @@ def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
         version=position.version,
         base=position.version - 1,
         author=author_of(commit),
-        changes=changed_texts(before, tree.read_texts(commit.tree, position.skill)),
+        changes=changed_texts(before, after),
     )
     return recorded(commit, Decoded(event=event, evidence=""), position.version)
 
@@ -235,7 +239,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
         # The step of an edit depends on everything before it.
         fresh = {*(str(link.commit.id) for link in chain), *(record.commit for record in sides)}
         return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
-    return sorted((*placed(chain, before, sides), *sides), key=lambda record: record.order)
+    return sorted((*placed(repo, chain, before, sides), *sides), key=lambda record: record.order)
 
 
 def _place_before(repo: Repo, run: str, chain: list[Link], stop: str | None) -> LinePosition:
@@ -254,7 +258,7 @@ def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in boundary:
             break
-        content = decoded(commit)
+        content = decoded(repo, commit)
         if not isinstance(content.event, SlowProposed):
             break
         records.append(recorded(commit, content, content.event.base))
@@ -272,7 +276,7 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
         raise TrailerError(
             f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
         )
-    content = decoded(commit)
+    content = decoded(repo, commit)
     at = event_at(content.event)
     return recorded(commit, content, place_of(repo, oid).version if at is None else at)
 
@@ -284,7 +288,7 @@ def message(repo: Repo, oid: str) -> str:
 def skill_at(repo: Repo, oid: str, path: str) -> Skill:
     """Return the skill in the folder ``path`` of the commit ``oid``; a HistoryError if an object of it is damaged."""
     try:
-        return tree.read_skill(repo.commit(oid).tree, path)
+        return tree.read_skill(repo, repo.commit(oid).tree, path)
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read {path} of commit {oid[:12]}: {error}", hint=REPAIR) from error
 
@@ -298,8 +302,8 @@ def resolve(repo: Repo, name: str) -> str:
         raise RevisionNotFoundError(f"there is no revision '{name}'", hint="skillgit log") from error
 
 
-def _slow_text(root: pygit2.Tree, skill: str) -> SlowText:
+def _slow_text(repo: Repo, root: pygit2.Tree, skill: str) -> SlowText:
     """Return guidance and memory in the tree ``root`` of a commit on the slow line."""
     names = (f"{skill}/{DOCUMENT}", MEMORY)
-    document, memory = ((tree.read_file(root, name) or b"").decode(errors="replace") for name in names)
+    document, memory = ((tree.read_file(repo, root, name) or b"").decode(errors="replace") for name in names)
     return SlowText(guidance=slow_guidance(document), memory=memory)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
 
+from skillgit.domain.untrusted.file_names import DEPTH
 from skillgit.store.git_binary import git
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def missing_files(repo: Repo, tree: str, present: set[str], prefix: str = "") ->
         return
     for entry in folder:
         oid, path = str(entry.id), f"{prefix}{entry.name}"
-        if oid in present:
+        if oid in present or path.count("/") > DEPTH:  # which is a fault of its own
             continue
         if entry.type_str == "tree":
             missing = list(missing_files(repo, oid, present, f"{path}/"))
@@ -129,20 +130,24 @@ def _loose(objects: Path) -> Iterator[Damage]:
 
 def _wrong_with(path: Path) -> str:
     """Return what is wrong with a loose object; empty if nothing is."""
+    reading, checksum, is_empty = zlib.decompressobj(), hashlib.sha1(usedforsecurity=False), True
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            # part by part: 400 kB may stand for 400 MB
+            while data := file.read(_PART):
+                is_empty = False
+                while data:
+                    checksum.update(reading.decompress(data, _PART))
+                    data = reading.unconsumed_tail
     except IsADirectoryError:
         return "a folder is in its place"
-    if not data:
-        return "its file is empty"
-    reading = zlib.decompressobj()
-    try:
-        content = reading.decompress(data)
     except zlib.error:
         return "its file cannot be decompressed"
+    if is_empty:
+        return "its file is empty"
     if not reading.eof:
         return "its file is cut short"
-    if hashlib.sha1(content, usedforsecurity=False).hexdigest() != f"{path.parent.name}{path.name}":
+    if checksum.hexdigest() != f"{path.parent.name}{path.name}":
         return "its content is not what its name says"
     return ""
 

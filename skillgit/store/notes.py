@@ -17,6 +17,7 @@ from skillgit.store import refs
 from skillgit.store.git_binary import until_kept
 from skillgit.store.lock import notes_lock, unwritable
 from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.tree import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _OID_LENGTH = 40
+MOST_NOTE = 8 << 20
+"""Bytes of a note that are read; one of ours has some hundred in a line."""
 _DEEPEST = 2 * _OID_LENGTH
 """How long the path of a folder of notes can be: git spreads them by parts of the commit id."""
 
@@ -45,10 +48,22 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
 
 
 def read_all(repo: Repo) -> dict[str, list[str]]:
+    """Return the lines of the note of each commit; those of :func:`oversized` notes are left out."""
+    return {oid: _lines(repo, blob) for oid, blob in _blobs(repo) if _size(repo, blob) <= MOST_NOTE}
+
+
+def oversized(repo: Repo) -> list[str]:
+    """Return the commits whose note is larger than what is read."""
+    return [oid for oid, blob in _blobs(repo) if _size(repo, blob) > MOST_NOTE]
+
+
+def _blobs(repo: Repo) -> list[tuple[str, pygit2.Blob]]:
     tip = repo.tip(refs.NOTES)
-    if tip is None:
-        return {}
-    return {oid: _lines(blob) for oid, (_, blob) in sorted(_entries(repo.commit(tip).tree))}
+    return [] if tip is None else [(oid, blob) for oid, (_, blob) in sorted(_entries(repo.commit(tip).tree))]
+
+
+def _size(repo: Repo, blob: pygit2.Blob) -> int:
+    return int(repo.raw.odb.read_header(blob.id)[1])
 
 
 def read(repo: Repo, commit: str) -> list[dict[str, object]]:
@@ -71,7 +86,7 @@ def _written(
     builder = repo.raw.TreeBuilder(root) if root is not None else repo.raw.TreeBuilder()
     for oid, objects in notes.items():
         path, blob = there.get(oid, (oid, None))
-        lines = _lines(blob) if blob is not None else []
+        lines = _lines(repo, blob) if blob is not None else []
         lines += [json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for value in objects]
         content = "".join(f"{line}\n" for line in dict.fromkeys(lines))
         _put(repo, builder, path, repo.write_blob(content.encode()))
@@ -102,8 +117,10 @@ def _entries(folder: pygit2.Tree, prefix: str = "") -> Iterator[tuple[str, tuple
             yield oid, (path, entry)
 
 
-def _lines(blob: pygit2.Blob) -> list[str]:
-    return [line for line in blob.data.decode(errors="replace").split("\n") if line]
+def _lines(repo: Repo, blob: pygit2.Blob) -> list[str]:
+    return [
+        line for line in content_of(repo, blob, "of a note", MOST_NOTE).decode(errors="replace").split("\n") if line
+    ]
 
 
 KIND, WITHDRAWN = "feedback", "feedback-withdrawn"

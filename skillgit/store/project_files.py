@@ -9,7 +9,7 @@ import pygit2
 
 from skillgit.errors import SkillgitError
 from skillgit.store.repo import Repo
-from skillgit.store.tree import entry_at, walk
+from skillgit.store.tree import content_of, entry_at, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ class ProjectFiles:
         """Return what the file at ``path`` holds in a commit or tree; None where there is none."""
         tree = self._tree(revision)
         entry = entry_at(tree, path) if tree is not None and path else None
-        return entry.data if isinstance(entry, pygit2.Blob) else None
+        return content_of(self._repo, entry, path) if isinstance(entry, pygit2.Blob) else None
 
     def folder_id(self, revision: str, path: str) -> str:
         """Return the id of the tree at ``path`` in a commit or tree; empty if no folder is there."""
@@ -60,7 +60,7 @@ class ProjectFiles:
         tree = self._tree(revision)
         for name, entry in islice(walk(tree), most) if tree is not None else ():
             if isinstance(entry, pygit2.Blob):
-                yield name, entry.size
+                yield name, self._repo.raw.odb.read_header(entry.id)[1]
 
     def _tree(self, revision: str) -> pygit2.Tree | None:
         try:

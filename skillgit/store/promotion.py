@@ -92,7 +92,7 @@ def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *,
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
-    document = read_file(repo.commit(commit).tree, f"{path}/{DOCUMENT}")
+    document = read_file(repo, repo.commit(commit).tree, f"{path}/{DOCUMENT}")
     if document is None:
         raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
     return document
@@ -234,7 +234,7 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     for name, target in outward_links(repo, version, path):
         sentence = f"{path}/{shown(name)} of the version is a link out of the skill, to {shown(target)}"
         raise SkillError(sentence, hint="installers would copy what it leads to: put a plain file in its place")
-    read_skill(repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
+    read_skill(repo, repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
     if release is not None:
         folder = _with_document(repo, folder, release.document)
     return with_folder(repo, old, path, folder)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import FileMode
 
-from skillgit.domain.skill import DOCUMENT, Skill, excess
-from skillgit.domain.untrusted.file_names import PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
+from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill, excess, too_long
+from skillgit.domain.untrusted.file_names import DEPTH, PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillgit.store.repo import Repo
 
@@ -24,9 +24,43 @@ SKILL_FILES = 10_000
 """More files than a skill has. A few hundred bytes of trees that name each other can stand for billions of files."""
 EVIDENCE_FILES = 1_000_000
 """More files than the evidence of an event has."""
+MOST_FILE, MOST_FOLDER = 64 << 20, 256 << 20
+"""Bytes of a file and of a folder that are read from history. Git packs 400 MB of one letter into 400 kB."""
 
 
-def read_skill(tree: pygit2.Tree, path: str) -> Skill:
+def content_of(repo: Repo, blob: pygit2.Object, path: str, most: int = MOST_FILE) -> bytes:
+    """Return what a file holds; a HistoryError, before any of it is read, if that is more than ``most`` bytes."""
+    check_size(repo, blob.id, path, most)
+    return bytes(repo.raw.odb.read(blob.id)[1])
+
+
+def check_size(repo: Repo, oid: pygit2.Oid, path: str, most: int = MOST_FILE) -> None:
+    """Refuse the file ``oid`` with a HistoryError if it is larger than ``most`` bytes, or not here."""
+    try:
+        _, size = repo.raw.odb.read_header(oid)
+    except (KeyError, pygit2.GitError) as error:
+        raise HistoryError(f"git cannot read the file {shown(path)}: {error}", hint="skillgit fsck") from error
+    if size > most:
+        megabytes = f"{size >> 20:,} MiB" if size >> 20 else f"{size:,} bytes"
+        raise HistoryError(
+            f"the file {shown(path)} in history has {megabytes}, more than the {most >> 20} MiB that are read",
+            hint=f"git cat-file -s {oid} says its size; skillgit fsck names the commits that hold it",
+        )
+
+
+def _contents(repo: Repo, files: Iterable[tuple[str, pygit2.Object]]) -> Iterator[tuple[str, pygit2.Object, bytes]]:
+    """Yield path, entry and content of files, and refuse more than :data:`MOST_FOLDER` of them."""
+    total = 0
+    for path, entry in files:
+        content = content_of(repo, entry, path)
+        total += len(content)
+        if total > MOST_FOLDER:
+            sentence = f"a folder in history holds more than the {MOST_FOLDER >> 20} MiB that are read"
+            raise HistoryError(sentence, hint="git ls-tree -r -l <revision>")
+        yield path, entry, content
+
+
+def read_skill(repo: Repo, tree: pygit2.Tree, path: str) -> Skill:
     """Return the skill in the folder ``path`` of ``tree``, without links and submodules."""
     folder = _subtree(tree, path)
     if folder is None:
@@ -35,55 +69,65 @@ def read_skill(tree: pygit2.Tree, path: str) -> Skill:
         )
     files: dict[str, bytes] = {}
     executable: set[str] = set()
+    entries: list[tuple[str, pygit2.Object]] = []
     for name, entry in walk(folder, SKILL_FILES):
         if isinstance(entry, pygit2.Tree):
             raise SkillError(f"the folder {shown(name)} of a skill lies too deep", hint="git ls-tree -r <revision>")
         if not isinstance(entry, pygit2.Blob) or entry.filemode not in _FILES:
             continue
+        if name == DOCUMENT and repo.raw.odb.read_header(entry.id)[1] > MOST_DOCUMENT:
+            raise SkillError(too_long(name, MOST_DOCUMENT), hint="git show <revision>:<path>")
+        entries.append((name, entry))
+    for name, entry, content in _contents(repo, entries):
         if name in files:
             raise SkillError(f"a tree holds {shown(name)} twice", hint="skillgit fsck")
-        files[name] = entry.data
+        files[name] = content
         if entry.filemode == FileMode.BLOB_EXECUTABLE:
             executable.add(name)
     return Skill(path.rpartition("/")[2], files, frozenset(executable)).bounded()
 
 
-def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
+def read_file(repo: Repo, tree: pygit2.Tree, path: str) -> bytes | None:
     entry = entry_at(tree, path)
-    return entry.data if isinstance(entry, pygit2.Blob) else None
+    return content_of(repo, entry, path) if isinstance(entry, pygit2.Blob) else None
 
 
-def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
+def read_texts(repo: Repo, tree: pygit2.Tree, path: str) -> dict[str, str]:
     """Return path (for showing only) and text of UTF-8 files in ``path``; a SkillError beyond the size of skills."""
     texts: dict[str, str] = {}
-    files = read_folder(tree, path)
-    if too_long := excess(files):
-        raise SkillError(too_long, hint="git show <revision>:<path>")
+    document = entry_at(tree, f"{path}/{DOCUMENT}")
+    if isinstance(document, pygit2.Blob) and repo.raw.odb.read_header(document.id)[1] > MOST_DOCUMENT:
+        raise SkillError(too_long(DOCUMENT, MOST_DOCUMENT), hint="git show <revision>:<path>")
+    files = read_folder(repo, tree, path)
+    if sentence := excess(files):
+        raise SkillError(sentence, hint="git show <revision>:<path>")
     for name, content in files.items():
         with suppress(UnicodeDecodeError):
             texts[name] = content.decode()
     return texts
 
 
-def read_folder(tree: pygit2.Tree, path: str) -> dict[str, bytes]:
+def read_folder(repo: Repo, tree: pygit2.Tree, path: str) -> dict[str, bytes]:
     """Return path and content of every file in the folder ``path`` of ``tree``, by paths that are for showing."""
     folder = _subtree(tree, path)
-    return {} if folder is None else read_files(folder, SKILL_FILES)
+    return {} if folder is None else read_files(repo, folder, SKILL_FILES)
 
 
-def read_files(tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
+def read_files(repo: Repo, tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
     """Return path and content of every file in ``tree``, by paths that are for showing; ``most`` as in :func:`walk`."""
     files = ((name, entry) for name, entry in walk(tree, most) if entry.filemode in _FILES)
-    return {name: entry.data for name, entry in files if isinstance(entry, pygit2.Blob)}
+    blobs = ((name, entry) for name, entry in files if isinstance(entry, pygit2.Blob))
+    return {name: content for name, _, content in _contents(repo, blobs)}
 
 
 def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, int, bytes]]:
     """Yield path (for showing), git's mode and content of files and links in a folder of the tree or commit ``oid``."""
     root = repo.raw[oid].peel(pygit2.Tree)
     folder = _subtree(root, path) if path else root
-    for name, entry in walk(folder, SKILL_FILES if path else EVIDENCE_FILES) if folder is not None else ():
-        if isinstance(entry, pygit2.Blob):
-            yield name, int(entry.filemode), entry.data
+    entries = walk(folder, SKILL_FILES if path else EVIDENCE_FILES) if folder is not None else ()
+    blobs = ((name, entry) for name, entry in entries if isinstance(entry, pygit2.Blob))
+    for name, entry, content in _contents(repo, blobs):
+        yield name, int(entry.filemode), content
 
 
 def outward_links(repo: Repo, oid: str, path: str) -> Iterator[tuple[str, str]]:
@@ -91,7 +135,7 @@ def outward_links(repo: Repo, oid: str, path: str) -> Iterator[tuple[str, str]]:
     folder = _subtree(repo.commit(oid).tree, path)
     for name, entry in walk(folder, SKILL_FILES) if folder is not None else ():
         if isinstance(entry, pygit2.Blob) and entry.filemode == LINK:
-            target = entry.data.decode(errors="replace")
+            target = content_of(repo, entry, name).decode(errors="replace")
             if leads_out(name, target):
                 yield name, target
 
@@ -190,7 +234,7 @@ def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygi
         count += 1
         if most is not None and count > most:
             raise HistoryError(f"a folder of a skill holds more than {most} files", hint="git ls-tree -r <revision>")
-        if isinstance(entry, pygit2.Tree) and len(path) <= PATH_BYTES:
+        if isinstance(entry, pygit2.Tree) and len(path) <= PATH_BYTES and path.count("/") < DEPTH:
             prefix = f"{path}/" if path else ""
             children = [(f"{prefix}{entry_name(child.raw_name or b'')}", child) for child in entry]
             waiting.extend(reversed(children))
@@ -218,7 +262,7 @@ def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str
     try:
         folders = dict(_folders(root, ""))
         selection = {only: folders[only]} if only and only in folders else {} if only else folders
-        return {path: read_files(folder, SKILL_FILES) for path, folder in selection.items()}
+        return {path: read_files(repo, folder, SKILL_FILES) for path, folder in selection.items()}
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read commit {commit[:12]}: {error}", hint="skillgit fsck") from error
 
@@ -228,5 +272,6 @@ def _folders(folder: pygit2.Tree, path: str) -> Iterator[tuple[str, pygit2.Tree]
         yield path, folder
         return
     for entry in folder:
-        if isinstance(entry, pygit2.Tree) and not str(entry.name).startswith("."):
-            yield from _folders(entry, f"{path}/{entry.name}" if path else str(entry.name))
+        inner = f"{path}/{entry.name}" if path else str(entry.name)
+        if isinstance(entry, pygit2.Tree) and not str(entry.name).startswith(".") and inner.count("/") < DEPTH:
+            yield from _folders(entry, inner)

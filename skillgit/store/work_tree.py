@@ -92,7 +92,7 @@ def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) ->
     if old is None:
         return tree.with_skill(repo, None, path, skill, {".gitattributes": ATTRIBUTES})
     top = path.partition("/")[0]
-    if tree.read_file(old, top) is not None:
+    if tree.read_file(repo, old, top) is not None:
         raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
     return old if tree.entry_at(old, path) is not None else tree.with_skill(repo, old, path, skill)
 

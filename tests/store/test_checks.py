@@ -140,7 +140,7 @@ def test_changes_by_events_that_change_nothing_are_found(repo, history, place) -
 
 def test_a_merge_that_says_something_else_than_the_guidance_is_found(repo, history) -> None:
     def other(root: pygit2.Tree) -> pygit2.Tree:
-        document = (tree.read_file(root, f"{PATH}/SKILL.md") or b"").replace(b"shortest", b"longest")
+        document = (tree.read_file(repo, root, f"{PATH}/SKILL.md") or b"").replace(b"shortest", b"longest")
         return with_file(repo, root, f"{PATH}/SKILL.md", document)
 
     commit = rewrite(repo, history, 5, content=other)

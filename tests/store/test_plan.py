@@ -31,7 +31,7 @@ def away(tmp_path, repo, history):
     commit = plan_commit(repo, start)
     assert commit == plan_commit(repo, start), "it is the same whenever it is made"
     bare = Repo.init(tmp_path / "away")
-    return bare, start, message_of(repo.commit(commit)), tree.read_files(repo.commit(commit).tree)
+    return bare, start, message_of(repo.commit(commit)), tree.read_files(repo, repo.commit(commit).tree)
 
 
 def planted(repo: Repo, message: str, files: dict[str, bytes], name: str = refs.plan_ref(RUN)) -> str:

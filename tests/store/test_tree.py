@@ -36,9 +36,9 @@ def test_skills_come_back_and_replace_each_other_wholly(store, old, new, path) -
     around = with_file(store, first, "README.md", b"mine")
     second = tree.with_skill(store, around, path, new)
 
-    assert tree.read_skill(first, path) == old
-    assert tree.read_skill(second, path) == new
-    assert tree.read_file(second, "README.md") == b"mine"
+    assert tree.read_skill(store, first, path) == old
+    assert tree.read_skill(store, second, path) == new
+    assert tree.read_file(store, second, "README.md") == b"mine"
     assert tree.with_skill(store, around, path, old).id == around.id
 
 
@@ -46,18 +46,18 @@ def test_files_are_set_and_removed(store) -> None:
     first = with_file(store, None, "a/b.txt", b"x")
     second = with_file(store, first, "c.txt", b"y")
 
-    assert tree.read_files(second) == {"a/b.txt": b"x", "c.txt": b"y"}
+    assert tree.read_files(store, second) == {"a/b.txt": b"x", "c.txt": b"y"}
     assert with_file(store, second, "c.txt", None).id == first.id
     assert with_file(store, second, "absent.txt", None).id == second.id
-    assert tree.read_file(second, "a") is None
-    assert tree.read_file(second, "a/none") is None
+    assert tree.read_file(store, second, "a") is None
+    assert tree.read_file(store, second, "a/none") is None
 
 
 def test_a_file_in_the_place_of_a_folder_gives_way(store) -> None:
     first = with_file(store, None, "skills", b"a file")
     second = tree.with_skill(store, first, "skills/demo", Skill("demo", {DOCUMENT: b"x"}))
 
-    assert tree.read_files(second) == {"skills/demo/SKILL.md": b"x"}
+    assert tree.read_files(store, second) == {"skills/demo/SKILL.md": b"x"}
 
 
 @pytest.mark.parametrize("name", [".git", "..", ".", "a//b", "a/.git/hooks"])
@@ -76,18 +76,18 @@ def test_trees_that_stand_for_billions_of_files_are_given_up(store) -> None:
 
     for read in (tree.read_skill, tree.read_texts, tree.read_folder):
         with pytest.raises(HistoryError, match="more than 10000 files"):
-            read(root, "demo")
+            read(store, root, "demo")
 
 
 def test_what_is_no_skill_is_not_read(store) -> None:
     found = with_file(store, None, "skills/demo/notes.md", b"x")
 
     with pytest.raises(SkillError, match=r"has no SKILL\.md"):
-        tree.read_skill(found, "skills/demo")
+        tree.read_skill(store, found, "skills/demo")
     with pytest.raises(RevisionNotFoundError):
-        tree.read_skill(found, "skills/demo/notes.md")
+        tree.read_skill(store, found, "skills/demo/notes.md")
     with pytest.raises(RevisionNotFoundError):
-        tree.read_skill(found, "skills/other")
+        tree.read_skill(store, found, "skills/other")
 
 
 def test_a_skill_beyond_the_bound_is_neither_written_nor_read(store):
@@ -97,4 +97,4 @@ def test_a_skill_beyond_the_bound_is_neither_written_nor_read(store):
     foreign = tree.write_files(store, {f"skills/demo/{path}": content for path, content in long.files.items()})
     for read in (tree.read_skill, tree.read_texts):
         with pytest.raises(SkillError, match="longer than 1 MiB"):
-            read(foreign, "skills/demo")
+            read(store, foreign, "skills/demo")

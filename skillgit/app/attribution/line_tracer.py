@@ -90,8 +90,8 @@ class Tracer:
         if key not in self._targets:
             repo, name = self._workspace.repo, brought_version(self._workspace.repo, line.commit)
             version = None if name is None else rule_queries.commit_of_version(self._workspace.index, *name)
-            trees = [repo.commit(oid).tree for oid in (line.commit, version or line.commit)]
-            is_same = len({tree.read_file(root, line.original_path) for root in trees}) == 1
+            commits = [repo.commit(oid) for oid in (line.commit, version or line.commit)]
+            is_same = len({tree.entry_id(commit, line.original_path) for commit in commits}) == 1
             self._targets[key] = version if is_same else None
         return self._targets[key]
 

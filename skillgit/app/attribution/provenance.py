@@ -263,7 +263,7 @@ def _place(workspace: Workspace, resolution: Resolved, path: str) -> SkillFile:
     root = workspace.repo.commit(resolution.commit).tree
     file = str(PurePosixPath(path or DOCUMENT))
     for name in ([f"{skill}/{file}"] if skill else []) + [file]:
-        if tree.read_file(root, name) is not None:
+        if tree.read_file(workspace.repo, root, name) is not None:
             return SkillFile(resolution=resolution, run=run, skill=skill, path=name)
     raise NotFoundError(
         f"there is no file '{file}' at {resolution.commit[:12]}", hint=_near(workspace, resolution.commit, skill, file)
@@ -272,7 +272,7 @@ def _place(workspace: Workspace, resolution: Resolved, path: str) -> SkillFile:
 
 def _near(workspace: Workspace, commit: str, skill: str, name: str) -> str:
     try:
-        names = list(tree.read_skill(workspace.repo.commit(commit).tree, skill).files)
+        names = list(tree.read_skill(workspace.repo, workspace.repo.commit(commit).tree, skill).files)
     except (NotFoundError, SkillError):
         return "git ls-tree -r --name-only HEAD"
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)

@@ -139,7 +139,7 @@ class RuleHistory:
         """
         key = (commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
         if key not in self._files:
-            content = tree.read_file(self._workspace.repo.commit(commit).tree, path) or b""
+            content = tree.read_file(self._workspace.repo, self._workspace.repo.commit(commit).tree, path) or b""
             if too_long := excess({DOCUMENT if key[2] else path: content}):
                 raise SkillError(too_long, hint=f"git show {quote(f'{commit[:12]}:{path}')}")
             self._files[key] = self._read(content.decode(errors="replace"), is_document=key[2])
@@ -158,7 +158,7 @@ class RuleHistory:
         return self._changes[old, new]
 
     def _skill(self, commit: str, skill: str) -> Iterator[tuple[str, RuleText]]:
-        contents = tree.read_texts(self._workspace.repo.commit(commit).tree, skill)
+        contents = tree.read_texts(self._workspace.repo, self._workspace.repo.commit(commit).tree, skill)
         texts = {path: text for path, text in contents.items() if path.lower().endswith(".md") and "\0" not in text}
         for path in sorted(texts, key=lambda name: (name != DOCUMENT, name)):
             yield f"{skill}/{path}", self._read(texts[path], is_document=path == DOCUMENT)

@@ -56,7 +56,7 @@ def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: 
     """Return the rule that stands on a line; a line that belongs to none stands for itself."""
     rule = history.text(commit, path).at(line)
     if rule is None:
-        content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
+        content = tree.read_file(workspace.repo, workspace.repo.commit(commit).tree, path) or b""
         lines = content.decode(errors="replace").removesuffix("\n").split("\n")
         if not 1 <= line <= len(lines):
             raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")

@@ -173,7 +173,7 @@ def _content(repo: Repo, name: str) -> str:
         if path is not None and path.is_file():
             return path.read_text(encoding="utf-8")
         tip = repo.tip(refs.MAIN)
-        return ((tip and read_file(repo.commit(tip).tree, name)) or b"").decode()
+        return ((tip and read_file(repo, repo.commit(tip).tree, name)) or b"").decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error
 

@@ -82,7 +82,7 @@ def cat(context: Context, name: str) -> bytes:
         folder = workspace.index.skill_path(resolution.run) if resolution.run else ""
         root = workspace.repo.commit(resolution.commit).tree
         for candidate in (f"{folder}/{file}", file) if folder else (file,):
-            content = tree.read_file(root, candidate)
+            content = tree.read_file(workspace.repo, root, candidate)
             if content is not None:
                 return content
         names = _file_names(workspace, resolution.commit, folder)

@@ -8,9 +8,11 @@ import stat
 from dataclasses import dataclass
 from difflib import unified_diff
 from enum import StrEnum
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import git_object_id
+from skillgit.domain.untrusted.file_names import DEPTH
 from skillgit.errors import ConflictError
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ Entries = dict[str, FolderEntry]  # path inside the place, empty for the place i
 def read_entries(path: Path) -> Entries:
     """Return everything at ``path``, nothing if nothing is there; links are not followed."""
     try:
-        return dict(sorted(_walk(path, "")))
+        return dict(sorted(_walk(path)))
     except OSError as error:
         raise ConflictError(f"{error.filename or path} cannot be read: {error.strerror}", hint=_look(path)) from error
 
@@ -133,22 +135,27 @@ def _row(mode: str, name: str, oid: str) -> bytes:
     return b"%s %s\0%s" % (mode.encode(), os.fsencode(name), bytes.fromhex(oid))
 
 
-def _walk(path: Path, inside: str) -> Iterator[tuple[str, FolderEntry]]:
-    try:
-        status = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    mode = stat.S_IMODE(status.st_mode)
-    if stat.S_ISLNK(status.st_mode):
-        yield inside, FolderEntry(kind=EntryKind.LINK, content=os.fsencode(path.readlink()))
-    elif stat.S_ISREG(status.st_mode):
-        yield inside, FolderEntry(kind=EntryKind.FILE, mode=mode, content=path.read_bytes())
-    elif stat.S_ISDIR(status.st_mode):
-        yield inside, FolderEntry(kind=EntryKind.FOLDER, mode=mode)
-        for child in sorted(path.iterdir()):
-            yield from _walk(child, f"{inside}/{child.name}".lstrip("/"))
-    else:
-        raise ConflictError(f"{path} is neither a file nor a folder", hint=_look(path))
+def _walk(top: Path) -> Iterator[tuple[str, FolderEntry]]:
+    waiting = [(top, "")]
+    while waiting:
+        path, inside = waiting.pop()
+        if inside.count("/") >= DEPTH:
+            sentence = f"{top} has folders nested more than {DEPTH} levels deep"
+            raise ConflictError(sentence, hint=f"find {quote(str(top))} -mindepth {DEPTH} lists them")
+        try:
+            status = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISLNK(status.st_mode):
+            yield inside, FolderEntry(kind=EntryKind.LINK, content=os.fsencode(path.readlink()))
+        elif stat.S_ISREG(status.st_mode):
+            yield inside, FolderEntry(kind=EntryKind.FILE, mode=mode, content=path.read_bytes())
+        elif stat.S_ISDIR(status.st_mode):
+            yield inside, FolderEntry(kind=EntryKind.FOLDER, mode=mode)
+            waiting += [(child, f"{inside}/{child.name}".lstrip("/")) for child in path.iterdir()]
+        else:
+            raise ConflictError(f"{path} is neither a file nor a folder", hint=_look(path))
 
 
 def _look(path: Path) -> str:

@@ -343,19 +343,22 @@ def _shown(context: Context, folder: Path) -> str:
 
 def _skill_folders(folder: Path) -> Iterator[Path]:
     """Yield the skill folders in ``folder``, itself included; none inside of another one, and no hidden ones."""
-    names = {entry.name: entry for entry in folder.iterdir()}
-    if not _NAMES.isdisjoint(names):
-        yield folder
-        return
-    for name, entry in names.items():
-        if entry.is_dir() and not entry.is_symlink() and not name.startswith(".") and name not in _LEFT_OUT:
-            yield from _skill_folders(entry)
+    waiting = [folder]
+    while waiting:
+        place = waiting.pop()
+        names = {entry.name: entry for entry in place.iterdir()}
+        if not _NAMES.isdisjoint(names):
+            yield place
+            continue
+        for name, entry in names.items():
+            if entry.is_dir() and not entry.is_symlink() and not name.startswith(".") and name not in _LEFT_OUT:
+                waiting.append(entry)
 
 
 def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
     """Return the files of a skill folder, hidden ones left out, and the links among them."""
     files, links = dict[str, bytes](), list[Fault]()
-    for path in _entries(folder):
+    for path in sorted(_entries(folder)):
         inside = path.relative_to(folder).as_posix()
         if path.is_symlink():
             links.append(_link(inside, str(path.readlink())))
@@ -370,13 +373,15 @@ def _link(path: str, target: str) -> Fault:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
-        if entry.name.startswith(".") or entry.name in _LEFT_OUT:
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            yield from _entries(entry)
-        else:
-            yield entry
+    waiting = [folder]
+    while waiting:
+        for entry in sorted(waiting.pop().iterdir()):
+            if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                waiting.append(entry)
+            else:
+                yield entry
 
 
 def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:

@@ -29,6 +29,7 @@ from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Orig
 from skillgit.domain.protected_regions import frontmatter, protected, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill, hidden_characters
 from skillgit.domain.untrusted.file_names import (
+    DEPTH,
     PATH_BYTES,
     entry_name,
     git_fault,
@@ -39,11 +40,12 @@ from skillgit.domain.untrusted.file_names import (
 )
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import SkillText, verbatim
-from skillgit.errors import SkillgitError, UnsafeNameError
+from skillgit.errors import HistoryError, SkillgitError, UnsafeNameError
 from skillgit.plugin.skill_library import changes_description_alone
 from skillgit.store import history_reader, notes, refs
 from skillgit.store.evidence import read_evidence
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
+from skillgit.store.tree import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -334,10 +336,12 @@ class NameChecks:
                 inside = f"{path}{name}"
                 if fault := _fault(name, names, strict=strict):
                     yield f"the name {shown(inside)}: {fault}"
-                if isinstance(entry, Tree) and len(inside) <= PATH_BYTES:
+                if isinstance(entry, Tree) and len(inside) <= PATH_BYTES and inside.count("/") < DEPTH:
                     waiting.append((str(entry.id), f"{inside}/", strict or inside == skill))
-                elif isinstance(entry, Tree):
+                elif isinstance(entry, Tree) and len(inside) > PATH_BYTES:
                     yield f"the name {shown(inside)}: it is longer than {PATH_BYTES} bytes"
+                elif isinstance(entry, Tree):
+                    yield f"the folder {shown(inside)}: it is nested more than {DEPTH} levels deep"
 
 
 def _fault(name: str, beside: dict[str, str], *, strict: bool) -> str:
@@ -358,24 +362,28 @@ def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Integrity
     for record in records:
         try:
             folder = repo.commit(record.commit).tree[record.event.skill]
-            for path, content in _new_files(folder, contents):
+            for path, content in _new_files(repo, folder, contents):
                 if hidden := hidden_characters(path, content):
                     yield IntegrityProblem(commit=record.commit, sentence=hidden.sentence, remark=True)
+        except HistoryError as error:  # a file that is too large to be read
+            yield IntegrityProblem(commit=record.commit, sentence=error.message)
         except (GitError, KeyError):
             continue  # what is missing or damaged is reported where objects are checked
 
 
-def _new_files(entry: Object, contents: set[str], path: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the files of ``entry`` that are not in ``contents``, which is added to."""
-    if str(entry.id) in contents:
-        return
-    contents.add(str(entry.id))
-    if isinstance(entry, Tree):
-        for inner in entry:
-            if isinstance(inner, Tree | Blob):
-                yield from _new_files(inner, contents, f"{path}/{inner.name}" if path else str(inner.name))
-    elif isinstance(entry, Blob):
-        yield path, entry.data
+def _new_files(repo: Repo, folder: Object, contents: set[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the files of ``folder`` that are not in ``contents``, which is added to."""
+    waiting = [(folder, "")]
+    while waiting:
+        entry, path = waiting.pop()
+        if str(entry.id) in contents or path.count("/") > DEPTH:
+            continue
+        contents.add(str(entry.id))
+        if isinstance(entry, Tree):
+            inside = [(inner, f"{path}/{inner.name}" if path else str(inner.name)) for inner in entry]
+            waiting.extend(reversed(inside))
+        elif isinstance(entry, Blob):
+            yield path, content_of(repo, entry, path)
 
 
 _SHOWN = 40
@@ -392,6 +400,9 @@ def note_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     except SkillgitError as error:
         yield IntegrityProblem(sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
         return
+    for commit in notes.oversized(repo):
+        sentence = f"its note is larger than {notes.MOST_NOTE >> 20} MiB, and is not read"
+        yield IntegrityProblem(commit=commit, sentence=sentence)
     for commit, lines in notes_by_commit.items():
         for line in lines:
             if notes.parsed(line) is None:

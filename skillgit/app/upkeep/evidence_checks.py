@@ -11,7 +11,7 @@ from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.ids import short_digest
 from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.errors import SkillgitError
+from skillgit.errors import HistoryError, SkillgitError
 from skillgit.store import history_reader, refs
 from skillgit.store.evidence import (
     EvidenceLink,
@@ -24,6 +24,7 @@ from skillgit.store.evidence import (
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
 from skillgit.store.repair import unpublished
 from skillgit.store.seals import is_own
+from skillgit.store.tree import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -163,23 +164,25 @@ def trajectory_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Int
     for record in records:
         tree = repo.raw.get(record.evidence) if record.evidence else None
         if isinstance(tree, Tree):
-            for sentence in _problems(dict(_files(tree)), readable):
+            for sentence in _problems(repo, dict(_files(tree)), readable):
                 yield IntegrityProblem(commit=record.commit, sentence=sentence)
 
 
-def _problems(files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[str]:
+def _problems(repo: Repo, files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[str]:
     """Yield what is wrong with ``files``; ``readable`` are those that were read, with the item of a trajectory."""
     for path, blob in files.items():
         if not path.endswith(".json") or str(blob.id) in readable:
             continue
         try:
-            readable[str(blob.id)] = _item(path, loads(blob.data))
+            readable[str(blob.id)] = _item(path, loads(content_of(repo, blob, path)))
         except (ValueError, TypeError, KeyError, RecursionError):
             yield f"{path} in the evidence cannot be read"
+        except HistoryError as error:
+            yield error.message
     for path in filter(_TABLE.fullmatch, files):
         if str(files[path].id) not in readable:
             continue
-        for row in loads(files[path].data):
+        for row in loads(content_of(repo, files[path], path)):
             file = row.get("trajectory")
             if file is None:
                 continue

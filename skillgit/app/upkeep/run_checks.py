@@ -35,7 +35,7 @@ from skillgit.domain.event import (
 from skillgit.domain.event_keys import other_lines
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, begin
-from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillError, SkillgitError
 from skillgit.index import index_check
 from skillgit.store import history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain, read_evidence
@@ -71,7 +71,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         return ref_problems or [IntegrityProblem(sentence=_without_branch(run, tips))]
     try:
         records = history_reader.read_run(repo, run)
-    except (HistoryError, RevisionNotFoundError) as error:
+    except (HistoryError, RevisionNotFoundError, SkillError) as error:
         if repo.raw.is_shallow:
             return [IntegrityProblem(sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
@@ -122,7 +122,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
-                event = history_reader.decoded(commit).event
+                event = history_reader.decoded(repo, commit).event
             except HistoryError as error:
                 yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
                 continue

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COMPONENT_BYTES = 255  # the longest name that ext4, APFS and NTFS all hold
 PATH_BYTES = 4096  # ``PATH_MAX`` of Linux
+DEPTH = 64  # folders in each other that a skill may have; programs that walk deeper ones fail in ways of their own
 _SHOWN = 100
 _HINT = "rename it where it comes from; skillgit fsck lists all such names of a run"
 

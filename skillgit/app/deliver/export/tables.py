@@ -199,7 +199,7 @@ def _screening(counts: Screening | None) -> dict[str, Any]:
 
 def _version_row(repo: Repo, record: Recorded, state: RunState, test: EvaluationSummary | None) -> VersionRow:
     event = record.event
-    version, files = version_of(event) or 0, read_folder(repo.commit(record.commit).tree, event.skill)
+    version, files = version_of(event) or 0, read_folder(repo, repo.commit(record.commit).tree, event.skill)
     evaluation = getattr(event, "evaluation", None)
     return VersionRow(
         **_facts(record),

@@ -185,7 +185,9 @@ def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
 
 def length(workspace: Workspace, both: Sides) -> Length:
     before, after = (
-        tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT)
+        tree.read_file(
+            workspace.repo, workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT
+        )
         for side, skill in zip((both.a, both.b), both.skills, strict=True)
     )
     return Length(before=None if before is None else _tokens(before), after=None if after is None else _tokens(after))

@@ -240,7 +240,7 @@ def _texts(workspace: Workspace, commit: str, folder: str, paths: Sequence[str])
     names = [path for path in paths if path != folder]
     return {
         file: text
-        for file, text in sorted(tree.read_texts(workspace.repo.commit(commit).tree, folder).items())
+        for file, text in sorted(tree.read_texts(workspace.repo, workspace.repo.commit(commit).tree, folder).items())
         if file.endswith(_PROSE)
         and "\0" not in text
         and (not names or any(f"{folder}/{file}/".startswith(f"{path}/") for path in names))

@@ -79,7 +79,7 @@ def _place(workspace: Workspace, path: str, folders: Sequence[str], revisions: S
             for folder in folders
             for entries in trees
             if folder in entries
-            for name in tree.read_texts(entries, folder)
+            for name in tree.read_texts(workspace.repo, entries, folder)
         }
     )
     hint = f"there are {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}" if names else "git ls-files"
@@ -133,7 +133,9 @@ def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDi
 
     for side, folder in zip((both.a, both.b), both.skills, strict=True):
         if folder:
-            tree.read_texts(workspace.repo.commit(side.commit).tree, folder)  # refuses what takes no end to compare
+            tree.read_texts(
+                workspace.repo, workspace.repo.commit(side.commit).tree, folder
+            )  # refuses what takes no end to compare
     text = store_diff.whole(workspace.repo, both.a.commit, both.b.commit, *both.paths)
     return detailed(read_patch(text), _context(workspace, CONTEXT) if lines is None else lines)
 
