@@ -313,7 +313,7 @@ class Landlocked:
             paths = (*system_paths(), *python_paths(), Path(self.interpreter.path).resolve().parent, *extra_paths)
             filter_ = seccomp_filter(
                 unix_sockets=job.unix_sockets,
-                foreign_files=become() is None,
+                foreign_files=True,
                 foreign_processes=self._version < confinement.SIGNALS_SINCE,
             )
             work_order = order(job, work, scratch)._replace(
