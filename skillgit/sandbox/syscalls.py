@@ -78,7 +78,7 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _LAST = 0xFFFFFFFF
 
 
-class Guard(NamedTuple):
+class ArgumentGuard(NamedTuple):
     """Lets a call pass only if an argument, as far as ``mask`` shows it, is one of ``values``; ``error`` otherwise."""
 
     argument: int
@@ -102,15 +102,15 @@ _REQUESTS = (
 )
 """Of ioctl. Not: typing into a terminal (TIOCSTI, TIOCLINUX), and what changes the attributes of a file that is open
 for reading only (FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY and others)."""
-_LOCAL_SOCKET = Guard(0, (_AF_UNIX,), errno.EPERM)
-_GUARDS: Mapping[str, tuple[Guard, ...]] = {
-    "clone": (Guard(0, (0,), errno.EPERM, _NEW_NAMESPACES),),
-    "fcntl": (Guard(1, _COMMANDS, errno.EINVAL),),
-    "ioctl": (Guard(1, _REQUESTS, errno.ENOTTY),),
-    "prlimit64": (Guard(0, (0,), errno.EPERM),),
+_LOCAL_SOCKET = ArgumentGuard(0, (_AF_UNIX,), errno.EPERM)
+_GUARDS: Mapping[str, tuple[ArgumentGuard, ...]] = {
+    "clone": (ArgumentGuard(0, (0,), errno.EPERM, _NEW_NAMESPACES),),
+    "fcntl": (ArgumentGuard(1, _COMMANDS, errno.EINVAL),),
+    "ioctl": (ArgumentGuard(1, _REQUESTS, errno.ENOTTY),),
+    "prlimit64": (ArgumentGuard(0, (0,), errno.EPERM),),
     "socket": (_LOCAL_SOCKET,),
     # The ends of a pair of datagram sockets can send to any other socket.
-    "socketpair": (_LOCAL_SOCKET, Guard(1, (_STREAM, _SEQUENCED), errno.EPERM, _TYPE)),
+    "socketpair": (_LOCAL_SOCKET, ArgumentGuard(1, (_STREAM, _SEQUENCED), errno.EPERM, _TYPE)),
 }
 
 
@@ -170,7 +170,7 @@ def _program(processor: Processor, blocks: Mapping[int, bytes]) -> bytes:
     return b"".join([*parts, absent])
 
 
-def _guarded(guard: Guard) -> bytes:
+def _guarded(guard: ArgumentGuard) -> bytes:
     """Return a block that goes on behind its end if the guard lets the call pass."""
     count = len(guard.values)
     # The kernel looks at no more than the lower half of each of these arguments; both processors store it first.

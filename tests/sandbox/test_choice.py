@@ -19,7 +19,7 @@ def _tried_anew():
 
 @pytest.fixture
 def no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _, **_path: None)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_bubblewrap_that_does_not_work_is_no_bubblewrap(tmp_path, monkeypatch)
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'bwrap: no permission to make namespaces' >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(shutil, "which", lambda _: str(broken))
+    monkeypatch.setattr(shutil, "which", lambda _, **_path: str(broken))
     with pytest.raises(SandboxError, match="no permission to make namespaces"):
         Sandbox(Mode.BUBBLEWRAP)
 
