@@ -34,8 +34,9 @@ _LOOK_S: Final = 10.0
 """Seconds after which the cluster is asked again how many processors it has: nodes come and go."""
 
 
-def _keep_to_the_log(data: dict[str, Any], **_: object) -> None:
+def _keep_to_the_log(data: Any, ignore_prefix: bool) -> None:  # noqa: ANN401, FBT001 - Ray's signature
     """Log what Ray tells of a node that died, a hundred lines of its state, at a level that is usually off."""
+    del ignore_prefix
     logging.getLogger("ray").debug("\n".join(map(str, data.get("lines", ()))))
 
 
