@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, get_args
 
 from skillgit.errors import SandboxError
 
-Rule = Literal["allow", "absent", "refuse", "rights", "attribute", "watch", "signal", "local", "argument"]
+Rule = Literal["allow", "absent", "refuse", "rights", "attribute", "signal", "local", "argument"]
 """What becomes of a call.
 
 - ``allow``: the kernel carries it out.
@@ -27,7 +27,6 @@ Rule = Literal["allow", "absent", "refuse", "rights", "attribute", "watch", "sig
 - ``rights``: changes mode, owner or times. Landlock does not cover it, so that it does nothing there and returns 0,
   for programs that copy or unpack files call it in passing. Bubblewrap's mounts cover it.
 - ``attribute``: reads or changes extended attributes, ENOTSUP under Landlock for the same reason.
-- ``watch``: learns what happens to files, absent under Landlock for the same reason.
 - ``signal``: refused where a job could reach processes that are not its own.
 - ``local``: reaches other programs by local sockets, refused unless a job may have these.
 - ``argument``: decided by an argument, see ``_GUARDS``.
@@ -128,7 +127,7 @@ def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes
         raise SandboxError(message, hint=f"use a machine with one of: {', '.join(PROCESSORS)}")
     errors: dict[Rule, int] = {"absent": errno.ENOSYS, "refuse": errno.EPERM}
     if foreign_files:
-        errors |= {"rights": 0, "attribute": errno.ENOTSUP, "watch": errno.ENOSYS}
+        errors |= {"rights": 0, "attribute": errno.ENOTSUP}
     if foreign_processes:
         errors["signal"] = errno.EPERM
     if not unix_sockets:

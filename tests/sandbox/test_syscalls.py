@@ -71,7 +71,7 @@ def filters() -> Iterator[tuple[str, dict[str, bool], bytes]]:
 def test_a_number_reaches_the_kernel_only_if_the_table_says_so():
     for machine, ways, program in filters():
         passes = {"allow", "argument"}
-        passes |= set() if ways["foreign_files"] else {"rights", "attribute", "watch"}
+        passes |= set() if ways["foreign_files"] else {"rights", "attribute"}
         passes |= set() if ways["foreign_processes"] else {"signal"}
         passes |= {"local"} if ways["unix_sockets"] else set()
         rules = {call.numbers[machine]: call.rule for call in system_calls() if machine in call.numbers}
@@ -229,7 +229,7 @@ def _expected(mode: Mode) -> dict[int, int | None]:
     machine = PROCESSORS[os.uname().machine].name
     landlocked = mode is Mode.LANDLOCK
     errors = {"absent": errno.ENOSYS, "refuse": errno.EPERM, "local": errno.EPERM}
-    errors |= {"rights": 0, "attribute": errno.ENOTSUP, "watch": errno.ENOSYS} if landlocked else {}
+    errors |= {"rights": 0, "attribute": errno.ENOTSUP} if landlocked else {}
     rules = {call.numbers[machine]: call for call in system_calls() if machine in call.numbers}
     # These refuse their argument -1.
     guarded = {"clone": errno.EPERM, "fcntl": errno.EINVAL, "ioctl": errno.ENOTTY, "prlimit64": errno.EPERM}
@@ -390,8 +390,7 @@ def test_all_ways_leave_rights_and_attributes_outside_as_they_were(mode, user, s
     absent += ("io_uring_setup", "io_uring_register", "fanotify_init", "process_madvise", "pidfd_getfd", "bpf")
     absent += ("statmount", "listmount", "shmat", "mq_unlink", "name_to_handle_at", "userfaultfd", "quotactl", "acct")
     assert {name: answers[name] for name in absent} == dict.fromkeys(absent, errno.ENOSYS)
-    if mode is Mode.LANDLOCK or not shown:
-        assert answers["inotify_add_watch outside"] != 0
+    assert answers["inotify_add_watch outside"] == errno.ENOSYS
 
 
 @pytest.mark.parametrize("user", USERS[1:])
