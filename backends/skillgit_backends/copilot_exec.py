@@ -10,6 +10,7 @@ the model. It needs no account, and works offline but for that.
 | `model.copilot_exec_path` | "copilot" | the program |
 | `model.copilot_exec_model_backend` | "auto" | the backend that answers its questions; `auto` is `openai_chat` |
 | `model.copilot_exec_timeout_s` | 600.0 | seconds that one call may take; `env.exec_timeout` ends the target's before |
+| `model.copilot_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
 | `model.copilot_exec_pass_env` | "" | further variables to pass on, with commas between |
 
 **What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands,

@@ -9,6 +9,7 @@ on the loopback, so that each of its questions is a call: in the ledger, under t
 | `model.opencode_exec_path` | "opencode" | the program |
 | `model.opencode_exec_model_backend` | "auto" | the backend that answers its questions; `auto` is `openai_chat` |
 | `model.opencode_exec_timeout_s` | 600.0 | seconds that one call may take; see `env.exec_timeout` too |
+| `model.opencode_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
 | `model.opencode_exec_pass_env` | "" | further variables to pass on, with commas between |
 
 **What it may do.** It reads files of its workspace. Commands, edits and the web are denied, since OpenCode has

@@ -14,7 +14,10 @@ from skillgit.plugin.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_UNREACHED = ("ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError")
+_UNREACHED = (
+    *("ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"),
+    *("ConnectionTimeoutError", "ConnectTimeout"),
+)
 MOST_READ = 8_000  # characters of a provider's words that are looked at
 
 

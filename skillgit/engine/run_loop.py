@@ -62,13 +62,13 @@ def _check_measured(session: Session, measurement: EvaluationResult) -> None:
     failures = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
     if failures and len(failures) == len(outcomes):
         session.calls.retract()
-        own = failures[0].kind is FailureKind.ENVIRONMENT
-        raise ServiceError(
-            f"none of the {len(failures)} selection items could be evaluated; the first: {failures[0].reason}",
-            hint="scoring failed: mend what the reason names; where it is a judge's reply, choose another model.judge"
-            if own
-            else "skillgit doctor asks each model once and says what is wrong",
-        )
+        if failures[0].kind is not FailureKind.ENVIRONMENT:
+            hint = "skillgit doctor asks each model once and says what is wrong"
+        else:
+            judge = "; if that is a judge's reply, choose another model.judge" if session.judged else ""
+            hint = f"correct what the reason names, then type the same command again{judge}"
+        message = f"none of the {len(failures)} selection items could be evaluated; the first: {failures[0].reason}"
+        raise ServiceError(message, hint=hint)
 
 
 @dataclass(slots=True)

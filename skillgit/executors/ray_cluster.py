@@ -8,6 +8,7 @@ only the near side knows what was asked.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
@@ -15,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import ray
+from ray._private import worker as ray_driver
 from ray.exceptions import RayError
 
 from skillgit.errors import ConfigError
@@ -30,6 +32,16 @@ if TYPE_CHECKING:
 
 _LOOK_S: Final = 10.0
 """Seconds after which the cluster is asked again how many processors it has: nodes come and go."""
+
+
+def _keep_to_the_log(data: Any, ignore_prefix: bool) -> None:  # noqa: ANN401, FBT001 - Ray's signature
+    """Log what Ray tells of a node that died, a hundred lines of its state, at a level that is usually off."""
+    del ignore_prefix
+    logging.getLogger("ray").debug("\n".join(map(str, data.get("lines", ()))))
+
+
+# Ray prints such news to standard output, amid progress and JSON, whatever ray.init(log_to_driver=False) says.
+ray_driver.print_to_stdstream = _keep_to_the_log
 
 
 class RayFleet:

@@ -182,7 +182,7 @@ class Bubblewrap:
     kind = Mode.BUBBLEWRAP
 
     def __init__(self) -> None:
-        self._program = _program()
+        self._program = bubblewrap_program()
         self._root = os.geteuid() == 0
         self.interpreter = Interpreter(path=sys.executable, packages=package_folders())
 
@@ -256,10 +256,16 @@ def _present(path: Path) -> Path:
     return path
 
 
-def _program() -> str:
+def bubblewrap_program() -> str:
+    """Return the absolute path of ``bwrap``; a SandboxError if it is not installed.
+
+    A relative folder in PATH is passed over: what it means depends on where skillgit is started, and a repository
+    may have a file of this name.
+    """
     if not sys.platform.startswith("linux"):
         raise SandboxError("bubblewrap needs Linux", hint="use another machine, or set env.sandbox: none")
-    path = shutil.which("bwrap")
+    folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute()]
+    path = shutil.which("bwrap", path=os.pathsep.join(dict.fromkeys((*folders, *_PATH.split(":")))))
     if path is None:
         raise SandboxError("bubblewrap is not installed", hint="install it, for example: apt install bubblewrap")
     return path
@@ -313,7 +319,7 @@ class Landlocked:
             paths = (*system_paths(), *python_paths(), Path(self.interpreter.path).resolve().parent, *extra_paths)
             filter_ = seccomp_filter(
                 unix_sockets=job.unix_sockets,
-                foreign_files=become() is None,
+                foreign_files=True,
                 foreign_processes=self._version < confinement.SIGNALS_SINCE,
             )
             work_order = order(job, work, scratch)._replace(

@@ -236,8 +236,11 @@ def test_the_user_and_the_machine_end_the_run(error):
         rolled_out(Broken("rollout", raising(error)))
 
 
-def test_a_run_on_an_environment_that_always_raises_does_not_begin_and_says_why():
+@pytest.mark.parametrize("judged", [True, False])
+def test_a_run_on_an_environment_that_always_raises_does_not_begin_and_says_why(judged):
     class Never(ToyEnvironment):
+        asks_judge = judged
+
         async def rollout(self, *_):
             raise ValueError("no such cell")
 
@@ -246,4 +249,5 @@ def test_a_run_on_an_environment_that_always_raises_does_not_begin_and_says_why(
         ServiceError, match=r"none of the 8 selection items .* raised ValueError: no such cell"
     ) as caught:
         asyncio.run(run_to_end(trainer(ToyBackend(), history, environment=Never()), history))
-    assert caught.value.hint.endswith("choose another model.judge")
+    assert ("model.judge" in caught.value.hint) == judged, "only where there is one"
+    assert caught.value.hint.startswith("correct what the reason names")

@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hosts import Person, knowing, own
@@ -44,6 +46,32 @@ def test_a_clone_of_nothing_gets_no_advice_about_remotes(tmp_path):
         done = Person(tmp_path)("clone", tmp_path / place, "copy", code=5)
         assert f"there is no repository at {tmp_path / place}, or you may not see it\nhint: correct the" in done.err
         assert "skillgit remote" not in done.err
+
+
+class Forbids(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(403)
+
+    def log_message(self, *words: object) -> None:
+        del words
+
+
+def test_an_address_that_forbids_everything_is_not_about_pushing(ann, tmp_path):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Forbids) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/skills.git"
+        ann("remote", "set-url", "origin", url)
+        ends = [
+            Person(tmp_path)("clone", url, "copy", code=5),
+            ann("pull", code=5),
+            ann("fetch", code=5),
+            ann.push(code=5),
+        ]
+        server.shutdown()
+    for done in ends:
+        assert "does not let you read it\nhint: ask its owner for access" in done.err
+        assert "push" not in done.err
+    assert not (tmp_path / "copy").exists()
 
 
 def test_a_host_that_cannot_be_reached_is_told(ann):

@@ -54,7 +54,7 @@ def test_a_program_asks_its_model_on_its_own_node(tmp_path):
     assert len(remote.backend.requests) == 16
 
 
-def test_a_node_that_dies_costs_no_call_and_no_score(cluster, tmp_path):
+def test_a_node_that_dies_costs_no_call_and_no_score_and_prints_nothing(cluster, tmp_path, capfd):
     inline, remote = Stage(folder=tmp_path), Stage(folder=tmp_path, act="pause")
     session = remote.session(remote.pool(fleet()))
 
@@ -70,7 +70,10 @@ def test_a_node_that_dies_costs_no_call_and_no_score(cluster, tmp_path):
             await session.aclose()
 
     rollouts = asyncio.run(whole())
+    told = capfd.readouterr()
     cluster.add_node(num_cpus=1)
+    assert told.out == ""
+    assert "state-dump" not in told.err
     assert {one.item.id: (one.outcome, one.trajectory) for one in rollouts} == inline.outcomes()
     assert all(isinstance(one.outcome, Scored) for one in rollouts)
     assert len(remote.backend.requests) == 8

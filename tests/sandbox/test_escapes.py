@@ -120,6 +120,27 @@ def test_local_sockets_cannot_be_reached(run, open_folder, abstract):
         assert "refused" in run(tried(code), read_only=(open_folder,)).stdout
 
 
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
+def test_a_pair_of_sockets_reaches_no_third_one(run, open_folder, kind):
+    name = str(open_folder / "socket")
+    with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as server:
+        server.bind(name)
+        server.settimeout(0)
+        if kind != "SOCK_DGRAM":
+            server.listen()
+        Path(name).chmod(0o777)
+        made = f"import socket\na, b = socket.socketpair(socket.AF_UNIX, socket.{kind})\n"
+        attempts = [
+            f"{made}a.connect({name!r})\nfound = 'connected'",
+            f"{made}a.sendto(b'hello', {name!r})\nfound = 'sent'",
+            f"{made}a.sendmsg([b'hello'], [], 0, {name!r})\nfound = 'sent'",
+        ]
+        done = run(tried(*attempts), read_only=(open_folder,))
+        assert len(done.stdout.splitlines()) == len(attempts), done
+        with pytest.raises(BlockingIOError):
+            server.recv(1) if kind == "SOCK_DGRAM" else server.accept()
+
+
 def test_a_raw_socket_and_a_netlink_socket_are_refused(run):
     attempts = [
         f"import socket\nsocket.socket(socket.{family}, socket.SOCK_RAW)\nfound = 'made'"

@@ -128,8 +128,8 @@ on `127.0.0.1` and a free port (`--port N`), and prints a link; `--open` opens i
 - Whoever is in can run skillgit's commands as you. Other users of the machine see the arguments of programs, so
   `--open` hands the link to the browser in a file that only you can read. A browser in a sandbox, such as that of a
   snap, may not be able to read it either: open the printed link there.
-- Each page that is open is a process of its own, which ends with the page, and so does a command that it runs. A
-  training goes on; the next page finds it with `L` and `@`. Editor and pager need a terminal.
+- Each page that is open is a process of its own, eight at most, which ends with the page, and so does a command that it
+  runs. A training goes on; the next page finds it with `L` and `@`. Editor and pager need a terminal.
 
 The pictures of this document are made by `python tests/pictures.py build/demo docs/images` from the repository of
 `make demo`; that needs Debian's `chromium`.

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 import sys
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from web_client import DEADLINE_S, browser, gone, read, serving, until_gone
 
 from skillgit.errors import UsageError
 from skillgit.tui.web import require_extra
-from skillgit.tui.web.server import Door, WebPages, application, listen
+from skillgit.tui.web.server import MOST_SCREENS, Door, WebPages, application, listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -139,6 +139,26 @@ def test_a_page_that_sends_nonsense_does_no_harm_and_screens_that_hang_are_kille
                 assert await opened.receive_json(timeout=DEADLINE_S) == ["pong", "7"]
             async with one.session.get(link) as found:
                 assert found.status == 403
+
+    asyncio.run(scenario())
+
+
+def test_there_are_no_more_processes_than_pages_that_may_be_open(monkeypatch):
+    monkeypatch.setattr("skillgit.tui.web.server._PATIENCE_S", 0.05)
+
+    async def scenario():
+        async with door() as (origin, link, one), AsyncExitStack() as opened:
+            address = await one.enter(link)
+            first = await opened.enter_async_context(one.open(address))
+            for _ in range(MOST_SCREENS - 1):
+                await opened.enter_async_context(one.open(address))
+            for _ in range(20):
+                assert await refused(one, address, Origin=origin) == 503
+            await first.close()
+            while True:  # until the process of the page that was closed has ended
+                with suppress(WSServerHandshakeError):
+                    async with one.open(address):
+                        break
 
     asyncio.run(scenario())
 

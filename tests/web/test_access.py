@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -17,6 +18,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
 from skillgit.errors import ConflictError, UsageError
 from skillgit.web.access import STREAMS, Gatekeeper, Names, RefusedError
+from skillgit.web.application import Broadcast
 
 NAMES = Names(
     hosts=frozenset({"127.0.0.1:7421"}), origins=frozenset({"http://127.0.0.1:7421"}), link="http://127.0.0.1:7421"
@@ -125,6 +127,21 @@ def test_an_open_stream_learns_that_its_token_was_revoked(context):
     assert keeper.valid(owner)
     keeper.end()
     assert not keeper.valid(owner)
+
+
+def test_what_happens_after_a_revocation_is_not_sent():
+    news = iter(range(100))
+    allowed = [True]
+
+    async def main() -> list[bytes]:
+        broadcast = Broadcast(lambda: {"part": str(next(news))}, lambda: 0.0)
+        sent = []
+        async for data in broadcast.stream(lambda: allowed[0]):
+            sent.append(data)
+            allowed[0] = len(sent) < 3
+        return sent
+
+    assert len(asyncio.run(main())) == 3
 
 
 def test_one_token_never_takes_all_streams(context):

@@ -192,6 +192,9 @@ PLUGIN = "from pathlib import Path\nPath('executed').touch()\n"
         ("env.data_path", "~/.ssh"),
         ("env.skill_init", "/etc/passwd"),
         ("optimizer.check", "touch executed"),
+        ("calls.ray_address", "ray://anything"),
+        ("calls.executor", "ray"),
+        ("calls.executor", "process"),
     ],
 )
 def test_an_invited_operator_names_no_file_and_no_program(evil, server, colleague, key, value):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -83,6 +84,18 @@ def test_a_server_with_a_certificate_encrypts(tmp_path, repository):
         assert server.origin == f"https://localhost:{server.port}"
         answer = httpx2.get(server.link, verify=ssl.create_default_context(cafile=str(cert)))
         assert "; Secure" in answer.headers["set-cookie"]
+
+
+def test_a_stream_that_is_open_ends_when_its_token_is_revoked(tmp_path_factory):
+    with serving(two_runs(tmp_path_factory)) as server:
+        iris = server.visitor(server.invite())
+        name = json.loads(skillgit("serve", "--tokens", "--json", cwd=server.repository).out)["tokens"][-1]["name"]
+        with iris.stream("GET", f"/run/{OTHER}/live/stream") as stream:
+            chunks = stream.iter_bytes()
+            assert next(chunks).startswith(b"retry:")
+            assert b"data:" in next(chunks)
+            skillgit("serve", "--revoke", name, cwd=server.repository)
+            assert not [chunk for chunk in chunks if b"data:" in chunk]  # and it ends, or this would wait for good
 
 
 def test_a_server_with_open_streams_ends_without_a_word(tmp_path_factory):

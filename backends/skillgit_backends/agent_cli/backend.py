@@ -23,7 +23,7 @@ from skillgit.plugin.redaction import redact
 from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.work_folder import changes_in
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
-from skillgit_backends.agent_cli.process import Ended, Event, EventLines, ProcessLimits, run, version
+from skillgit_backends.agent_cli.process import Ended, Event, EventLines, ProcessLimits, run, start_limits, version
 from skillgit_backends.agent_cli.seal import Seal, seal_problem, sealed
 from skillgit_backends.backend_settings import FreeKey, read_keys
 
@@ -52,7 +52,7 @@ ALLOWED = (
 _SHORTEST_SECRET = 8
 TOKEN = "SKILLGIT_MODEL_TOKEN"  # noqa: S105 - the name of a variable
 """The variable that holds the token for the address that meters an agent's questions."""
-MODEL_BACKEND = FreeKey(default="auto")
+MODEL_BACKEND, START_TIMEOUT = FreeKey(default="auto"), FreeKey(default=120.0)
 """The setting ``model_backend`` of every agent."""
 
 
@@ -149,6 +149,7 @@ class AgentSettings:
 
     path: str
     timeout_s: float
+    start_timeout_s: float  # for what the program says of itself, such as its version
     request_retries: int
     base_url: str
     api_key_env: str
@@ -160,14 +161,19 @@ class AgentSettings:
 def read_agent_settings(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, Any]:
     """Return every setting of ``backend`` as its ``AgentSettings`` have it; a ConfigError for a wrong key or value."""
     settings = cast("dict[str, Any]", read_keys(backend, keys, values))
-    if settings["timeout_s"] <= 0:
-        raise ConfigError(f"model.{backend}_timeout_s is {settings['timeout_s']}", hint="it must be more than 0")
+    check_times(backend, settings)
     return settings | {
         "path": settings["path"] or keys["path"].default,
         "request_retries": max(int(settings["request_retries"]), 0),
         "key_named": "api_key_env" in values,
         "pass_env": names(settings["pass_env"]),
     }
+
+
+def check_times(backend: str, settings: Mapping[str, Any]) -> None:
+    for key in ("timeout_s", "start_timeout_s"):
+        if settings[key] <= 0:
+            raise ConfigError(f"model.{backend}_{key} is {settings[key]}", hint="it must be more than 0")
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -186,7 +192,9 @@ class AgentBackend(ABC):
     def __init__(self, settings: AgentSettings) -> None:
         self._agent = settings
         self._path = settings.path
-        self._limits = ProcessLimits(timeout_s=settings.timeout_s)
+        name = self.info.name
+        self._limits = ProcessLimits(timeout_s=settings.timeout_s, setting=f"model.{name}_timeout_s")
+        self._start_limits = start_limits(name, settings.start_timeout_s)
         self.info = replace(type(self).info, timeout_s=settings.timeout_s)
 
     async def complete(self, request: Request) -> Reply:
@@ -239,7 +247,7 @@ class AgentBackend(ABC):
         """Return the program's version and whether its model can be asked, without asking it anything."""
         with fresh_workspace() as workspace:
             environment = self._prepare(os.environ, workspace)
-            number = await version(self._path, workspace, environment)
+            number = await version(self._path, workspace, environment, self._start_limits)
             behind = self.model_behind()
             ready, detail = (
                 await self._login(workspace, environment)
@@ -263,7 +271,9 @@ class AgentBackend(ABC):
         lines = EventLines(give=hear)
         if self._seal is not None:
             command = self._seal.around(command, environment)
-        result = await run(command, workspace, environment, stdin=stdin, limits=self._limits, take=lines.take)
+        result = await run(
+            command, workspace, environment, stdin=stdin, limits=self._limits, take=lines.take, called=self._path
+        )
         return result, lines.noise
 
     def _broken_off(self, result: Ended, words: str, usage: Usage | None, *, sure: bool, silence: str) -> BackendError:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
-from skillgit_backends.agent_cli.backend import TOKEN, AgentBackend, AgentSettings, CallWorkspace, names
+from skillgit_backends.agent_cli.backend import (
+    START_TIMEOUT,
+    TOKEN,
+    AgentBackend,
+    AgentSettings,
+    CallWorkspace,
+    check_times,
+    names,
+)
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
 from skillgit_backends.backend_settings import FreeKey, read_keys
@@ -44,18 +52,19 @@ class MeteredAgent(AgentBackend):
         keys = {
             "path": FreeKey(default=self.program),
             "timeout_s": FreeKey(default=600.0),
+            "start_timeout_s": START_TIMEOUT,
             "pass_env": FreeKey(default=""),
             "model_backend": FreeKey(default="auto"),
         }
         values = cast("dict[str, Any]", read_keys(name, keys, settings))
-        if values["timeout_s"] <= 0:
-            raise ConfigError(f"model.{name}_timeout_s is {values['timeout_s']}", hint="it must be more than 0")
+        check_times(name, values)
         if not values["model_backend"]:
             raise ConfigError(f"model.{name}_model_backend is empty", hint="name a backend, or leave it out")
         super().__init__(
             AgentSettings(
                 path=values["path"] or self.program,
                 timeout_s=values["timeout_s"],
+                start_timeout_s=values["start_timeout_s"],
                 request_retries=0,
                 base_url="",
                 api_key_env="",

@@ -39,6 +39,7 @@ _CLOSING_S = 5.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
     timeout_s: float
+    setting: str  # the key of a configuration that raises ``timeout_s``
     output_bytes: int = 64 << 20  # on standard output
     error_bytes: int = 16 << 10  # of standard error that are kept, the last ones
 
@@ -85,9 +86,11 @@ async def run(
     limits: ProcessLimits,
     take: Callable[[bytes], None],
     stdin: bytes = b"",
+    called: str = "",
 ) -> Ended:
     """Run ``command`` to its end; when this returns or raises, no process of it is left.
 
+    ``called`` is what it goes by in errors if that is not its first word, as where that word makes a sandbox.
     No end in time is a BackendTimeoutError, no start a FatalBackendError, too much output an UnusableAnswerError.
     """
     process = await _started(command, workspace.work, environment)
@@ -102,15 +105,16 @@ async def run(
         async with asyncio.timeout(limits.timeout_s):
             await _over(process, output.overflow)
     except TimeoutError as error:
-        hint = "raise the timeout_s of the backend"
-        raise BackendTimeoutError(f"{command[0]} did not end within {limits.timeout_s:g} s", hint=hint) from error
+        hint = f"raise {limits.setting}"
+        what = f"{called or command[0]} did not end within {limits.timeout_s:g} s"
+        raise BackendTimeoutError(what, hint=hint) from error
     finally:
         end_all(process.pid, workspace.root)
         feeding.cancel()
         await _closed(process, [feeding, *reading])
     if output.overflow.is_set():
         hint = "such an output holds no answer"
-        raise UnusableAnswerError(f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint=hint)
+        raise UnusableAnswerError(f"{called or command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint=hint)
     return Ended(code=process.returncode or 0, errors=errors.decode(errors="replace").strip())
 
 
@@ -222,20 +226,27 @@ def _marked(folder: Path, root: bytes) -> bool:
     return False
 
 
-LIMITS = ProcessLimits(timeout_s=30.0, output_bytes=1 << 20)
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
-async def ask(command: Sequence[str], workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[int, str]:
+def start_limits(backend: str, seconds: float) -> ProcessLimits:
+    """Return the limits of a command by which an agent says something of itself; its first start may take long."""
+    setting = f"model.{backend}_start_timeout_s"
+    return ProcessLimits(timeout_s=seconds, setting=setting, output_bytes=1 << 20)
+
+
+async def ask(
+    command: Sequence[str], workspace: CallWorkspace, environment: Mapping[str, str], limits: ProcessLimits
+) -> tuple[int, str]:
     """Return the exit code and the standard output of a short command."""
     lines: list[bytes] = []
-    result = await run(command, workspace, environment, limits=LIMITS, take=lines.append)
+    result = await run(command, workspace, environment, limits=limits, take=lines.append, called=" ".join(command))
     return result.code, b"\n".join(lines).decode(errors="replace")
 
 
-async def version(path: str, workspace: CallWorkspace, environment: Mapping[str, str]) -> str:
+async def version(path: str, workspace: CallWorkspace, environment: Mapping[str, str], limits: ProcessLimits) -> str:
     """Return the version that the program at ``path`` prints; empty if it prints none."""
-    code, output = await ask([path, "--version"], workspace, environment)
+    code, output = await ask([path, "--version"], workspace, environment, limits)
     match = _VERSION.search(output)
     return match.group().rstrip(".") if match and code == 0 else ""
 

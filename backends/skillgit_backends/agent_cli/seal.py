@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from skillgit.errors import FatalBackendError, SandboxError
 from skillgit.plugin.seed_folder import write_files
 from skillgit.sandbox import Mode, Sandbox
-from skillgit.sandbox.mechanisms import python_words, shown_words, system_words
+from skillgit.sandbox.mechanisms import bubblewrap_program, python_words, shown_words, system_words
 from skillgit_backends.agent_cli import doorway
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Seal:
         if program is None:
             hint = "install it, or set the path of the backend"
             raise FatalBackendError(f"{command[0]} cannot be started: there is no such program", hint=hint)
-        words = ["bwrap", *_NAMESPACES, "--die-with-parent", "--hostname", "agent"]
+        words = [bubblewrap_program(), *_NAMESPACES, "--die-with-parent", "--hostname", "agent"]
         words += [*system_words(), "--perms", "1777", "--tmpfs", "/tmp", *python_words()]  # noqa: S108 - inside
         for path in (*_program_paths(Path(program).resolve(), environment), *filter(Path.exists, _CERTIFICATES)):
             words += shown_words(path)

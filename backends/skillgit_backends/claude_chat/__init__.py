@@ -41,7 +41,6 @@ from urllib.parse import quote
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import (
     BackendError,
-    BackendTimeoutError,
     BadRequestError,
     ContentFilterError,
     FatalBackendError,
@@ -263,8 +262,11 @@ def failure(error: Exception, key_name: str) -> BackendError:
         return _refused(error.status_code, kind, text, key_name=key_name, retry_after=pause)
     if isinstance(error, StreamError):
         return _refused(200, error.kind, error.message, key_name=key_name)
-    if isinstance(error, APITimeoutError):
-        return BackendTimeoutError("Claude did not answer in time", hint="raise calls.timeout_s")
+    if isinstance(error, APITimeoutError) and is_unreached(error):
+        # The client has a limit on connecting alone; the caller has one on the whole call.
+        message = f"Claude cannot be reached: there was no connection within {_CONNECT_S:g} s"
+        hint = "check the network and model.claude_chat_base_url"
+        return RetryableBackendError(message, hint=hint, sent=False)
     cause = error.__cause__ or error
     return RetryableBackendError(
         f"the connection to Claude broke: {type(cause).__name__}{f': {_cut(str(cause))}' if str(cause) else ''}",

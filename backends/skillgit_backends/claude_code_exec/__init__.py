@@ -9,6 +9,7 @@ system prompt tells the agent to load it. The task comes on standard input.
 | `model.claude_code_exec_path` | "claude" | the program |
 | `model.claude_code_exec_effort` | "" | `low` to `max`; empty: `model.reasoning_effort` |
 | `model.claude_code_exec_timeout_s` | 600.0 | seconds that one call may take, see below |
+| `model.claude_code_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
 | `model.claude_code_exec_tools` | "Read,Skill" | the tools there are, with commas between |
 | `model.claude_code_exec_allowed_tools` | "" | tools that may do what the permission mode would ask about |
 | `model.claude_code_exec_permission_mode` | "dontAsk" | what happens to what it would ask about: denied |
@@ -61,6 +62,7 @@ from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
+    START_TIMEOUT,
     TOKEN,
     AgentBackend,
     AgentSettings,
@@ -71,7 +73,17 @@ from skillgit_backends.agent_cli.backend import (
     without_secrets,
 )
 from skillgit_backends.agent_cli.error_mapping import LONGEST, failure
-from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, number_at, text_at
+from skillgit_backends.agent_cli.process import (
+    Ended,
+    Event,
+    ask,
+    counts_at,
+    estimate,
+    event_at,
+    number_at,
+    start_limits,
+    text_at,
+)
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key
 from skillgit_backends.request_fields import refuse
@@ -88,6 +100,7 @@ _KEYS = {
     "path": FreeKey(default="claude"),
     "effort": FreeKey(default="", choices=("", "low", "medium", "high", "xhigh", "max")),
     "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
+    "start_timeout_s": START_TIMEOUT,
     "tools": FreeKey(default="Read,Skill"),
     "allowed_tools": FreeKey(default=""),
     "permission_mode": FreeKey(default="dontAsk", choices=MODES),
@@ -258,7 +271,9 @@ async def tell_login(
     for name in (KEY, *TOKENS):
         if name in environment:
             return True, f"the credential in {settings.api_key_env if name == KEY else name}"
-    code, output = await ask([settings.path, "auth", "status"], workspace, environment)
+    code, output = await ask(
+        [settings.path, "auth", "status"], workspace, environment, start_limits(NAME, settings.start_timeout_s)
+    )
     status = None
     with suppress(ValueError):
         status = json.loads(output)

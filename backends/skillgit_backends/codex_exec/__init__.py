@@ -12,6 +12,7 @@ never approved by anybody, so what the sandbox forbids fails.
 | `model.codex_exec_profile` | "" | a profile: `<profile>.config.toml` of your own `CODEX_HOME` is copied |
 | `model.codex_exec_reasoning_effort` | "" | `none` to `xhigh`; empty: `model.reasoning_effort` |
 | `model.codex_exec_timeout_s` | 600.0 | seconds that one call may take, see below |
+| `model.codex_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
 | `model.codex_exec_model_provider` | "" | a provider that Codex or the profile knows, or the name of the one below |
 | `model.codex_exec_base_url` | "" | the address of another provider, which must speak the Responses API |
 | `model.codex_exec_api_key_env` | "CODEX_API_KEY" | the environment variable that holds the key |
@@ -57,6 +58,7 @@ from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
+    START_TIMEOUT,
     TOKEN,
     AgentBackend,
     AgentSettings,
@@ -66,7 +68,7 @@ from skillgit_backends.agent_cli.backend import (
     without_secrets,
 )
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
-from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, text_at
+from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, start_limits, text_at
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
@@ -84,6 +86,7 @@ _KEYS = {
     "profile": FreeKey(default=""),
     "reasoning_effort": FreeKey(default="", choices=EFFORTS),
     "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
+    "start_timeout_s": START_TIMEOUT,
     "model_provider": FreeKey(default=""),
     "base_url": FreeKey(default=""),
     "api_key_env": FreeKey(default="CODEX_API_KEY"),
@@ -290,7 +293,9 @@ async def tell_login(
         return True, f"the key in {key_name(settings, environ)}"
     if settings.model_provider not in ("", "openai"):
         return True, f"the provider {settings.model_provider}"
-    code, _ = await ask([settings.path, "login", "status"], workspace, environment)
+    code, _ = await ask(
+        [settings.path, "login", "status"], workspace, environment, start_limits(NAME, settings.start_timeout_s)
+    )
     return code == 0, HOW if code else "the account of 'codex login'"
 
 

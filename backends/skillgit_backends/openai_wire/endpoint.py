@@ -231,7 +231,7 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
 
     if isinstance(error, openai.APIStatusError):
         return judged(_fault(error), endpoint, name)
-    if isinstance(error, openai.APITimeoutError) and not _broke(error):
+    if isinstance(error, openai.APITimeoutError) and not _broke(error) and not is_unreached(error):
         hint = f"raise model.{name}_timeout_s"
         return BackendTimeoutError(f"{name}: {endpoint.host} did not answer in time", hint=hint)
     if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(

@@ -17,11 +17,13 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.data_rows import raise_all
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
 from skillgit.plugin.splits import OPTIONS, Splits, load_splits
+from skillgit.sandbox import Mode, Sandbox
+from skillgit.sandbox.mechanisms import bubblewrap_program
 from skillgit_envs.harbor.trial_process import INSTALL, TrialProcess, TrialProcessError
 from skillgit_envs.shipped_environment import option, prompt_file
 
@@ -108,6 +110,12 @@ class Harbor:
         self._folders: dict[str, Path] = {}
         if not 0 < float(self._options["full_reward"]) < math.inf or not math.isfinite(float(self._options["pass_at"])):
             raise ConfigError("env.full_reward must be above 0, and env.pass_at a number", hint="both are 1 usually")
+        if self._text("environment") == BUBBLEWRAP:
+            try:
+                Sandbox(Mode.BUBBLEWRAP)
+            except SandboxError as error:
+                message = f"env.environment is '{BUBBLEWRAP}', and {error.message}"
+                raise ConfigError(message, hint=error.hint) from error
         if "/" in (kinds := self._text("variables")) or "=" in kinds:
             raise ConfigError("env.variables has names only", hint="such as env.variables='MODAL_TOKEN_ID'")
 
@@ -217,7 +225,7 @@ class Harbor:
         arguments, overlays = self._arguments["environment_args"], list[str]()
         if environment == BUBBLEWRAP:
             environment = "bubblewrap_environment:BubblewrapEnvironment"
-            arguments = {"root_filesystem": self._path("root_filesystem"), **arguments}
+            arguments = {"root_filesystem": self._path("root_filesystem"), **arguments, "program": bubblewrap_program()}
         elif environment in ("docker", "podman") and self._options["host_network"]:
             overlays.append(str(Path(__file__).with_name("runner") / "host_network.yaml"))
         return {

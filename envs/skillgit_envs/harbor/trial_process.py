@@ -145,6 +145,10 @@ class TrialProcess:
         try:
             async with asyncio.timeout(_START_S):
                 await asyncio.shield(runner.ready)
+        except TimeoutError as error:
+            message = f"Harbor did not start within {_START_S:g} s in {self._python}"
+            hint = f"try by hand, a first start compiles much: {self._python} -c 'import harbor.trial.trial'"
+            raise EnvironmentFaultError(message, hint=hint) from error
         except TrialProcessError as error:
             message = f"{self._python} cannot run Harbor: {runner.complaint}"
             raise ConfigError(message, hint=INSTALL) from error

@@ -17,6 +17,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
 from skillgit.plugin.splits import Splits, first_items, split_items
+from skillgit_envs.inspect.asked_roles import asked_roles, is_grader
 from skillgit_envs.inspect.attempt import JUDGE, PLAYER, SampleRun, entered, register
 from skillgit_envs.inspect.conversion import check_config, section
 from skillgit_envs.inspect.evaluation import Feed, OpenEvaluation, feeding, new_number
@@ -132,6 +133,12 @@ class InspectEnvironment:
         if self._text("delivery") == "tool" and "" in task.sandboxes():
             hint = "use env.delivery: inline"
             raise ConfigError(f"{task.name} has no sandbox, where a tool could lay the skill out", hint=hint)
+        if unplayed := sorted(asked_roles(scorer) - {"user"} - self._players_of(scorer).keys()):
+            role = unplayed[0]
+            message = f"the scorer asks a model{f' as {role}' if role else ''}, and env.roles does not say which"
+            hint = f"name who answers: env.roles: {role}=judge, or {role}=target"
+            own = "have it ask get_model(role='grader'), and name who answers: env.roles: grader=judge"
+            raise ConfigError(message, hint=hint if role else own)
         return task
 
     @cached_property
@@ -141,7 +148,10 @@ class InspectEnvironment:
     @cached_property
     def _players(self) -> Mapping[str, str]:
         """Model role to who plays it; without a word, the judge grades for Inspect's own graders."""
-        default = {"grader": "judge"} if self._task.judged(self._scorer) else {}
+        return self._players_of(self._scorer)
+
+    def _players_of(self, scorer: Scorer) -> Mapping[str, str]:
+        default = {"grader": "judge"} if is_grader(scorer) else {}
         return {**default, **self._roles}
 
     @property
@@ -204,11 +214,7 @@ class InspectEnvironment:
         """Return how many calls a sample takes; None where the task's own code decides."""
         del item
         count = self._task.generations()
-        if (
-            count is None
-            or self._text("delivery") == "tool"
-            or (self.asks_judge and not self._task.judged(self._scorer))
-        ):
+        if count is None or self._text("delivery") == "tool" or (self.asks_judge and not is_grader(self._scorer)):
             return None
         return CallBounds(target=(count, count), judge=(0, int(self.asks_judge)))
 

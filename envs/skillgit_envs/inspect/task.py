@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Score, Scorer
 
 _NAME_HINT = "name it as Inspect does: inspect_evals/NAME, or path/to/file.py@NAME"
-_GRADERS = ("model_graded_qa", "model_graded_fact")
 _ROUNDING = 1e-9
 _SCORE_HINT = "name the value that counts: env.score_key"
 
@@ -134,10 +133,6 @@ class InspectTask:
             hint = f"set env.scorer to one of {', '.join(scorers)}" if scorers else "choose a task that scores samples"
             raise ConfigError(f"{self.name} {problem}", hint=hint)
         return next(iter(scorers.values()))
-
-    def judged(self, scorer: Scorer) -> bool:
-        """Say whether ``scorer`` is one of Inspect's that ask a grader."""
-        return _short(_registered(scorer)) in _GRADERS
 
     def sandboxes(self) -> set[str]:
         """Return the kinds of sandboxes that samples work in, one of them empty if some have none."""

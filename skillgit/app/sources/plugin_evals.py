@@ -244,10 +244,26 @@ def case_of(task: Row | None, trigger: Row | None, reader: ReadsTasks, path: Pat
     again, request, strange = rows_of(case)
     same_request = {key: (trigger or {}).get(key) for key in ("id", "prompt", "skill")} if trigger else None
     if strange or (again is None) != (task is None) or request != same_request:
-        return None, "the format of evals has no words for all of it"
+        return None, "its regular expression does not mean the same in JavaScript" if strange == [
+            "regex"
+        ] else _NO_WORDS
     if task is not None and again is not None and _meaning(again, reader, path) != _meaning(task, reader, path):
-        return None, "the format of evals has no words for all of it"
+        return None, _unsaid(content, reader.task("a task", again, path).content)
     return case, ""
+
+
+_NO_WORDS = "the format of evals has no words for all of it"
+
+
+def _unsaid(content: Mapping[str, object], again: Mapping[str, object]) -> str:
+    """Return what of a task is lost when it is written and read again, and how to keep it where that is possible."""
+    names = {name for name in {*content, *again} - {"checks"} if content.get(name) != again.get(name)}
+    pairs = zip(list_in(content.get("checks")), list_in(again.get("checks")), strict=False)
+    for before, after in ((fields_in(before), fields_in(after)) for before, after in pairs):
+        names |= {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    if names == {"extract"}:
+        return 'graders read the whole last message: set "extract": "whole"'
+    return f"the format of evals has no words for {', '.join(sorted(names))}" if names else _NO_WORDS
 
 
 def _meaning(row: Row, reader: ReadsTasks, path: Path) -> object:

@@ -238,7 +238,7 @@ def _pushed(
     answer = talk(repo, line, "-c", f"remote.{remote}.mirror=false", "push", *options, remote, *specs, hooks=True)
     replies = _told(answer.out.decode(errors="replace"))
     if answer.code != 0 and (not replies or any(_BROKEN in reason for _, reason in replies.values())):
-        raise refusal(remote, answer.error)
+        raise refusal(remote, answer.error, pushes=True)
     return [_judged(update, *replies.get(update.ref, ("!", _BROKEN))) for update in going]
 
 

@@ -29,12 +29,17 @@ class _Case:
     hint: str
     nameless: str = ""
     missing: bool = False
+    pushes: bool | None = None  # whether it is about what is sent, or about what is fetched; None for both
 
 
-def _case(signs: str, sentence: str, hint: str, *, nameless: str = "", missing: bool = False) -> _Case:
-    return _Case(
-        signs=re.compile(signs, re.IGNORECASE), sentence=sentence, hint=hint, nameless=nameless, missing=missing
-    )
+def _case(
+    signs: str, sentence: str, hint: str, *, nameless: str = "", missing: bool = False, pushes: bool | None = None
+) -> _Case:
+    pattern = re.compile(signs, re.IGNORECASE)
+    return _Case(signs=pattern, sentence=sentence, hint=hint, nameless=nameless, missing=missing, pushes=pushes)
+
+
+_FORBIDDEN = r"error: 403|Permission to \S+ denied|Write access to repository not granted|not allowed to push|read-only"
 
 
 _CASES = (
@@ -55,9 +60,16 @@ _CASES = (
         "try it by hand: ssh -T HOST",
     ),
     _case(
-        r"error: 403|Permission to \S+ denied|Write access to repository not granted|not allowed to push|read-only",
+        _FORBIDDEN,
         "{remote} lets you read, but not write",
         "ask its owner for the right to push, or push to a repository of your own: skillgit remote add NAME URL",
+        pushes=True,
+    ),
+    _case(
+        _FORBIDDEN,
+        "{remote} does not let you read it",
+        "ask its owner for access, or correct the name and password that git remembers: git help credentials",
+        pushes=False,
     ),
     _case(
         r"Repository not found|repository '[^']*' (?:not found|does not exist)|does not appear to be a git repository"
@@ -97,7 +109,7 @@ _UNWRITABLE = re.compile(
 _FINAL = re.compile(r"^(?:fatal|error): (?P<said>.+)$", re.MULTILINE)
 
 
-def refusal(remote: str, words: str, *, has_name: bool = True) -> RemoteError:
+def refusal(remote: str, words: str, *, has_name: bool = True, pushes: bool = False) -> RemoteError:
     """Return the error for git's last words on the connection to ``remote``, which is a name or an address."""
     if unsound := _UNSOUND.search(words):
         return RemoteError(
@@ -111,7 +123,7 @@ def refusal(remote: str, words: str, *, has_name: bool = True) -> RemoteError:
             hint="git clone --no-checkout URL DIR brings the history alone; skillgit pull in DIR then makes its runs",
         )
     for case in _CASES:
-        if case.signs.search(words):
+        if case.pushes in {None, pushes} and case.signs.search(words):
             advice = case.hint if has_name else case.nameless or case.hint
             hint = advice.format(remote=quote(remote))
             return RemoteError(case.sentence.format(remote=remote), hint=hint, missing=case.missing)

@@ -36,6 +36,8 @@ _PATIENCE_S: Final = 5.0
 """Seconds that a process of the screens has to end in before it is killed with all that it has started."""
 _FAREWELL_S: Final = 1.0  # seconds that a page has to say that it has heard of the end
 _COLUMNS, _ROWS = 1_000, 500  # of a terminal at most: what a page asks for is only a wish
+MOST_SCREENS: Final = 8
+"""Pages that are open at once, for each is a process of its own."""
 _MESSAGE: Final = 1 << 20  # bytes of a message from the page at most; it holds keys, or what someone pastes
 
 
@@ -93,6 +95,7 @@ class WebPages:
     def __init__(self, title: str, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._title, self._words, self._environ = title, words, environ
         self._open: dict[Screens, web.WebSocketResponse] = {}
+        self._processes = 0  # those of pages that are open, and those that have not ended yet
         templates = Environment(loader=FileSystemLoader(_HERE, encoding="utf-8"), autoescape=True)
         self._template = templates.get_template("page.html.j2")
 
@@ -109,6 +112,15 @@ class WebPages:
         return web.Response(text=text, content_type="text/html")
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
+        if self._processes >= MOST_SCREENS:
+            raise web.HTTPServiceUnavailable(text=f"{MOST_SCREENS} pages are open already: close one")
+        self._processes += 1
+        try:
+            return await self._connected(request)
+        finally:
+            self._processes -= 1
+
+    async def _connected(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(heartbeat=15, timeout=_FAREWELL_S, max_msg_size=_MESSAGE)
         await socket.prepare(request)
         screens = Screens(self._words, self._environ, socket)

@@ -96,14 +96,21 @@ def test_for_all_rows_that_can_be_carried_reading_what_was_written_gives_them_ag
 
 CANNOT = [
     ({"answer": "y"}, "it has a check that no grader equals"),
-    ({"check": {"type": "regex", "pattern": "x"}}, "the format of evals has no words for all of it"),  # of a tag
-    ({"check": {"type": "regex", "pattern": "x", "match": "full"}, "extract": "whole"}, "no words for all of it"),
-    ({"check": {"type": "regex", "pattern": "(?P<a>x)"}, "extract": "whole"}, "no words for all of it"),
-    ({"check": {"type": "judge", "rubric": "x", "pass": 0.5}}, "no words for all of it"),
-    ({"check": {"type": "judge", "against": "x", "rubric": "y"}}, "no words for all of it"),
+    *[
+        (row, 'graders read the whole last message: set "extract": "whole"')
+        for row in (
+            {"check": {"type": "regex", "pattern": "x"}},  # of a tag
+            {"check": {"type": "regex", "pattern": "x"}, "extract": "last_line"},
+            {"checks": [{"type": "regex", "pattern": "x"}, {"type": "judge", "rubric": "y"}]},
+        )
+    ],
+    ({"check": {"type": "regex", "pattern": "x", "match": "full"}, "extract": "whole"}, "no words for match"),
+    ({"check": {"type": "regex", "pattern": "(?P<a>x)"}, "extract": "whole"}, "does not mean the same in JavaScript"),
+    ({"check": {"type": "judge", "rubric": "x", "pass": 0.5}}, "no words for pass"),
+    ({"check": {"type": "judge", "against": "x", "rubric": "y"}}, "no words for against"),
     ({"rubric": "x", "status": "draft"}, "it is a draft"),
     ({"rubric": "x", "id": "con"}, "no name of a folder"),
-    ({"rubric": "x", "files": ["a.txt"]}, "no words for all of it"),
+    ({"rubric": "x", "files": ["a.txt"]}, "no words for files"),
 ]
 
 
@@ -115,6 +122,9 @@ def test_a_row_that_cannot_be_carried_is_left_out_with_the_reason(row, reason, t
     assert not written.files
     (task,) = written.left_out
     assert reason in task.reason
+    if "extract" in reason:
+        write_rows(tmp_path / "tasks.jsonl", [{"id": "one", "prompt": "x", **row, "extract": "whole"}])
+        assert not cases_of(user(tmp_path), "tasks.jsonl").left_out, "the reason leads out"
 
 
 CASE = """schema_version: "1.1"

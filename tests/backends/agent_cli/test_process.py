@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING
 import pytest
 from stand_ins import HANG, first_note, is_alive, noted, write_agent
 
-from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
+from skillgit.errors import (
+    BackendTimeoutError,
+    ConfigError,
+    FatalBackendError,
+    RetryableBackendError,
+    UnusableAnswerError,
+)
 from skillgit_backends.agent_cli.backend import fresh_workspace
 from skillgit_backends.agent_cli.process import Ended, ProcessLimits, run
+from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
+from skillgit_backends.codex_exec import CodexExecBackend
+from skillgit_backends.copilot_exec import CopilotExecBackend
+from skillgit_backends.opencode_exec import OpenCodeExecBackend
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LIMITS = ProcessLimits(timeout_s=60.0)
+LIMITS = ProcessLimits(timeout_s=60.0, setting="model.some_timeout_s")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="who is alive is read from /proc")
 
 
@@ -55,7 +65,7 @@ def test_only_the_end_of_standard_error_is_kept(tmp_path: Path):
 def test_too_much_output_ends_it(tmp_path: Path):
     path, _ = write_agent(tmp_path, "while True: print('x' * 1000)")
     with pytest.raises(UnusableAnswerError, match="more than 1 MiB"):
-        asyncio.run(ran(path, limits=ProcessLimits(timeout_s=60.0, output_bytes=1 << 20)))
+        asyncio.run(ran(path, limits=ProcessLimits(timeout_s=60.0, setting="", output_bytes=1 << 20)))
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path):
@@ -66,8 +76,9 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path):
 
 def test_a_program_that_hangs_is_ended_in_time(tmp_path: Path):
     path, notes = write_agent(tmp_path, "note(); time.sleep(600)")
-    with pytest.raises(RetryableBackendError, match="did not end within"):
-        asyncio.run(ran(path, limits=ProcessLimits(timeout_s=1.0)))
+    with pytest.raises(RetryableBackendError, match="did not end within 1 s") as late:
+        asyncio.run(ran(path, limits=ProcessLimits(timeout_s=1.0, setting="model.some_timeout_s")))
+    assert late.value.hint == "raise model.some_timeout_s"
     assert not any(is_alive(int(found.stem)) for found in notes.glob("*.json"))
 
 
@@ -99,3 +110,30 @@ def test_what_a_program_leaves_behind_is_ended_and_not_waited_for(tmp_path: Path
 def test_a_signal_is_a_negative_code(tmp_path: Path):
     path, _ = write_agent(tmp_path, "os.kill(os.getpid(), 9)")
     assert asyncio.run(ran(path))[0].code == -9
+
+
+AGENTS = {
+    "claude_code_exec": ClaudeCodeExecBackend,
+    "codex_exec": CodexExecBackend,
+    "copilot_exec": CopilotExecBackend,
+    "opencode_exec": OpenCodeExecBackend,
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_start_that_takes_too_long_names_the_limit_of_starts(name, tmp_path):
+    path = tmp_path / "agent"
+    path.write_text("#!/bin/sh\nexec sleep 600\n")
+    path.chmod(0o755)
+    agent = AGENTS[name]({"path": str(path), "start_timeout_s": 0.2, "timeout_s": 500.0})
+    with pytest.raises(BackendTimeoutError) as late:
+        asyncio.run(agent.probe())
+    assert late.value.message == f"{path} --version did not end within 0.2 s"
+    assert late.value.hint == f"raise model.{name}_start_timeout_s"
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("key", ["timeout_s", "start_timeout_s"])
+def test_a_time_that_is_none_is_refused(name, key):
+    with pytest.raises(ConfigError, match=f"model.{name}_{key} is 0"):
+        AGENTS[name]({key: 0.0})

@@ -112,7 +112,12 @@ def test_how_long_to_wait_may_be_a_date():
 
 def test_timeouts_and_connections():
     name = "ANTHROPIC_API_KEY"
-    assert "did not answer in time" in failure(anthropic.APITimeoutError(ASKED), name).message
+    late = anthropic.APITimeoutError(ASKED)
+    late.__cause__ = httpx2.ConnectTimeout("")
+    error = failure(late, name)
+    assert error.message == "Claude cannot be reached: there was no connection within 10 s"
+    assert "timeout" not in error.hint, "no setting raises this limit"
+    assert not error.sent
     assert "ReadError: reset" in failure(httpx2.ReadError("reset"), name).message
     broken = anthropic.APIConnectionError(request=ASKED)
     broken.__cause__ = httpx2.ConnectError("refused")

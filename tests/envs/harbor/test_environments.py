@@ -112,6 +112,23 @@ def task(folder: Path, dockerfile: str, tests: str = "exit 1\n", instruction: st
     (folder / "environment" / "Dockerfile").write_text(dockerfile)
 
 
+@pytest.mark.slow
+def test_variables_of_a_task_never_reach_the_program_that_makes_its_sandbox(real_python, tmp_path):
+    theirs = tmp_path / "tasks" / "task-0" / "environment"
+    tests = 'echo "$LD_PRELOAD"; PATH=/usr/bin:/bin; echo 1 >/logs/verifier/reward.txt\n'
+    for number in range(3):
+        task(tmp_path / "tasks" / f"task-{number}", "FROM a\n", tests)
+    for name in ("bwrap", "bash", "sh"):
+        (theirs / name).write_text(f'#!/bin/sh\ntouch {tmp_path}/ran\nexec /usr/bin/{name} "$@"\n')
+        (theirs / name).chmod(0o755)
+    lines = [f'PATH = "{theirs}:/usr/bin:/bin"', f'LD_PRELOAD = "{theirs}/none.so"', f'BASH_ENV = "{theirs}/sh"']
+    (theirs.parent / "task.toml").write_text("\n".join(["[environment.env]", *lines, ""]))
+    [(_, scored, feedback)] = outcomes(real_python, "task-0", tasks=tmp_path / "tasks", environment="bubblewrap")
+    assert scored.hard == 1
+    assert f"{theirs}/none.so" in feedback
+    assert not (tmp_path / "ran").exists()
+
+
 SAID = {
     "a link for a test": "ln -sf OUTSIDE /tests/test.sh",
     "links in logs": "cd /logs; ln -s OUTSIDE verifier/link; ln -s OUTSIDE agent/link; mkfifo agent/pipe",

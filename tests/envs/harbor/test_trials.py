@@ -143,3 +143,10 @@ def test_a_wrong_option_is_refused(options, message):
 def test_an_agent_has_to_be_named(played):
     with pytest.raises(ConfigError, match=r"env\.agent names no agent"):
         asyncio.run(played.environment(agent="").open())
+
+
+def test_a_start_that_takes_too_long_is_told(played, monkeypatch):
+    monkeypatch.setattr("skillgit_envs.harbor.trial_process._START_S", 0.0)
+    with pytest.raises(EnvironmentFaultError, match="Harbor did not start within 0 s"):
+        played.rollout(ONE)
+    assert left(played) == []

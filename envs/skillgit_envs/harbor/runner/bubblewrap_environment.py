@@ -13,8 +13,10 @@ import shlex
 import shutil
 import signal
 import stat
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
 from typing import Any
 
 from harbor.environments.base import BaseEnvironment, ExecResult
@@ -36,7 +38,8 @@ _LATE = 124
 class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is not where types are checked
     """Runs commands in folders of a trial over a read-only root file system, this machine's or a given one."""
 
-    def __init__(self, *arguments: Any, root_filesystem: str = "", **options: Any) -> None:  # noqa: ANN401 - Harbor's
+    def __init__(self, *arguments: Any, program: str, root_filesystem: str = "", **options: Any) -> None:  # noqa: ANN401 - Harbor's
+        self._program = program  # the absolute path of bwrap
         self._root_filesystem = Path(root_filesystem) if root_filesystem else None
         self._workdir = PurePosixPath("/app")
         self._copies: list[tuple[Path, PurePosixPath]] = []
@@ -149,12 +152,15 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
     ) -> Any:  # noqa: ANN401 - Harbor's
         if (self.default_user if user is None else user) not in _SUPERUSER:
             raise ValueError(f"bubblewrap has no user but root, and {user or self.default_user} is asked for")
-        pipe, start = asyncio.subprocess.PIPE, self._command(cwd, command)
+        pipe = asyncio.subprocess.PIPE
         variables = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"}
-        process = await asyncio.create_subprocess_exec(
-            *start, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
-            env=variables | (self._merge_env(env) or {}),
-        )  # fmt: skip
+        with _inner_variables(variables | (self._merge_env(env) or {})) as descriptor:
+            # A task may set any variable, such as PATH or LD_PRELOAD, but only inside the sandbox.
+            process = await asyncio.create_subprocess_exec(
+                self._program, "--args", str(descriptor), *self._command(cwd, command), env={},
+                pass_fds=(descriptor,), stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe,
+                start_new_session=True,
+            )  # fmt: skip
         self._processes.add(process)
         try:
             async with asyncio.timeout(timeout_sec):
@@ -168,10 +174,10 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
         return ExecResult(stdout=texts[0], stderr=texts[1], return_code=process.returncode)
 
     def _command(self, cwd: str | None, command: str) -> list[str]:
-        """Return the sandbox of one command; the environment variables are its own, so that no list shows a token."""
+        """Return the words for bwrap that make the sandbox of one command."""
         base = self._root_filesystem or Path("/")
         names = _OF_THIS_MACHINE if self._root_filesystem is None else sorted(path.name for path in base.iterdir())
-        words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+        words = ["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
         words += ["--unshare-user", "--uid", "0", "--gid", "0"] if os.geteuid() else ["--cap-drop", "ALL"]
         words += ["--unshare-net"] if self._network_disabled else []
         for name in names:
@@ -185,6 +191,20 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
         for path in sorted(self._box.iterdir()):
             words += ["--bind", str(path), f"/{path.name}"]
         return [*words, "--remount-ro", "/", "--chdir", cwd or str(self._workdir), "--", "bash", "-c", command]
+
+
+@contextmanager
+def _inner_variables(variables: Mapping[str, str]) -> Iterator[int]:
+    """Give a descriptor from which bwrap reads the variables of the command; no list of processes shows a token."""
+    words = ["--clearenv"]
+    for name, value in variables.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"{name!r} with its value is not a variable that a command can have")
+        words += ["--setenv", name, value]
+    with TemporaryFile() as file:
+        file.write(b"".join(os.fsencode(word) + b"\0" for word in words))
+        file.seek(0)
+        yield file.fileno()
 
 
 def _bound(path: Path, target: str) -> list[str]:

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from types import NoneType
-from typing import TYPE_CHECKING, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
 from skillgit.app.setup.config.files import shipped
 from skillgit.app.setup.config.load import load_config
@@ -80,15 +80,34 @@ def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:
 def of_owner_only(key: str, text: str) -> bool:
     """Whether ``key`` may get the value ``text`` only from whoever owns this machine, as it may name a file or program.
 
-    A colleague's word counts as much as a stranger's configuration; budgets and pacing of calls are theirs to set.
+    A colleague's word counts as much as a stranger's configuration; limits and pacing of calls are theirs to set, too.
     """
     try:
         value = json.loads(text) if text else None
     except (ValueError, RecursionError):
         value = text
-    if key.startswith(("budget.", "calls.")):
-        return False
-    return key not in TAKEN or not (value is None or TAKEN[key](value))
+    if key in TAKEN:
+        return not (value is None or TAKEN[key](value))
+    return key not in _LIMITS or not isinstance(value, int | float | None)
+
+
+def _is_harmless(annotation: object) -> bool:
+    """Whether values of a type are numbers, flags and null, none of which can name anything."""
+    if get_origin(annotation) is Annotated:
+        return _is_harmless(get_args(annotation)[0])
+    return annotation in {int, float, bool, NoneType} or (
+        get_origin(annotation) in {Union, UnionType} and all(map(_is_harmless, get_args(annotation)))
+    )
+
+
+_LIMITS = frozenset(
+    f"{section}.{name}"
+    for section in ("budget", "calls")
+    for name, field in SECTIONS[section].model_fields.items()
+    if _is_harmless(field.annotation)
+)
+"""What a colleague may set besides: by the kind of its values, so that a key that is added later is not among them for
+the name of its section."""
 
 
 def written(value: object) -> str:
