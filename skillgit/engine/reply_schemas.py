@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -32,6 +32,19 @@ class ReplyModel(BaseModel):
     """What a prompt asks for; keys that it does not ask for are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+@cache
+def key_names(model: type[ReplyModel]) -> frozenset[str]:
+    """Return the keys that a reply and the objects in it may have."""
+    names = set(model.model_fields)
+    annotations = [info.annotation for info in model.model_fields.values()]
+    while annotations:
+        annotation = annotations.pop()
+        annotations += get_args(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, ReplyModel):
+            names |= key_names(annotation)
+    return frozenset(names)
 
 
 def _count(value: object) -> object:
