@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from rapidfuzz import fuzz
 
+from skillgit.domain.document_rewrite import has_second_frontmatter
 from skillgit.domain.edit import QUARANTINED, Edit, EditReport, Op, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision
@@ -77,6 +78,9 @@ def skill_tokens(skill: Skill) -> int:
 def _no_agent_skill(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
     """Return the refusal of another frontmatter than the base's, but for a description that may be trained."""
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
+    if has_second_frontmatter(candidate.document) and not has_second_frontmatter(skill.document):
+        why = "The candidate has a second frontmatter below that of SKILL.md."
+        return Refusal(title="invalid: there are two frontmatters", why=why)
     if skill.name == candidate.name and before == after:
         return None
     files = session.settings.optimizer.trainable

@@ -1,10 +1,12 @@
 r"""JSON that a model wrote almost right: what has one reading is repaired, all else is refused.
 
 Two kinds of damage are frequent. A model writes a backslash of TeX, of a regular expression or of a path as it is
-(``\frac``, ``\d``), which JSON does not allow, or reads as something else: ``\f`` is a form feed. And it forgets a comma
-or the backslash before a quotation mark. A repair is accepted only if it keeps every character that was written, in its
-order: it guesses, drops and closes nothing. So a reply that was cut has no reading.
+(``\frac``, ``\d``), which JSON does not allow, or reads as something else: ``\f`` is a form feed. And it forgets a
+comma or the backslash before a quotation mark. A repair is accepted only if it keeps every character that was written,
+in its order: it guesses, drops and closes nothing. So a reply that was cut has no reading.
 """
+
+from __future__ import annotations
 
 import json
 import re
@@ -15,14 +17,20 @@ from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsE
 MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[A-Za-z]+|.|$)", re.DOTALL)
-_TEX = frozenset(
-    "nabla natural ncong nearrow neq nexists newcommand newline ngeq ngtr nleftarrow nleq noindent nolimits nonumber not"
-    " notin nrightarrow nsubseteq nsupseteq nwarrow tanh tbinom textbackslash textbf textcolor textit textrm textsc"
-    " textsf textstyle textsuperscript texttt tfrac therefore theta thickapprox thinspace tilde times tiny toprule"
-    " triangle triangleleft triangleq triangleright".split()
-)
+_COMMANDS = """
+nabla natural ncong nearrow neq nexists newcommand newline ngeq ngtr nleftarrow nleq noindent nolimits nonumber not
+notin nrightarrow nsubseteq nsupseteq nwarrow tanh tbinom textbackslash textbf textcolor textit textrm textsc textsf
+textstyle textsuperscript texttt tfrac therefore theta thickapprox thinspace tilde times tiny toprule triangle
+triangleleft triangleq triangleright
+"""
+_TEX = frozenset(_COMMANDS.split())
 """Commands of TeX whose first letter makes an escape of JSON and whose other letters begin no word."""
-_DOUBTFUL = frozenset("ne neg ni nless nmid nparallel nprec nsim nsucc nu tag tan tau text to top".split())
+_DOUBTFUL = frozenset(
+    (
+        *("ne", "neg", "ni", "nless", "nmid", "nparallel", "nprec", "nsim", "nsucc", "nu"),
+        *("tag", "tan", "tau", "text", "to", "top"),
+    )
+)
 """Commands that may be a line end or a tab before a word: ``\\nless`` is also a new line that begins with "less"."""
 _AFTER_COMMAND = "{_^"
 _BEFORE_COMMAND = "$({[=+-^_ "
@@ -63,9 +71,9 @@ def restored_escapes(text: str) -> str:
         elif escape in _DOUBTFUL and text[at : at + 1] not in _AFTER_COMMAND:
             doubtful[len(pieces)] = match
             pieces.append(match[0])
-        elif escape[:1] in ("n", "t") and escape not in _TEX | _DOUBTFUL and not _within(match.start(), paths):
-            pieces.append(match[0])
-        elif escape == "r":
+        elif escape == "r" or (
+            escape[:1] in ("n", "t") and escape not in _TEX | _DOUBTFUL and not _within(match.start(), paths)
+        ):
             pieces.append(match[0])
         else:
             pieces.append(f"\\{match[0]}")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticS
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
-from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode
+from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode, unwrapped
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
@@ -233,6 +233,11 @@ class RewriteReply(_ProposalReply, DraftReply):
     summary: Names = ()
     body: Cleaned
 
+    @field_validator("body")
+    @classmethod
+    def _nothing_around(cls, value: SkillText) -> SkillText:
+        return value.reworded(unwrapped(value))
+
     def parts(self) -> Sequence[RewriteReply]:
         return (self,) if self.body.strip() else ()
 
@@ -306,7 +311,7 @@ class GuidanceReply(ReplyModel):
     def _no_markers(cls, value: SkillText) -> SkillText:
         if has_marker(value):
             raise ValueError("guidance must not contain skillgit markers")
-        return value.reworded(value.strip())
+        return value.reworded(unwrapped(value).strip())
 
 
 class MemoryReply(ReplyModel):

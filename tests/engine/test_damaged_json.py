@@ -76,7 +76,21 @@ def test_a_backslash_with_two_readings_is_asked_about(written):
 
 PIECES = st.lists(
     st.sampled_from(
-        [r"\frac{a}{b}", r"\beta", r"\nabla", r"\theta", r"\rho", r"\d+", r"\b", r"\(", r"\url", "\n", "\n- ", " ", "a rule"]
+        [
+            r"\frac{a}{b}",
+            r"\beta",
+            r"\nabla",
+            r"\theta",
+            r"\rho",
+            r"\d+",
+            r"\b",
+            r"\(",
+            r"\url",
+            "\n",
+            "\n- ",
+            " ",
+            "a rule",
+        ]
     ),
     min_size=1,
     max_size=8,
@@ -90,7 +104,9 @@ def test_no_letter_of_a_text_is_lost_to_single_backslashes(text):
     assert content_of(reply(written)) == text
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)) | st.sampled_from("\n\t\\\"'{}[],:"), max_size=40))
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)) | st.sampled_from("\n\t\\\"'{}[],:"), max_size=40)
+)
 def test_json_that_is_right_is_not_repaired(text):
     written = json.dumps({"body": text}, ensure_ascii=False)
     try:
