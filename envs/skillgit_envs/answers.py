@@ -107,12 +107,16 @@ async def ask_judge(judge: Judge, instructions: str, question: str, read: Callab
     messages = [system(instructions), user(question)]
     for _ in range(2):
         reply = await judge.chat(messages)
-        try:
-            return read(reply.text)
-        except ValueError as error:
-            reason = str(error)
-            messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with {form} only.")]
-    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint="choose another judge")
+        if is_cut := reply.finish_reason == "length":  # what follows may take the verdict back
+            reason = "it was cut at the limit of its length"
+        else:
+            try:
+                return read(reply.text)
+            except ValueError as error:
+                reason = str(error)
+        messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with {form} only.")]
+    hint = "raise calls.max_output_tokens" if is_cut else "choose another judge"
+    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint=hint)
 
 
 def material(texts: Mapping[str, object]) -> str:
