@@ -46,7 +46,7 @@ def _read(source: CheckSource, number: int, value: object) -> Fields:
         _check_types(kind, fields)
         return kind.prepare({"weight": 1, "pass": 1} | fields, source)
     except ValueError as error:
-        hint = f"{kind.help} See the README of the environment tasks"
+        hint = getattr(error, "hint", "") or f"{kind.help} See the README of the environment tasks"
         raise DataError(f"{where}, {kind.name}, {error}", hint=hint) from error
 
 
