@@ -75,6 +75,12 @@ def skill_tokens(skill: Skill) -> int:
     return ceil(len(skill.document.removeprefix(frontmatter(skill.document))) / CHARACTERS_PER_TOKEN)
 
 
+def file_tokens(skill: Skill) -> dict[str, int]:
+    """Return about how many tokens each text file beside ``SKILL.md`` has."""
+    texts = {path: text for path, text in skill.text_files() if path != DOCUMENT}
+    return {path: ceil(len(text) / CHARACTERS_PER_TOKEN) for path, text in texts.items()}
+
+
 def _no_agent_skill(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
     """Return the refusal of another frontmatter than the base's, but for a description that may be trained."""
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
