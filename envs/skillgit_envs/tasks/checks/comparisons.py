@@ -78,7 +78,7 @@ class CheckKind:
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 
-SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", QUANTITY_SCORER, "tasks-json/2")
+SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/2", QUANTITY_SCORER, "tasks-json/2")
 _REGEX_SECONDS = 2.0
 _SHOWN = 300
 
