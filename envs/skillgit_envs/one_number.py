@@ -27,7 +27,7 @@ class Quantity:
     """A number with its unit; a percentage is the number before the sign."""
 
     value: Fraction
-    unit: str = ""  # in one spelling; empty for none, and for a noun, which tells nothing: 12 apples
+    unit: str = ""  # in one spelling; empty for none, and for a noun: 12 apples
 
     def equals(self, gold: Quantity, *, absolute: float = 0.0, relative: float = 0.0) -> bool:
         """Say whether this answer is the accepted one, within a tolerance; ``relative`` is a share of that.
@@ -65,8 +65,8 @@ def gold_quantity(text: str) -> Quantity:
     tokens = list(_tokens(plain))
     if not tokens:
         raise NotOneNumberError("has no number")
-    if other := next((token.other for token in tokens if token.other), ""):
-        raise NotOneNumberError(f"is {other}")
+    if name := next((token.other for token in tokens if token.other), ""):
+        raise NotOneNumberError(f"is {name}")
     if len(tokens) > 1:
         if len(tokens) == 2 and _BETWEEN.fullmatch(plain[tokens[0].end : tokens[1].start]):  # noqa: PLR2004
             hint = "give both in 'answers', or the middle of a range with 'abs'"
@@ -98,8 +98,8 @@ def answer_quantity(text: str) -> Quantity:
         tokens = next(filter(None, tails), tokens)
     if not tokens:
         raise NotOneNumberError("has no number")
-    if other := next((token.other for token in tokens if token.other), ""):
-        raise NotOneNumberError(f"gives {other}")
+    if name := next((token.other for token in tokens if token.other), ""):
+        raise NotOneNumberError(f"gives {name}")
     quantities = {token.quantity for token in tokens}
     quantity = tokens[0].quantity
     if len(quantities) > 1 or quantity is None:
@@ -202,9 +202,9 @@ def _tokens(text: str) -> Iterator[_Token]:
 def _other(text: str, at: int) -> _Token | None:
     if text[max(at - 1, 0) : at].isalnum():
         return None
-    for pattern, what in _OTHERS:
+    for pattern, name in _OTHERS:
         if (match := pattern.match(text, at)) is not None:
-            return _Token(at, match.end(), None, what)
+            return _Token(at, match.end(), None, name)
     return None
 
 
@@ -295,10 +295,10 @@ def _with_unit(text: str, start: int, end: int, value: Fraction, money: str) -> 
         is_preposition = unit == match["unit"] == "in" and re.match(r"\s\w", text[match.end() :])
         if unit and not is_preposition:
             return _Token(start, match.end(), Quantity(value=value, unit=unit))
-    attached = re.compile(r"\w+").match(text, end)
+    suffix = re.compile(r"\w+").match(text, end)
     noun = re.compile(r"\s(\w+)").match(text, end)
-    if attached and attached[0].casefold() != "x":
-        return _Token(start, attached.end(), None, "a number with letters")
+    if suffix and suffix[0].casefold() != "x":
+        return _Token(start, suffix.end(), None, "a number with letters")
     if noun and not noun[1].isalpha() and not noun[1][0].isdigit():
         return _Token(start, noun.end(), None, "a number with letters")
     return _Token(start, end, Quantity(value=value))
@@ -378,10 +378,10 @@ def _unit(text: str) -> str:
     if words.casefold() in _WORDS:
         return _WORDS[words.casefold()]
     parts = re.split(r"\s?([/·*])\s?|\s(per)\s", words, flags=re.IGNORECASE)
-    spelled = []
+    spellings = []
     for part in filter(None, parts):
         if part in "/·*" or part.casefold() == "per":
-            spelled.append("·" if part in "·*" else "/")
+            spellings.append("·" if part in "·*" else "/")
             continue
         area = _AREA.match(part)
         power = "" if area is None else "2" if area["square"] else "3"
@@ -391,8 +391,8 @@ def _unit(text: str) -> str:
         symbol = _symbol(name.replace(" ", "").replace("μ", "µ"))
         if not symbol:
             return ""
-        spelled.append(symbol + (exponent or power))
-    return "".join(spelled)
+        spellings.append(symbol + (exponent or power))
+    return "".join(spellings)
 
 
 def _symbol(name: str) -> str:

@@ -130,8 +130,8 @@ def unwrapped(text: str) -> str:
 
 def _without_one_wrapper(text: str) -> str:
     body = text.lstrip("\ufeff").strip()
-    if thought := _THOUGHT.match(body):
-        return body[thought.end() :]
+    if match := _THOUGHT.match(body):
+        return body[match.end() :]
     if _OPEN_THOUGHT.match(body):
         raise RewriteError("the new text begins with a thought that is never closed; give the text alone")
     if tags := _TAGS.fullmatch(body):

@@ -78,9 +78,9 @@ def restored_escapes(text: str) -> str:
         else:
             pieces.append(f"\\{match[0]}")
             has_single = True
-    for place, match in doubtful.items():
+    for index, match in doubtful.items():
         if has_single and not has_double:
-            pieces[place] = f"\\{match[0]}"
+            pieces[index] = f"\\{match[0]}"
         elif has_single == has_double and text[match.start() - 1] in _BEFORE_COMMAND:
             raise AmbiguousEscapeError(
                 f"{match[0]} may be a command or the begin of a line; write each backslash in a JSON string twice"
@@ -88,8 +88,8 @@ def restored_escapes(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _within(place: int, spans: list[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in spans)
+def _within(index: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= index < end for start, end in spans)
 
 
 def repaired_object(text: str, names: frozenset[str]) -> dict[str, object] | None:
@@ -124,10 +124,10 @@ def _ends(text: str, excerpt: str) -> bool:
 
 
 def _keeps_all(value: dict[str, object], excerpt: str, names: frozenset[str]) -> bool:
-    decoded = _decoded(excerpt)
+    plain_text = _decoded(excerpt)
     return (
         _signs(excerpt) == _signs(json.dumps(value, ensure_ascii=False))
-        and all(text in decoded for text in _texts(value))
+        and all(text in plain_text for text in _texts(value))
         and all(name in names for name in _keys(value))
     )
 

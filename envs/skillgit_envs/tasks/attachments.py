@@ -33,7 +33,7 @@ _PICTURES = {
 class Attachments:
     def __init__(self) -> None:
         self._paths: dict[str, Path] = {}
-        self._texts: dict[str, bytes] = {}  # digest to the content of files that stand in the data themselves
+        self._texts: dict[str, bytes] = {}  # digest to the content of files that the data hold themselves
 
     def find(self, where: str, names: Sequence[str | tuple[str, str]], folders: Sequence[Path]) -> Listed:
         """Return the files that ``names`` mean, from the first of ``folders`` that has it; a folder means its files.

@@ -217,7 +217,7 @@ _NAMES_OF_FILES = ("path", "name", "filename")
 
 
 def _files(where: str, row: Mapping[str, Any]) -> list[str | tuple[str, str]]:
-    """Return the files of a row: paths beside the data, or paths with the text that stands in the row."""
+    """Return the files of a row: paths beside the data, or paths with the text that the row holds."""
     value = row.get("files") or []
     files: list[str | tuple[str, str]] = []
     for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):

@@ -73,11 +73,11 @@ def _gate(settings: MethodSettings, items: int) -> Iterator[str]:
 
 def _windows(setup: Setup, skill: Skill) -> Iterator[str]:
     """Say which model takes fewer tokens than its longest prompt has, by the configuration or what is known of it."""
-    configured = setup.config.values.model.context_window
+    windows = setup.config.values.model.context_window
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
     for role, route in setup.routes.items():
         model = answering(route).model
-        tokens = configured.get(model) or find_context(model)
+        tokens = windows.get(model) or find_context(model)
         fit = room(route, prompts.get(role, 0), ContextWindow(tokens=tokens, source="configuration"))
         if fit.fit == "too long":
             yield (

@@ -208,8 +208,8 @@ async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
     golds = map(gold_quantity, fields["answers"])
     if any(quantity.equals(gold, absolute=absolute, relative=relative) for gold in golds):
         return Grade(score=1.0, reason="correct")
-    given = f"{float(quantity.value):g} {quantity.unit}".strip()
-    return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer gives {given}")
+    value = f"{float(quantity.value):g} {quantity.unit}".strip()
+    return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer gives {value}")
 
 
 _TOLD = 3
