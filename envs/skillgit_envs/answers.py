@@ -7,6 +7,7 @@ import re
 import string
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.evaluation import Scored
@@ -28,6 +29,31 @@ def extract(reply: str, tag: str = "answer") -> str:
     """
     answer = in_tag(reply, tag)
     return last_line(reply) if answer is None else answer
+
+
+_STATEMENT = re.compile(
+    r"\banswer\b\**(?:\s+is\b|\s*[:=])\s*(?P<value>[^\n]*?)(?=[.!]?\s*(?:$|\n)|\.\s)", re.IGNORECASE
+)
+_CORRECTION = re.compile(
+    r"\b(?:wait|no|actually|correct(?:ion|ing)|instead|rather|mistake|wrong|sorry)\b", re.IGNORECASE
+)
+
+
+def consistent_extract(reply: str) -> str:
+    r"""Return the final answer like ``extract``, and nothing for a reply without a tag that gives two answers.
+
+    >>> consistent_extract("The answer is A.\nThe answer is B.")
+    ''
+    >>> consistent_extract("The answer is A.\nWait, that is wrong. The answer is B.")
+    'Wait, that is wrong. The answer is B.'
+    """
+    if in_tag(reply) is None:
+        statements = list(_STATEMENT.finditer(reply))
+        for before, after in pairwise(statements):
+            is_other = normalise(before["value"]) != normalise(after["value"])
+            if is_other and not _CORRECTION.search(reply, before.end(), after.end()):
+                return ""
+    return extract(reply)
 
 
 def last_line(text: str) -> str:
@@ -107,12 +133,16 @@ async def ask_judge(judge: Judge, instructions: str, question: str, read: Callab
     messages = [system(instructions), user(question)]
     for _ in range(2):
         reply = await judge.chat(messages)
-        try:
-            return read(reply.text)
-        except ValueError as error:
-            reason = str(error)
-            messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with {form} only.")]
-    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint="choose another judge")
+        if is_cut := reply.finish_reason == "length":  # what follows may take the verdict back
+            reason = "it was cut at the limit of its length"
+        else:
+            try:
+                return read(reply.text)
+            except ValueError as error:
+                reason = str(error)
+        messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with {form} only.")]
+    hint = "raise calls.max_output_tokens" if is_cut else "choose another judge"
+    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint=hint)
 
 
 def material(texts: Mapping[str, object]) -> str:

@@ -9,17 +9,16 @@ money negative, as in accounts, and no other number.
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal, InvalidOperation
 
 NUMBER_SCORER = "numbers/2"  # changes whenever a number can be read in another way
-_MINUS = "-\u2212\u2010\u2011\u2012\u2013\uff0d"
+MINUS = "-\u2212\u2010\u2011\u2012\u2013\uff0d"
 _BLANKS = " \u00a0\u2007\u2009\u202f'\u2019"
-_MONEY = r"(?:[A-Z]{0,3}[$€£¥₹₩₽]|(?:USD|EUR|GBP|JPY|CHF|INR|CNY|Rs\.?))"
-_NUMBER = re.compile(
-    rf"""(?<![\w.]) (?P<open>\(\s?)? (?:(?P<sign>[{_MINUS}+])|(?<![\d)%]\ )(?P<apart>[{_MINUS}+])\s)?
-    (?:(?P<money>{_MONEY})\s?)? (?P<inner>[{_MINUS}+])?
+MONEY = r"(?:[A-Z]{0,3}[$€£¥₹₩₽]|(?:USD|EUR|GBP|JPY|CHF|INR|CNY|Rs\.?))"
+NUMBER = re.compile(
+    rf"""(?<![\w.]) (?P<open>\(\s?)? (?:(?P<sign>[{MINUS}+])|(?<![\d)%]\ )(?P<apart>[{MINUS}+])\s)?
+    (?:(?P<money>{MONEY})\s?)? (?P<inner>[{MINUS}+])?
     (?P<digits>
         [1-9]\d{{0,2}}(?P<blank>[{_BLANKS}])\d{{3}}(?:(?P=blank)\d{{3}})*(?:[.,]\d+)?(?!\d)
       | (?P<commas>(?:[1-9]\d?(?:,\d\d)+,\d{{3}}|[1-9]\d{{0,2}}(?:,\d{{3}})+)(?:\.\d+)?(?!,?\d))
@@ -27,41 +26,29 @@ _NUMBER = re.compile(
       | (?<!\d,)\d+,\d+(?!,?\d)
       | \d+(?:\.\d+)? | \.\d+
     )
-    (?P<power>[eE](?P<exponent>[{_MINUS}+]?\d+)
-      | \s?(?:[\u00d7x·*]|\\times|\\cdot)\s?10(?:\^\{{?(?P<raised>[{_MINUS}+]?\d+)\}}?|(?P<above>[⁻⁺]?[⁰¹²³⁴-⁹]+))
+    (?P<power>[eE](?P<exponent>[{MINUS}+]?\d+)
+      | \s?(?:[\u00d7x·*]|\\times|\\cdot)\s?10(?:\^\{{?(?P<raised>[{MINUS}+]?\d+)\}}?|(?P<above>[⁻⁺]?[⁰¹²³⁴-⁹]+))
     )?
-    (?:\s?(?P<behind>{_MONEY}))? (?P<close>\s?\))?""",
+    (?:\s?(?P<behind>{MONEY}))? (?P<close>\s?\))?""",
     re.VERBOSE,
 )
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 
 
-def number_in(text: str) -> float | None:
-    """Return the last number in ``text``, if any; signs of currency and units change nothing: 12% is 12.
-
-    >>> number_in("it fell by -$1,234.50")
-    -1234.5
-    """
-    value = None
-    for match in _NUMBER.finditer(text):
-        value = _value(match)
-    number = math.inf if value is None else float(value)
-    return number if math.isfinite(number) else None
-
-
-def _value(match: re.Match[str]) -> Decimal | None:
+def decimal_of(match: re.Match[str]) -> Decimal | None:
+    """Return the value of a match of ``NUMBER``; None beyond all bounds."""
     digits = match["digits"]
     if match["commas"]:
         digits = digits.replace(",", "")
     elif match["points"]:
         digits = digits.replace(".", "")
     digits = re.sub(f"[{_BLANKS}]", "", digits).replace(",", ".")
-    power = match["exponent"] or match["raised"] or (match["above"] or "0").translate(_RAISED)
+    power = match["exponent"] or match["raised"] or (match["above"] or "0").translate(RAISED)
     signs = (match["sign"], match["apart"], match["inner"])
     account = match["open"] and match["close"] and (match["money"] or match["behind"])
     is_negative = account or any(sign and sign != "+" for sign in signs)
     try:
-        value = Decimal(f"{digits}e{re.sub(f'[{_MINUS}]', '-', power)}")
+        value = Decimal(f"{digits}e{re.sub(f'[{MINUS}]', '-', power)}")
     except InvalidOperation:  # an exponent beyond all bounds
         return None
     return -value if is_negative else value
@@ -102,10 +89,10 @@ def _plain(text: str) -> str:
 
 def _quantity(text: str) -> tuple[Decimal | None, str]:
     """Return the number and its unit, before it or behind; no number for what is none, like an interval or a term."""
-    match = _NUMBER.match(text)
+    match = NUMBER.match(text)
     if match is None or match["open"]:
         return None, ""
     unit = text[match.end("power" if match["power"] else "digits") :].strip()
     if re.search(r"[\d()\[\]+*/√=<>]", unit.replace("^2", "").replace("^3", "")):
         return None, ""
-    return _value(match), (match["money"] or "") + (unit.strip("°") if unit != "°" else "")
+    return decimal_of(match), (match["money"] or "") + (unit.strip("°") if unit != "°" else "")

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op
-from skillgit.domain.protected_regions import Owner, blocks, has_marker
+from skillgit.domain.protected_regions import Owner, blocks, frontmatter, has_marker
 from skillgit.domain.sequence_diff import differences
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import SkillText, verbatim
@@ -91,6 +91,103 @@ class Rewrite:
 
 class RewriteError(ValueError):
     """A rewrite does not keep what is protected; the text says how, for the writer to read."""
+
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
+_TAGS = re.compile(r"<(?P<tag>body|skill|new_text|document|answer)>(?P<text>.*)</(?P=tag)>", re.DOTALL | re.IGNORECASE)
+_FENCE_LINE = re.compile(r"^(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[\w.+-]*)[ \t]*$")
+_PLAIN_TEXT = frozenset(("", "markdown", "md", "text", "txt", "skill.md"))
+_OPENING_WORDS = re.compile(
+    r"""(?:(?:sure|certainly|of\ course|okay|ok|absolutely|great)\b[,.!:]*\s*)?
+    (?:(?:here(?:['\u2019]s|\ is)|below\ is|this\ is|i(?:['\u2019]ve|\ have)\ \w+)\ [^\n]*?
+      \b(?:(?:rewritten|updated|revised|new|improved|complete|full|final|edited|modified|requested)\b[^\n]*|the\ )
+      \b(?:skill|text|document|version|body|markdown|file|rewrite)\b[^\n]*
+    |)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_CLOSING_WORDS = re.compile(
+    r"(?:(?:please )?let me know\b|(?:i )?hope (?:this|that|it)\b|feel free to\b|would you like\b)[^\n]*", re.IGNORECASE
+)
+_FENCED_FIELDS = re.compile(
+    r"```ya?ml[ \t]*\n(?:---[ \t]*\n)?(?:name|description)[ \t]*:.*?^```[ \t]*$", re.DOTALL | re.MULTILINE
+)
+_FIELD = re.compile(r"^(?:name|description)[ \t]*:", re.MULTILINE)
+
+
+def unwrapped(text: str) -> str:
+    """Return a new text without what models put around it: thoughts, words to the reader, tags, a fence, a frontmatter.
+
+    A RewriteError if something of the kind is begun and never ended, so that the text may be cut.
+    """
+    body, before = text, ""
+    while body != before:
+        before, body = body, _without_one_wrapper(body)
+    if text.strip() and not body.strip():
+        raise RewriteError("the new text is empty but for what is around it; give the text itself")
+    return body if body.strip() != text.strip() else text
+
+
+def _without_one_wrapper(text: str) -> str:
+    body = text.lstrip("\ufeff").strip()
+    if match := _THOUGHT.match(body):
+        return body[match.end() :]
+    if _OPEN_THOUGHT.match(body):
+        raise RewriteError("the new text begins with a thought that is never closed; give the text alone")
+    if tags := _TAGS.fullmatch(body):
+        return tags["text"]
+    first, _, rest = body.partition("\n")
+    following = rest.lstrip()
+    if _OPENING_WORDS.fullmatch(first.strip()) and (
+        first.rstrip().endswith(":") or following.startswith(("```", "---"))
+    ):
+        return rest
+    before, _, last = body.rpartition("\n")
+    if before.strip() and _CLOSING_WORDS.fullmatch(last.strip()):
+        return before
+    if fields := _FENCED_FIELDS.match(body):
+        return body[fields.end() :]
+    if first.strip() == "---":
+        return _without_frontmatter(body)
+    return _without_fence(body)
+
+
+def has_second_frontmatter(document: str) -> bool:
+    """Say whether the text below the frontmatter of ``document`` begins with one more."""
+    return bool(_FIELD.search(frontmatter(document.removeprefix(frontmatter(document)).lstrip())))
+
+
+def _without_frontmatter(body: str) -> str:
+    head = frontmatter(body)
+    if not head and _FIELD.match(body.partition("\n")[2]):
+        raise RewriteError("the new text begins with a frontmatter that is never closed; leave the frontmatter out")
+    return body.removeprefix(head) if _FIELD.search(head) else body
+
+
+def _without_fence(body: str) -> str:
+    """Return what is in the fence around all of ``body``, if there is one.
+
+    Of fences inside each other, the outer one says that it holds Markdown, or the inner one that it holds something:
+    a fence with a name opens a block, and never closes one.
+    """
+    lines = body.split("\n")
+    opening = _FENCE_LINE.match(lines[0])
+    if opening is None or opening["info"].casefold() not in _PLAIN_TEXT:
+        return body
+    fences = [
+        match for line in lines[1:] if (match := _FENCE_LINE.match(line)) and match["ticks"][0] == opening["ticks"][0]
+    ]
+    closing = _FENCE_LINE.match(lines[-1])
+    is_nested = bool(fences) and (bool(fences[0]["info"]) or len(fences[0]["ticks"]) < len(opening["ticks"]))
+    if len(fences) % 2 == 0 and (is_nested or not fences):
+        raise RewriteError("the new text begins with a code fence that is never closed; give the text without it")
+    if closing is None or closing["info"] or len(fences) % 2 == 0:
+        return body
+    if len(fences) > 1 and not is_nested:
+        if opening["info"]:
+            raise RewriteError("the new text has a code fence around it; give it without that fence")
+        return body
+    return "\n".join(lines[1:-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ missing coverage: infrastructure failed, or a model will not answer the question
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from math import fsum
@@ -64,11 +64,13 @@ class Scored:
         hard: The strict score, for most environments 0 or 1.
         soft: The score with partial credit.
         parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
+        cut: Whether a reply of the target ended at the limit of its length. It is no part of the score.
     """
 
     hard: float
     soft: float
     parts: tuple[tuple[str, float], ...] = ()
+    cut: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not (_is_share(self.hard) and _is_share(self.soft)):
@@ -201,6 +203,11 @@ Outcome = Scored | FailedToEvaluate
 PERFECT = Scored(1.0, 1.0)  # the highest score that an item can have
 
 
+def cut_phrase(cut: int, scored: int) -> str:
+    """Say how many of ``scored`` items have a reply that ended at the limit of its length."""
+    return f"{cut} of {scored} {'reply was' if cut == scored == 1 else 'replies were'} cut at calls.max_output_tokens"
+
+
 def mean(values: list[float]) -> float:
     """Return the exactly rounded mean, whatever the order of ``values``; 0 for none."""
     return fsum(values) / len(values) if values else 0.0
@@ -221,6 +228,7 @@ class EvaluationSummary:
         version: The version that was measured, where it is not the commit's own.
         unneeded: How many items the decision did not need, because it could no longer change; they count nowhere.
         spare: How many of those had been rolled out all the same, together with items that were needed.
+        cut: How many of the scored items have a reply that ended at the limit of its length.
     """
 
     split: Split
@@ -233,6 +241,7 @@ class EvaluationSummary:
     version: int | None = None
     unneeded: int = 0
     spare: int = 0
+    cut: int = 0
 
     @property
     def stopped(self) -> bool:
@@ -314,6 +323,7 @@ class Evaluation:
             version=version,
             unneeded=len(self.unneeded),
             spare=self.spare,
+            cut=sum(outcome.cut for outcome in self.scored.values()),
         )
 
 

@@ -183,7 +183,7 @@ def whole(values: Sequence[Fraction]) -> list[int]:
 def outcome_row(outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, Scored):
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
-        return {"hard": outcome.hard, "soft": outcome.soft, **parts}
+        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **({"cut": True} if outcome.cut else {})}
     return {"failed": outcome.reason, "kind": outcome.kind.value}
 
 
@@ -197,6 +197,7 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
         hard=float(str(row["hard"])),
         soft=float(str(row["soft"])),
         parts=tuple(sorted((str(name), float(str(score))) for name, score in pairs)),
+        cut=row.get("cut") is True,
     )
 
 

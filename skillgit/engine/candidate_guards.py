@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from rapidfuzz import fuzz
 
+from skillgit.domain.document_rewrite import has_second_frontmatter
 from skillgit.domain.edit import QUARANTINED, Edit, EditReport, Op, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision
@@ -74,9 +75,18 @@ def skill_tokens(skill: Skill) -> int:
     return ceil(len(skill.document.removeprefix(frontmatter(skill.document))) / CHARACTERS_PER_TOKEN)
 
 
+def file_tokens(skill: Skill) -> dict[str, int]:
+    """Return about how many tokens each text file beside ``SKILL.md`` has."""
+    texts = {path: text for path, text in skill.text_files() if path != DOCUMENT}
+    return {path: ceil(len(text) / CHARACTERS_PER_TOKEN) for path, text in texts.items()}
+
+
 def _no_agent_skill(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
     """Return the refusal of another frontmatter than the base's, but for a description that may be trained."""
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
+    if has_second_frontmatter(candidate.document) and not has_second_frontmatter(skill.document):
+        why = "The candidate has a second frontmatter below that of SKILL.md."
+        return Refusal(title="invalid: there are two frontmatters", why=why)
     if skill.name == candidate.name and before == after:
         return None
     files = session.settings.optimizer.trainable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.proposal import Change, Feedback, Origin, Tried
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine import evidence_files
+from skillgit.engine.candidate_guards import skill_tokens
 from skillgit.engine.prompt_sections import (
     CHARACTERS_PER_TOKEN,
     memory_section,
@@ -39,10 +40,27 @@ def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKEN
 
 def standing_sections(session: Session, state: RunState, skill: Skill, *, whole: bool = False) -> tuple[str, str, str]:
     """Return the skill (as the writer of a ``whole`` document sees it), the optimizer's memory and the steps so far."""
+    own = template_section(skill) if whole else skill_section(skill, session.settings.optimizer)
     return (
-        template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
+        "\n".join(filter(None, (own, _length_section(session, skill)))),
         memory_section(state.optimizer_memory),
         history_section(state.memory, session.settings.gradient.max_history_tokens),
+    )
+
+
+_SHORT_OF_ROOM = 0.9  # share of the allowed length from which on an optimizer is shown it
+
+
+def _length_section(session: Session, skill: Skill) -> str:
+    """Return how long the skill is and may be, where that is about to decide what can be proposed."""
+    length, limit = skill_tokens(skill), session.settings.optimizer.max_skill_tokens
+    if length <= limit * _SHORT_OF_ROOM:
+        return ""
+    return tagged(
+        "length",
+        f"The skill has about {length:,} tokens, and {limit:,} are allowed. A longer text than"
+        f" {max(length, limit):,} tokens is discarded: shorten or replace rules, and add nothing without taking as much"
+        " away.",
     )
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from skillgit.domain.document_rewrite import RewriteError, Template
-from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
+from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, object_in
 from skillgit.domain.untrusted.model_text import clean_json
-from skillgit.engine.reply_schemas import ReplyModel, RewriteReply, strict_schema
+from skillgit.engine.damaged_json import AmbiguousEscapeError, repaired_object, restored_escapes
+from skillgit.engine.reply_schemas import ReplyModel, RewriteReply, key_names, strict_schema
 from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import Message, assistant, user
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
-
-_MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
-
 
 R = TypeVar("R", bound=ReplyModel)
 _ONE_OBJECT = "one JSON object and nothing else"
@@ -42,9 +40,19 @@ class MisplacedEditsError(UnusableReplyError):
 
 
 def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
-    """Read the JSON in ``text`` and clean it, mending near misses; an UnusableReplyError if none fits ``schema``."""
+    """Read the JSON in ``text`` and clean it; an UnusableReplyError if none fits ``schema``.
+
+    Damage that has one reading is repaired, unless ``mend`` says otherwise: nothing of a reply that was cut is.
+    """
     try:
-        value = clean_json(_json_object(text, mend=mend))
+        text = restored_escapes(text)
+        value = clean_json(repaired_object(text, key_names(schema)) if mend else object_in(text) or None)
+    except SeveralObjectsError as error:
+        raise UnusableReplyError("it holds several JSON objects") from error
+    except AmbiguousEscapeError as error:
+        raise UnusableReplyError(str(error)) from error
+    except DocumentError:
+        value = None
     except RecursionError as error:  # what was mended may be nested as deep as it likes
         raise UnusableReplyError("its JSON is nested too deeply") from error
     if value is None:
@@ -54,27 +62,6 @@ def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc'])) or 'object'}: {fault['msg']}" for fault in error.errors()[:5]]
         raise UnusableReplyError("; ".join(faults)) from error
-
-
-def _json_object(text: str, *, mend: bool) -> dict[str, object] | None:
-    try:
-        return object_in(text) or None
-    except SeveralObjectsError as error:
-        raise UnusableReplyError("it holds several JSON objects") from error
-    except DocumentError:
-        if not mend:
-            return None
-        fences, braces = json_spans(text)
-    excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
-    if "{" not in excerpt or len(excerpt) > _MOST_MENDED:
-        return None
-    from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
-
-    try:
-        value = repair_json(excerpt, return_objects=True)
-    except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits
-        return None
-    return value if isinstance(value, dict) and value else None
 
 
 def keeps_protected(skill: Skill) -> Callable[[ReplyModel], None]:

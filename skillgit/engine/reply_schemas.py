@@ -6,13 +6,13 @@ import re
 from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
-from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode
+from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode, unwrapped
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
@@ -32,6 +32,19 @@ class ReplyModel(BaseModel):
     """What a prompt asks for; keys that it does not ask for are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+@cache
+def key_names(model: type[ReplyModel]) -> frozenset[str]:
+    """Return the keys that a reply and the objects in it may have."""
+    names = set(model.model_fields)
+    annotations = [info.annotation for info in model.model_fields.values()]
+    while annotations:
+        annotation = annotations.pop()
+        annotations += get_args(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, ReplyModel):
+            names |= key_names(annotation)
+    return frozenset(names)
 
 
 def _count(value: object) -> object:
@@ -220,6 +233,11 @@ class RewriteReply(_ProposalReply, DraftReply):
     summary: Names = ()
     body: Cleaned
 
+    @field_validator("body")
+    @classmethod
+    def _nothing_around(cls, value: SkillText) -> SkillText:
+        return value.reworded(unwrapped(value))
+
     def parts(self) -> Sequence[RewriteReply]:
         return (self,) if self.body.strip() else ()
 
@@ -293,7 +311,7 @@ class GuidanceReply(ReplyModel):
     def _no_markers(cls, value: SkillText) -> SkillText:
         if has_marker(value):
             raise ValueError("guidance must not contain skillgit markers")
-        return value.reworded(value.strip())
+        return value.reworded(unwrapped(value).strip())
 
 
 class MemoryReply(ReplyModel):

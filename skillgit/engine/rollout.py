@@ -49,6 +49,7 @@ class _Conversation(RestartableModel):
     turn: int = 0  # how many questions there were, which names the draws
     end: BaseException | None = None  # the error of a question that no item survives, such as a cap that is reached
     work: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
+    replies: list[Reply] = field(default_factory=list)
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
         self.turn += 1
@@ -66,6 +67,7 @@ class _Conversation(RestartableModel):
     def restart(self) -> None:
         self.turn = 0
         self.work.clear()
+        self.replies.clear()
 
     async def _or_end(self, asking: Awaitable[Reply]) -> Reply:
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.evaluation import Evaluation, Split, cut_phrase
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.outcomes import Confirmation, Pairs, confirmation
@@ -161,6 +161,15 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
             raise AssertionError(f"{outcome} ends a process, not a run")
         case _:
             assert_never(outcome)
+
+
+def cut_sentence(state: RunState) -> str:
+    """Say how many replies behind the scores of seed and best version were cut; empty if none was."""
+    for version in dict.fromkeys((state.best, 0)):
+        evaluation = state.known_evaluation(version)
+        if evaluation is not None and evaluation.cut:
+            return f"Of {version_label(version)}, {cut_phrase(evaluation.cut, evaluation.scored)}."
+    return ""
 
 
 def _test_sentence(gain: str, test: Confirmation | None, alpha: float) -> str:

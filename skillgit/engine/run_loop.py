@@ -25,6 +25,7 @@ from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.rounds import Rounds
 from skillgit.engine.run_end import (
+    cut_sentence,
     finish_sentence,
     measure_placebo,
     run_outcome,
@@ -274,7 +275,7 @@ class Trainer:
         tests = {version: result.evaluation for version, result in results.items()}
         outcome = run_outcome(session, state, tests)
         stop = stop_sentence(session, state) if outcome is not RunOutcome.CEILING else ""  # it would say the same
-        sentences = (finish_sentence(session, state, outcome, tests), stop, placebo.sentence)
+        sentences = (finish_sentence(session, state, outcome, tests), stop, cut_sentence(state), placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,

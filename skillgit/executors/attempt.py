@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import traceback
 from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +38,7 @@ class AskedModel(ABC):
 
     def __init__(self) -> None:
         self.work: dict[str, tuple[Turn, ...]] = {}  # answer of an agent to what it did before it
+        self.replies: list[Reply] = []
 
     async def chat(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
@@ -43,16 +46,22 @@ class AskedModel(ABC):
         if not all(isinstance(message, Message) for message in messages):
             raise TypeError("chat was given what is no Message")
         reply = await self.ask(messages, tools, form)
+        self.replies.append(reply)
         if reply.turns:
             self.work[reply.text] = reply.turns
         return reply
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[ServedModel]:
-        async with self.lease(self.ask_for_program) as lease:
+        async with self.lease(self._ask_and_count) as lease:
             yield lease
         if lease.refusal is not None:  # what the program did without an answer is no result
             raise lease.refusal
+
+    async def _ask_and_count(self, question: AgentQuestion, provider: str, number: int) -> Reply:
+        reply = await self.ask_for_program(question, provider, number)
+        self.replies.append(reply)
+        return reply
 
     @abstractmethod
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
@@ -137,12 +146,43 @@ async def _attempt(environment: Environment, item: Item, skill: Skill, target: A
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):
         raise TypeError(f"score returned {type(score).__name__}, and not Scored")
+    score, feedback = _with_cuts(score, feedback, trajectory, target.replies)
     # environments see an agent's answer only; the optimizer shall see how it came to it
     turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
     row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
     return row | outcome_row(score)
+
+
+def _with_cuts(score: Scored, feedback: str, trajectory: Trajectory, replies: Sequence[Reply]) -> tuple[Scored, str]:
+    """Return score and feedback, which say which replies ended at the limit of their length.
+
+    An answer that a cut reply ends with may be half of one: it is not right, whatever the scorer makes of it. An answer
+    that was complete before the cut, such as one in a closed tag, keeps its score.
+    """
+    cut_replies = [reply for reply in replies if reply.finish_reason == "length"]
+    if not cut_replies:
+        return score, feedback
+    scope = "the reply was" if len(replies) == 1 else f"{len(cut_replies)} of {len(replies)} replies were"
+    note = f"{scope} cut at the limit of its length (calls.max_output_tokens)"
+    if len(replies) > 1:
+        note = note.replace("its length", "their length")
+    if not _is_open(trajectory, replies[-1]):
+        return replace(score, cut=True), f"{note}; {feedback}" if feedback else note
+    return Scored(0.0, 0.0, cut=True), f"{note}, so that there is no complete answer"
+
+
+def _is_open(trajectory: Trajectory, reply: Reply) -> bool:
+    """Say whether the answer is what a reply that was cut ends with, and no whole JSON."""
+    text, answer = reply.text.strip(), trajectory.answer.strip()
+    is_last = bool(trajectory.turns) and trajectory.turns[-1].content.strip() == text
+    if reply.finish_reason != "length" or trajectory.products or not (is_last and answer and text.endswith(answer)):
+        return False
+    try:
+        return not isinstance(json.loads(answer), dict | list)
+    except (ValueError, RecursionError):
+        return True
 
 
 def _work_before(turn: Turn, target: AskedModel) -> tuple[Turn, ...]:

@@ -256,6 +256,7 @@ SUMMARY = Record(
     Field("stopped", flag("exact", means=True), absent=False, derived=True),
     Field("unneeded", INTEGER),
     Field("spare", INTEGER),
+    Field("cut", INTEGER),
 )
 _INHERITED = "inherited"
 INHERITED = Record(Inherited, Field("from", VERSION, "version"))

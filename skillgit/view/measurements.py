@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.evaluation import cut_phrase
 from skillgit.view import numbers
 from skillgit.view.items import differing
 from skillgit.view.surface import Screen, Style
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
     parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
-    return f"{name}  {split}  {screen.dotted(parts)}"
+    return f"{name}  {split}  {screen.dotted((*parts, _cut(scores)))}"
+
+
+def _cut(scores: Scores) -> str:
+    return cut_phrase(scores.cut, scores.scored) if scores.cut else ""
 
 
 def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
@@ -53,6 +58,9 @@ def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.STRONG, first.split)}  {numbers.plural(first.overall.n, 'item')}"
     rows = [_overall(arm, index) for arm in arms]
     yield from headed(("", "scored", "hard", "95 %", "soft", "95 %"), rows, screen, align="lrrlrl")
+    for arm in arms:
+        if words := _cut(arm.splits[index].overall):
+            yield f"{arm.name}: {words}"
     if len(first.types) > 1:
         yield ""
         yield from _types(arms, index, screen)

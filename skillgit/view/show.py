@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, cut_phrase
 from skillgit.domain.event import (
     NOBODY,
     Accepted,
@@ -287,6 +287,8 @@ def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
     """Return what was measured: the score under the gate's metric, hard, soft and on how many items."""
     scope = f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored"
     text = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {scope}"
+    if evaluation.cut:
+        text += f" {screen.glyphs.dot} {cut_phrase(evaluation.cut, evaluation.scored)}"
     if not evaluation.stopped:
         return text
     count = evaluation.unneeded - evaluation.spare

@@ -102,3 +102,17 @@ DESCRIBED = SEED.document.replace("description: Toy.", 'description: "Plays a ga
 )
 def test_a_description_may_change_where_it_is_named_and_nothing_else(text, files, is_refused):
     assert (refused(text, *files) is not None) == is_refused
+
+
+def test_a_candidate_with_a_second_frontmatter_is_never_measured(monkeypatch):
+    carry_out = skillopt.carry_out
+
+    async def tampering(*args, **kwargs):
+        candidate = await carry_out(*args, **kwargs)
+        head, body = candidate.application.skill.document.split("\n# ", 1)
+        return _with_document(candidate, f"{head}\n---\nname: toy\ndescription: Again.\n---\n# {body}")
+
+    monkeypatch.setattr(skillopt, "carry_out", tampering)
+    _, history = run_with({"op": "append", "content": "- amber"})
+    assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
+    assert history[1].event.title == "invalid: there are two frontmatters"

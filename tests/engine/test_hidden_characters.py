@@ -113,7 +113,12 @@ def test_reminders_enter_clean_and_keep_their_count():
     assert (cleaned(note), cleaned(note).removed) == ("mind \ufffd it", COUNT)
 
 
-@given(st.text(st.characters(codec=None), max_size=60), st.text(st.characters(codec=None), max_size=60))
+# JSON writes a backspace, a form feed and a carriage return like a backslash before a letter, which is what they are
+# taken for: see test_damaged_json.
+WRITTEN = st.text(st.characters(codec=None, exclude_characters="\b\f\r"), max_size=60)
+
+
+@given(WRITTEN, WRITTEN)
 def test_no_reply_makes_an_edit_that_is_not_clean(anchor, content):
     reply = json.dumps({"edits": [{"op": "replace", "anchor": anchor, "content": content, "file": content}]})
     (edit,) = parse(reply, AnalysisReply).draft(EditSource.FAILURE, ()).edits

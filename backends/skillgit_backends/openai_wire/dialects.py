@@ -169,8 +169,12 @@ def read_chat(document: Fields, request: Request, name: str) -> Reply:
     message, reason = choices[0].get("message"), text_of(choices[0].get("finish_reason"))
     if not isinstance(message, dict):
         raise not_an_answer(name, "has a choice without a message", billed(document))
-    thinking, text = split_thought(text_of(message.get("content")))
-    thinking = text_of(message.get("reasoning_content") or message.get("reasoning")) or thinking
+    content = text_of(message.get("content"))
+    separate = text_of(message.get("reasoning_content") or message.get("reasoning"))
+    thinking, text = split_thought(content)
+    # A server that parts thoughts from answers leaves none in the answer, except one that sends them in both places.
+    if separate.strip() and thinking.strip() != separate.strip():
+        thinking, text = separate, content
     calls = []
     for entry in mappings(message.get("tool_calls")):
         function = mapping(entry.get("function"))
@@ -239,22 +243,47 @@ def _written(text: str, calls: Sequence[ToolCall]) -> str:
 
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\"</think>\"|'</think>'|“</think>”", re.DOTALL | re.MULTILINE)
+_ANSWER = re.compile(
+    r"<(?P<tag>answer|final_answer|output|result)>(?:(?!</?(?P=tag)>).)*</(?P=tag)>", re.DOTALL | re.IGNORECASE
+)
+_IN_SENTENCE = re.compile(r"[^\S\n]</think>(?:[^\S\n]|[.,;:!?)]|$)")
 
 
 def split_thought(text: str) -> tuple[str, str]:
     """Return the thought that ``text`` begins with, and the rest.
 
-    Some servers put the opening mark into the prompt, so that only the closing one comes back; a thought that was cut
-    off has no closing one. Marks further on belong to the answer.
+    Some servers put the opening mark into the prompt, so that only the closing one comes back. A thought that was cut
+    off has no closing one. A mark that is quoted, in code, in an answer tag or a word of a sentence is content, and so
+    are marks after the thought.
+
+    >>> split_thought("They ask for a year.</think>1871")
+    ('They ask for a year.', '1871')
+    >>> split_thought("Close it with </think>.")
+    ('', 'Close it with </think>.')
     """
     body = text.lstrip()
     if body.startswith(_OPEN):
-        thinking, closing, rest = body[len(_OPEN) :].partition(_CLOSE)
-        return thinking, rest.lstrip() if closing else ""
-    thinking, closing, rest = text.partition(_CLOSE)
-    if closing and _OPEN not in thinking:
-        return thinking, rest.lstrip()
+        closings = _marks(body)
+        end = closings[0] if closings else body.find(_CLOSE)
+        if end < 0:
+            return body[len(_OPEN) :], ""
+        return body[len(_OPEN) : end], body[end + len(_CLOSE) :].lstrip()
+    closings = _marks(text)
+    if len(closings) == 1 and _OPEN not in text and not _IN_SENTENCE.match(text, max(closings[0] - 1, 0)):
+        rest = text[closings[0] + len(_CLOSE) :].lstrip()
+        if rest:
+            return text[: closings[0]], rest
     return "", text
+
+
+def _marks(text: str) -> list[int]:
+    """Return the places of closing marks that are not quoted."""
+    if _CLOSE not in text:
+        return []
+    quotations = [match.span() for pattern in (_CODE, _ANSWER) for match in pattern.finditer(text)]
+    places = [match.start() for match in re.finditer(re.escape(_CLOSE), text)]
+    return [place for place in places if not any(start <= place < end for start, end in quotations)]
 
 
 def mappings(value: object) -> Sequence[Fields]:

@@ -253,7 +253,7 @@ class OfficeQA(Questions):
                     folder = await stack.enter_async_context(off_the_loop(self._corpus.shown(only)))
                 tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, names=LOOKING))
             conversation = await converse(target, messages, tools, self._turns)
-        answer = final_answer(conversation.text)
+        answer = final_answer(conversation.text, self._scorer)
         return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:

@@ -7,20 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
-from skillgit_envs.answers import extract, in_tag, overlap_f1, quoted
+from skillgit_envs.answers import in_tag, last_line, overlap_f1, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-SCORERS: Mapping[str, str] = {"official": "officeqa-reward/2", "skillopt": "officeqa-em-f1/1"}
+SCORERS: Mapping[str, str] = {"official": "officeqa-reward/3", "skillopt": "officeqa-em-f1/1"}
 """Name of a scorer to what changes whenever one of its scores can change."""
 
 
-def final_answer(reply: str) -> str:
-    """Return the answer in a reply: the last ``FINAL_ANSWER`` or ``answer`` block, else the last line."""
-    block = in_tag(reply, "final_answer")
-    return extract(reply) if block is None else block
+def final_answer(reply: str, scorer: str = "official") -> str:
+    """Return the answer in a reply: the last ``FINAL_ANSWER`` or ``answer`` block.
+
+    Without a block it is all of the reply for the official scorer, which takes no answer of several lines, and the last
+    line for SkillOpt's.
+    """
+    for tag in ("final_answer", "answer"):
+        if (block := in_tag(reply, tag)) is not None:
+            return block
+    return reply.strip() if scorer == "official" else last_line(reply)
 
 
 def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:

@@ -33,9 +33,13 @@ _PICTURES = {
 class Attachments:
     def __init__(self) -> None:
         self._paths: dict[str, Path] = {}
+        self._texts: dict[str, bytes] = {}  # digest to the content of files that the data hold themselves
 
-    def find(self, where: str, names: Sequence[str], folders: Sequence[Path]) -> Listed:
-        """Return the files that ``names`` mean, from the first of ``folders`` that has it; a folder means its files."""
+    def find(self, where: str, names: Sequence[str | tuple[str, str]], folders: Sequence[Path]) -> Listed:
+        """Return the files that ``names`` mean, from the first of ``folders`` that has it; a folder means its files.
+
+        A pair of name and text is a file by itself.
+        """
         entries = [entry for name in names for entry in self._found(where, name, folders)]
         paths = [entry["name"] for entry in entries]
         twice = next((name for name in paths if paths.count(name) > 1), "")
@@ -45,7 +49,14 @@ class Attachments:
             raise DataError(f"{where}: {clash}", hint="rename one of them")
         return entries
 
-    def _found(self, where: str, name: str, folders: Sequence[Path]) -> Iterator[dict[str, str]]:
+    def _found(self, where: str, entry: str | tuple[str, str], folders: Sequence[Path]) -> Iterator[dict[str, str]]:
+        if isinstance(entry, tuple):
+            content = entry[1].encode()
+            digest = hashlib.sha256(content).hexdigest()[:16]
+            self._texts[digest] = content
+            yield {"name": _path(where, entry[0]), "digest": digest}
+            return
+        name = entry
         path = _path(where, str(PurePosixPath(name)) if name else "")
         folder = next((folder for folder in folders if (folder / path).exists()), None)
         if folder is None:
@@ -74,6 +85,8 @@ class Attachments:
         return digest
 
     def read(self, entry: Mapping[str, str]) -> bytes:
+        if (content := self._texts.get(entry["digest"])) is not None:
+            return content
         path = self._paths[entry["digest"]]
         data = read_again(path, hint="check the data", most=_LARGEST)
         if hashlib.sha256(data).hexdigest()[:16] != entry["digest"]:

@@ -29,6 +29,10 @@ DRAFT, DROPPED = "draft", "dropped"
 _HINT = "the README of the environment tasks lists the fields of a task"
 _LISTS = ("check", "checks", "answers", "choices", "files", "images", "criteria")
 PROGRAMS = ("python", "command")
+_CRITERIA = ("criteria", "expectations", "assertions")
+_CRITERION = ("description", "text", "criterion", "assertion", "expectation", "statement")
+"""Keys under which an object holds the words of a criterion."""
+_LABELS = frozenset(("name", "id", "title"))
 _OWN = ("id", "check", "checks", "status", "split", "group")
 _HARVESTED = ("origin", "reviewed")  # where a row with a group comes from, which is no part of the task
 _TEXTS = ("task_type", "context", "expectations", "assertions", "rubric", "expected_output", "extract")
@@ -85,7 +89,7 @@ class Reader:
         check_pictures(where, images)
         content: dict[str, object] = {
             "prompt": self._prompt(where, row, choices),
-            "files": self.attachments.find(where, _names(where, row, "files"), folders),
+            "files": self.attachments.find(where, _files(where, row), folders),
             "images": images,
             "checks": checks,
             "extract": self._reading(where, row, checks),
@@ -115,7 +119,7 @@ class Reader:
             if not isinstance(row["checks"], list):
                 raise DataError(f"{where} has 'checks' that are no list", hint="write one check as 'check'")
             return row["checks"]
-        criteria = next((row[name] for name in ("criteria", "expectations", "assertions") if row.get(name)), None)
+        criteria = next((_criteria(where, row, name) for name in _CRITERIA if row.get(name)), None)
         if row.get("check"):
             return [row["check"]]
         if criteria or row.get("rubric"):
@@ -187,6 +191,49 @@ def _choices(where: str, row: Mapping[str, Any]) -> dict[str, str]:
     if len(entries) > len(ascii_uppercase) or len({choice.strip() for choice in entries}) < len(entries):
         raise DataError(f"{where} has too many choices, or one twice", hint="there are 26 labels")
     return dict(zip(ascii_uppercase, (choice.strip() for choice in entries), strict=False))
+
+
+def _criteria(where: str, row: Mapping[str, Any], name: str) -> list[str]:
+    """Return the criteria in the field ``name``, each a text or an object that holds one, such as a description."""
+    entries = row[name] if isinstance(row[name], list) else [row[name]]
+    texts = []
+    for number, entry in enumerate(entries, start=1):
+        fields = {"text": entry} if isinstance(entry, str) else entry
+        keys = [key for key in _CRITERION if isinstance(fields, dict) and key in fields]
+        if not isinstance(fields, dict) or len(keys) != 1 or fields.keys() - _LABELS - set(keys):
+            shape = f"an object with {', '.join(map(str, fields))}" if isinstance(fields, dict) else "neither"
+            raise DataError(
+                f"{where}: entry {number} of '{name}' must be a text, or an object with one, and is {shape}",
+                hint='write "There is a chart", or {"name": "chart", "description": "There is a chart"}',
+            )
+        text = fields[keys[0]]
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{where}: entry {number} of '{name}' has no text in '{keys[0]}'", hint="say what to check")
+        texts.append(text)
+    return texts
+
+
+_NAMES_OF_FILES = ("path", "name", "filename")
+
+
+def _files(where: str, row: Mapping[str, Any]) -> list[str | tuple[str, str]]:
+    """Return the files of a row: paths beside the data, or paths with the text that the row holds."""
+    value = row.get("files") or []
+    files: list[str | tuple[str, str]] = []
+    for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
+        if isinstance(entry, str):
+            files.append(entry)
+            continue
+        names = [key for key in _NAMES_OF_FILES if isinstance(entry, dict) and isinstance(entry.get(key), str)]
+        if len(names) != 1 or entry.keys() - {names[0], "content"} or not isinstance(entry.get("content", ""), str):
+            shape = f"an object with {', '.join(map(str, entry))}" if isinstance(entry, dict) else "neither"
+            raise DataError(
+                f"{where}: entry {number} of 'files' must be a path, or an object with 'path' and 'content',"
+                f" and is {shape}",
+                hint='write "files/notes.txt", or {"path": "notes.txt", "content": "the text"}',
+            )
+        files.append((entry[names[0]], entry["content"]) if "content" in entry else entry[names[0]])
+    return files
 
 
 def _names(where: str, row: Mapping[str, Any], name: str) -> list[str]:

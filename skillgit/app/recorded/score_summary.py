@@ -38,6 +38,7 @@ class Scores:
     hard_interval: Interval | None  # its 95 % Wilson interval
     soft: float | None
     soft_interval: Interval | None  # bootstrap, 95 %; Wilson's where all items score the same, for lack of spread
+    cut: int = 0  # how many of the scored items have a reply that ended at the limit of its length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
         soft=mean(soft) if soft else None,
         soft_interval=mean_interval(soft) if soft else None,
+        cut=sum(outcome.cut for outcome in measured_outcomes),
     )
 
 

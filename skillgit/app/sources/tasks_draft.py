@@ -127,7 +127,7 @@ async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, objec
         for attempt in (1, 2):
             reply = await calls.call(_ROLE, "draft", messages, draw=("draft", attempt))
             try:
-                return parse(reply.text, _Reply).tasks
+                return parse(reply.text, _Reply, mend=reply.finish_reason != "length").tasks
             except UnusableReplyError as error:
                 reason = str(error)
                 again = f"This reply cannot be used: {reason}. Reply with the JSON only."
@@ -213,8 +213,11 @@ async def _asked_for_criteria(calls: Calls, drafts: Sequence[HarvestedDraft], re
     try:
         for draft in drafts:
             reply = await calls.call(_JUDGE, "rubric", _rubric_messages(draft), draw=("rubric", draft.id))
+            mend = reply.finish_reason != "length"
             try:
-                criteria = [redactor.text(text) for text in parse(reply.text, _Criteria).criteria if text.strip()]
+                criteria = [
+                    redactor.text(text) for text in parse(reply.text, _Criteria, mend=mend).criteria if text.strip()
+                ]
             except UnusableReplyError as error:
                 reasons.append(f"{draft.id} keeps its own criteria: {error}")
                 continue

@@ -19,7 +19,7 @@ from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, Sta
 from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import FailedToEvaluate
+from skillgit.domain.evaluation import EvaluationSummary, FailedToEvaluate, cut_phrase
 from skillgit.domain.event import Event, RunFinished, RunOutcome
 from skillgit.domain.outcomes import Reason, grouped
 from skillgit.domain.proposal import Origin
@@ -250,6 +250,10 @@ class Publisher:
 
     def happened(self, event: Event, commit: str) -> None:
         self._watcher.happened(event, commit)
+        evaluation = getattr(event, "evaluation", None)
+        if isinstance(evaluation, EvaluationSummary) and evaluation.cut:
+            phrase = cut_phrase(evaluation.cut, evaluation.scored)
+            self.remark(f"warning: {phrase}, and count as wrong where the answer is not complete; raise it")
         self._soon()
 
     def remark(self, text: str) -> None:

@@ -21,6 +21,7 @@ from skillgit.app.setup.model_session import executor_of, open_door, open_sessio
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, recorded_config, set_up
+from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
@@ -145,7 +146,8 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             plan_maker = planner(workspace, setup, session)
             plan_training(plan_maker, beginning.skill)
             facts = _facts(setup, request, beginning.skill_path)
-            return plan_maker.plan("train", facts, caps=caps, notes=_notes(setup, caps))
+            notes = (*obstacles(setup, beginning.skill), *_notes(setup, caps))
+            return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
 def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill: Skill) -> Plan:
@@ -158,7 +160,7 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     plan_training(plan_maker, skill)
     tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})
     notes = (f"the pace of {', '.join(tiny)} is that of a tiny call, and longer ones take longer",) if tiny else ()
-    return plan_maker.plan("train", {}, caps=session.calls.caps, notes=notes)
+    return with_unpaid(plan_maker.plan("train", {}, caps=session.calls.caps, notes=notes), session.calls.caps)
 
 
 def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
@@ -275,6 +277,8 @@ class Training:
         for sentence in filter(None, (self._lacking(), self._edited())):
             self._watcher.remark(sentence)
         if not is_begun:
+            for sentence in obstacles(self._setup, self._start.skill):
+                self._watcher.remark(sentence)
             self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
         state = fold(record.event for record in self._recorded) if self._recorded else None

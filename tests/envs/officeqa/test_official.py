@@ -158,7 +158,23 @@ def test_the_scores_of_the_reference(gold: str, answer: str, em: float, overlap:
 def test_the_answer_is_the_last_block_of_either_name():
     assert final_answer("<answer>1</answer> <FINAL_ANSWER> 2 </FINAL_ANSWER>") == "2"
     assert final_answer("so\n<answer>1</answer>") == "1"
-    assert final_answer("so\n3\n") == "3"
+    assert final_answer("so\n3\n", "skillopt") == "3"
+    assert final_answer("so\n3\n") == "so\n3"
+
+
+LINES = ["3", "It is 3.", "The answer is 4.", "", "12.5 million", "<FINAL_ANSWER>3</FINAL_ANSWER>"]
+
+
+@given(
+    st.lists(st.sampled_from(LINES), max_size=4),
+    st.sampled_from(["3", "4", "12.5 million", "three"]),
+)
+def test_a_reply_scores_what_the_official_scorer_gives_the_whole_of_it(lines: list[str], gold: str):
+    """The reward takes a reply as it is: several lines without a block are no answer, whichever line comes last."""
+    reply = "\n".join(lines)
+    assert score(final_answer(reply), gold, "official", 0.0) == score(reply, gold, "official", 0.0)
+    if "<" not in reply and len([line for line in lines if line]) > 1:
+        assert not score(final_answer(reply), gold, "official", 0.0).passed
 
 
 def test_feedback_says_what_was_expected_and_what_is_wrong():

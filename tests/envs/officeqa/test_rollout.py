@@ -109,7 +109,7 @@ def test_pages_are_given_away_only_if_that_is_asked_for(tmp_path: Path):
 
 
 def test_without_tools_the_target_is_asked_once(tmp_path: Path):
-    target = Says(answer="I would say\n187.9")
+    target = Says(answer="I would say\n<FINAL_ANSWER>187.9</FINAL_ANSWER>")
     trajectory, (scored, _) = rolled_out(tmp_path, target, use_local_tools=False)
     assert (len(target.heard), target.tools, trajectory.answer, scored.hard) == (1, [], "187.9", 1.0)
 

@@ -75,3 +75,28 @@ def test_no_array_is_found_among_words(value: object, before: str):
 def test_deeply_nested_brackets_do_no_harm():
     reply = "[" * 5000
     assert EXTRACTORS["json"](reply) == reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("The answer is A.\nThe answer is B.", ""),
+        ("Answer: 12\n\nFinal answer: 13", ""),
+        ("The answer is 12. The answer is 13.", ""),
+        ("**Answer:** A\nso the answer = B", ""),
+        ("The answer is A.\nThe answer is a.", "The answer is a."),
+        ("The answer is A.\nWait, no. The answer is B.", "Wait, no. The answer is B."),
+        ("The answer is A.\nThat is a mistake.\nThe answer is B.", "The answer is B."),
+        ("Let me see.\nThe answer is B.", "The answer is B."),
+        ("The answer is A.\n<answer>B</answer>", "B"),
+        ("Paris\nRome", "Rome"),
+    ],
+)
+def test_a_reply_without_a_tag_that_gives_two_answers_gives_none(reply: str, answer: str):
+    assert EXTRACTORS["tag"](reply) == answer
+
+
+@given(st.lists(st.sampled_from(["A", "B", "12", "Rome"]), min_size=1, max_size=4), st.sampled_from([".", "", "!"]))
+def test_only_one_stated_answer_is_an_answer(values: list[str], end: str):
+    reply = "\n".join(f"The answer is {value}{end}" for value in values)
+    assert bool(EXTRACTORS["tag"](reply)) is (len(set(values)) == 1)

@@ -203,7 +203,7 @@ def test_pictures_are_shown(tmp_path: Path):
         ({"files": ["link.txt"]}, "leads out of the folder of the data"),
         ({"files": ["a.txt", "a.txt"]}, "names the file a.txt twice"),
         ({"files": ["empty"]}, "the folder empty is empty"),
-        ({"files": 7}, "has 'files' that are no list of paths"),
+        ({"files": 7}, "entry 1 of 'files' must be a path"),
         ({"images": ["a.txt"]}, "a.txt is no PNG, JPEG, GIF or WebP"),
         ({"choices": ["a", "a"]}, "has too many choices, or one twice"),
         ({"choices": {"X": "a"}}, "has 'choices' that are no list of texts"),
@@ -278,3 +278,78 @@ def test_all_faults_of_a_file_are_told(written):
 def test_a_field_that_resembles_none_is_the_row_s_own_business(tmp_path: Path):
     item = one(tmp_path, {"prompt": "a", "answer": "x", "customer": "c-7", "source": "mail", "ids": [1]})
     assert item.content["prompt"] == "a"
+
+
+CRITERIA = ["There is a chart", "Axes are labelled"]
+
+
+@pytest.mark.parametrize("field", ["criteria", "expectations", "assertions"])
+@pytest.mark.parametrize(
+    "entries",
+    [
+        CRITERIA,
+        [{"name": "chart", "description": CRITERIA[0]}, {"description": CRITERIA[1]}],
+        [{"text": CRITERIA[0]}, CRITERIA[1]],
+        [{"id": 1, "criterion": CRITERIA[0]}, {"id": 2, "title": "axes", "criterion": CRITERIA[1]}],
+        [{"assertion": CRITERIA[0]}, {"assertion": CRITERIA[1]}],
+        [{"name": "chart", "expectation": CRITERIA[0]}, {"statement": CRITERIA[1]}],
+    ],
+)
+def test_a_criterion_is_a_text_or_an_object_that_holds_one(tmp_path: Path, field: str, entries: list):
+    (check,) = one(tmp_path, {"prompt": "Make a chart", field: entries}).content["checks"]
+    assert (check["type"], check["criteria"]) == ("judge", CRITERIA)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"name": "has_chart"}, "an object with name"),
+        ({"type": "contains", "value": "chart"}, "an object with type, value"),
+        ({"description": "x", "weight": 2}, "an object with description, weight"),
+        ({"description": "x", "text": "y"}, "an object with description, text"),
+        (["x"], "neither"),
+        (7, "neither"),
+    ],
+)
+def test_a_criterion_of_another_shape_is_named_with_its_field(tmp_path: Path, entry: object, said: str):
+    with pytest.raises(DataError, match=rf"entry 2 of 'assertions' must be a text.* and is {said}$") as error:
+        one(tmp_path, {"prompt": "a", "assertions": ["There is a chart", entry]})
+    assert '"description"' in error.value.hint
+    with pytest.raises(DataError, match="entry 1 of 'expectations' has no text in 'description'"):
+        one(tmp_path, {"prompt": "a", "expectations": [{"description": 7}]})
+
+
+@pytest.mark.parametrize("key", ["path", "name", "filename"])
+def test_a_file_may_stand_in_the_row_with_its_content(tmp_path: Path, key: str):
+    environment = Tasks({}, tmp_path)
+    row = {"prompt": "Sum up.", "answer": "3", "files": [{key: "data/a.txt", "content": "1 and 2 é"}]}
+    item = environment._reader.item("the row", row, tmp_path / "tasks.jsonl")
+    assert [entry["name"] for entry in item.content["files"]] == ["data/a.txt"]
+    assert environment._reader.attachments.read(item.content["files"][0]).decode() == "1 and 2 é"
+    shown = messages(item, SKILL, environment._reader.attachments, "none")[1].text
+    assert '<file name="data/a.txt">\n1 and 2 é\n</file>' in shown
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("1 and 2 é", encoding="utf-8")
+    assert one(tmp_path, row | {"files": [{key: "data/a.txt"}]}).digest == item.digest
+    assert one(tmp_path, row | {"files": "data/a.txt"}).digest == item.digest
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"content": "x"}, "an object with content"),
+        ({"path": "a.txt", "content": 7}, "an object with path, content"),
+        ({"path": "a.txt", "content": "eA==", "encoding": "base64"}, "an object with path, content, encoding"),
+        ({"path": "a.txt", "url": "https://example.org"}, "an object with path, url"),
+        (7, "neither"),
+    ],
+)
+def test_a_file_of_another_shape_is_named_with_its_field(tmp_path: Path, entry: object, said: str):
+    with pytest.raises(DataError, match=rf"entry 1 of 'files' must be a path.* and is {said}$"):
+        one(tmp_path, {"prompt": "a", "answer": "x", "files": [entry]})
+
+
+@pytest.mark.parametrize("name", ["../a.txt", "/etc/passwd", ""])
+def test_a_file_in_the_row_has_a_name_beside_the_data(tmp_path: Path, name: str):
+    with pytest.raises(DataError, match="not a path beside the data"):
+        one(tmp_path, {"prompt": "a", "answer": "x", "files": [{"path": name, "content": "x"}]})

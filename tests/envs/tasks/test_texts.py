@@ -100,7 +100,7 @@ def test_a_lower_bar_lets_partial_credit_pass(graded):
         ({"check": {"type": "regex", "pattern": "x", "match": "all"}}, "neither search nor full"),
         ({"check": {"type": "regex", "pattern": "x", "flags": "i"}}, "regex, has no field 'flags'"),
         ({"check": {"type": "regex", "pattern": 7}}, "has a 'pattern' of the wrong type"),
-        ({"check": {"type": "numeric", "answer": "many"}}, "has an answer without a number"),
+        ({"check": {"type": "numeric", "answer": "many"}}, "which has no number"),
         ({"check": {"type": "numeric", "answer": 1, "abs": -1}}, "has a negative 'abs'"),
         ({"check": {"type": "numeric", "answer": True}}, "has a 'answer' of the wrong type"),
         *(
@@ -121,3 +121,25 @@ def test_a_wrong_check_is_named_with_its_place(graded, row: dict, said: str):
         graded(row, "a")
     assert said in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("gold", "wrong", "right"),
+    [
+        ("3/4", "1/4", "0.75"),
+        ("42 m^2", "17 m^2", "42 square metres"),
+        ("3 million", "3", "3,000,000"),
+        ("$5", "5 km", "5 dollars"),
+        ("12%", "1.2", "12 percent"),
+    ],
+)
+def test_a_number_is_compared_as_it_is_meant(graded, gold: str, wrong: str, right: str):
+    assert graded({"check": "numeric", "answer": gold}, wrong)[0] == 0.0
+    assert graded({"check": "numeric", "answer": gold}, right)[0] == 1.0
+
+
+@pytest.mark.parametrize("gold", ["12:30", "2024-05-01", "3:1", "3 to 5", "7.10**3", "1, 2 and 3", "4 May 1871"])
+def test_what_is_not_one_number_is_refused_when_the_file_is_read(graded, gold: str):
+    with pytest.raises(DataError, match="check 1, numeric, has the answer") as error:
+        graded({"check": "numeric", "answer": gold}, gold)
+    assert "text" in error.value.hint or "answers" in error.value.hint

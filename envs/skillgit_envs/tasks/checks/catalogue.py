@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import DataError
-from skillgit_envs.answers import extract, last_line
+from skillgit_envs.answers import consistent_extract, last_line
 from skillgit_envs.tasks.checks import comparisons, graders
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _read(source: CheckSource, number: int, value: object) -> Fields:
         _check_types(kind, fields)
         return kind.prepare({"weight": 1, "pass": 1} | fields, source)
     except ValueError as error:
-        hint = f"{kind.help} See the README of the environment tasks"
+        hint = getattr(error, "hint", "") or f"{kind.help} See the README of the environment tasks"
         raise DataError(f"{where}, {kind.name}, {error}", hint=hint) from error
 
 
@@ -141,7 +141,7 @@ def _is_json(text: str) -> bool:
 
 EXTRACTORS: Mapping[str, Callable[[str], str]] = {
     "whole": str.strip,
-    "tag": extract,
+    "tag": consistent_extract,
     "last_line": last_line,
     "json": json_text,
     "code": code_block,

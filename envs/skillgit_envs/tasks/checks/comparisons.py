@@ -1,14 +1,13 @@
 """What a check is, and checks that compare a result with what is right: texts, numbers and JSON.
 
 ``normalized`` and ``f1`` follow the MRQA 2019 evaluation, as the environment searchqa does; ``choice`` reads a label as
-the environment livemathematicianbench does; ``numeric`` takes the last number, within a tolerance; ``json`` wants JSON
-that fits a schema (JSON Schema 2020-12) and has the right fields.
+the environment livemathematicianbench does; ``numeric`` takes one number with its unit, within a tolerance; ``json``
+wants JSON that fits a schema (JSON Schema 2020-12) and has the right fields.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +18,7 @@ from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit_envs.answers import WORDS_SCORER, exact_match, f1, folded, quoted
 from skillgit_envs.choices import LABEL_SCORER, label_of
-from skillgit_envs.quantities import NUMBER_SCORER, number_in
+from skillgit_envs.one_number import QUANTITY_SCORER, NotOneNumberError, answer_quantity, gold_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -79,9 +78,17 @@ class CheckKind:
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 
-SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", NUMBER_SCORER, "tasks-json/2")
+SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/2", QUANTITY_SCORER, "tasks-json/2")
 _REGEX_SECONDS = 2.0
 _SHOWN = 300
+
+
+class CheckError(ValueError):
+    """A check cannot be used; ``hint`` says what to do about it."""
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(problem)
+        self.hint = hint
 
 
 def with_answers(fields: Fields, source: CheckSource) -> Fields:
@@ -181,8 +188,11 @@ _RELATIVE = 1e-9
 
 def _numbered(fields: Fields, source: CheckSource) -> Fields:
     fields = with_answers(fields, source)
-    if any(number_in(answer) is None for answer in fields["answers"]):
-        raise ValueError("has an answer without a number")
+    for answer in fields["answers"]:
+        try:
+            gold_quantity(answer)
+        except NotOneNumberError as error:
+            raise CheckError(f"has the answer {quoted(answer)}, which {error}", hint=error.hint) from error
     for name in ("abs", "rel"):
         if fields.get(name, 0) < 0:
             raise ValueError(f"has a negative '{name}'")
@@ -190,18 +200,16 @@ def _numbered(fields: Fields, source: CheckSource) -> Fields:
 
 
 async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
-    number = number_in(sheet.answer)
-    if number is None:
-        return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer has no number")
+    try:
+        quantity = answer_quantity(sheet.answer)
+    except NotOneNumberError as error:
+        return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer {error}")
     relative, absolute = fields.get("rel", 0.0 if "abs" in fields else _RELATIVE), fields.get("abs", 0.0)
-    golds = [number_in(answer) for answer in fields["answers"]]
-    # isclose takes the larger of the two as the base of the relative tolerance; here it is the accepted answer.
-    if any(
-        gold is not None and math.isclose(number, gold, rel_tol=0.0, abs_tol=max(absolute, relative * abs(gold)))
-        for gold in golds
-    ):
+    golds = map(gold_quantity, fields["answers"])
+    if any(quantity.equals(gold, absolute=absolute, relative=relative) for gold in golds):
         return Grade(score=1.0, reason="correct")
-    return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer gives {number:g}")
+    value = f"{float(quantity.value):g} {quantity.unit}".strip()
+    return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer gives {value}")
 
 
 _TOLD = 3
@@ -348,7 +356,7 @@ KINDS = (
     ),
     CheckKind(
         name="numeric",
-        help="The last number in the answer is one of 'answers', within 'abs' or, as a share of it, 'rel'.",
+        help="The number in the answer is one of 'answers', within 'abs' or, as a share of it, 'rel'.",
         grade=_numeric,
         takes={"answer": (str, int, float), "answers": (list,), "abs": (int, float), "rel": (int, float)},
         prepare=_numbered,
