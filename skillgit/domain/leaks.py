@@ -1,39 +1,46 @@
-"""Leaks: text of a candidate that quotes what the optimizer must not put into a skill.
+"""Leaks: text of a candidate that memorises items instead of saying what holds for all of them.
 
-An environment says what is secret about an item. Answers are secret in every split; inputs are secret in selection and
-test, where scores are made; the sources of checks are secret everywhere. Words say little by themselves, so that a
-match counts only if it carries information: see :func:`find_leak` for the rules.
-
-What several items share is no secret of any of them but the vocabulary of the task: labels, criteria, boilerplate. A
-skill is there to say it.
+What an optimizer was shown it may generalise. A label, a code, the name of a section is the vocabulary of the task,
+however rare it is, and a skill is there to list it. A leak is text that quotes what may not be seen (a held-out input, the
+source of a check, a long reference answer) or that ties an item's own telling words to its answer, once or in a list:
+see :func:`find_leak` for the rules.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import Counter
-from dataclasses import dataclass
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, groupby
 from math import ceil
-from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 QUOTED_WORDS = 8  # so many words in a row make a quotation of a long text; a shorter text is quoted if all of it is
 SHORTEST_QUOTED = 4  # a text of fewer words can be met by chance and is no quotation
-CONTEXT_WORDS = 3  # so many telling words of an item's inputs next to a weak answer make it a leak
-FEWEST_CONTEXT_WORDS = 2
+TYING_WORDS = 3  # so many telling words of an item beside its answer memorise it, whatever the answer is
+FEWEST_TYING_WORDS = 2  # enough where the question has no more, or where no other item has the answer
+MANY_TYING_WORDS = 5  # enough also where they are less than half of what is said there
+FEWEST_SAID = 3  # so many words make the whole of a line that may stand for its item; of a name, one does
 COMMON_SHARE = 0.05
-COMMON_ITEMS = 3  # a word in the inputs of more items than this number and this share is common
+COMMON_ITEMS = 3  # a word in the questions of more items than this number and this share is common
+MOST_ITEMS = 20  # and in any case one in the questions of more items than this
 FEWEST_SHARING = 3
-SHARING = 0.02  # what so many items have, and this share of all, is vocabulary
+SHARING = 0.02  # a text that so many items have, and this share of all, is boilerplate
+CLOSED_SHARE = 1 / 3  # answers are a closed set if at most this share of the items has one of its own
+LIST_ITEMS = 6  # so many items, each tied by one word of its own, make a list of items and not of rules
+LIST_SHARE = 0.5  # if they are this share of the answers that the text names
+LIST_REACH = 5  # how many words from the answer the item's word is
+ENUMERATION = 4  # so many labels side by side are a list of the vocabulary
+NUMBER_DIGITS = 3  # a shorter number is met by chance
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_ESCAPE = re.compile(r"\\[a-zA-Z]")  # of a regular expression or a string: \b, \s, \n
+_CLAUSE_END = re.compile(r"[.;!?]+(?=\s|$)")
+_FIELD = re.compile(r"^\W*([^\W_][\w -]{0,30}?)\W*[:=]\s+(\S.*)$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n)\W*$")
 _SHORT = 3
 _EVERYDAY_WORDS = (
@@ -46,6 +53,7 @@ _EVERYDAY_WORDS = (
     " will with without word words work would write year years yes you your"
 )
 _EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
+_LIST_WORDS = frozenset({"and", "or"})
 
 
 class LeakKind(StrEnum):
@@ -65,199 +73,405 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A quotation: the item that it comes from and what of it; ``fewest`` items that share it make it vocabulary."""
+    """What a text gives away of an item: words that it quotes, or words that it ties to the item's answer."""
 
     item: str
     kind: LeakKind
-    fewest: int = FEWEST_SHARING
+    words: str  # of the text that is refused
+    answer: str = ""  # what the words are tied to, as it stands in the text; "" for a quotation
 
     def __str__(self) -> str:
-        article = "an" if self.kind is LeakKind.ANSWER else "the" if self.kind is LeakKind.INPUT else "a"
-        return f"leak: quotes {article} {self.kind} of item {self.item} that fewer than {self.fewest} items share"
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    item: str
-    words: tuple[str, ...]
-    spelling: str
-    context: frozenset[str]  # the telling words of the item's question
-
-
-@dataclass(frozen=True, slots=True)
-class SecretIndex:
-    answers: tuple[_Answer, ...]
-    body: str  # the secret long texts as folded words, joined by blanks, each between line ends
-    starts: tuple[int, ...]  # where in ``body`` each text begins
-    sources: tuple[Leak, ...]
-    common: frozenset[str]  # words that are in the inputs or in the answers of many items
-    fewest: int  # so many items make what they share vocabulary
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """What so many items share that it is secret of none."""
-
-    fewest: int
-    texts: frozenset[str]
-    answer_words: frozenset[str]
-
-    def has_answer(self, answer: Sequence[str]) -> bool:
-        """Say whether an answer, as folded words, is shared, or made of shared words as two labels are."""
-        return " ".join(answer) in self.texts or self.answer_words.issuperset(answer)
+        if self.answer:
+            return f'leak: ties "{self.words}" of item {self.item} to its answer "{self.answer}"'
+        return f'leak: quotes "{self.words}", words of the {self.kind} of item {self.item}'
 
 
 def words(text: str) -> list[str]:
     return [match.group().casefold() for match in _WORD.finditer(text)]
 
 
+def _spaced(folded: Iterable[str]) -> str:
+    return f" {' '.join(folded)} "
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What the answers of a task are, seen over all its items."""
+
+    counts: Mapping[str, int]  # each answer as folded words, with the number of items that have it
+    is_closed: bool  # most items share their answer with others, so that a rare one is a label too
+    fewest: int = FEWEST_SHARING  # a text of so many items is boilerplate
+
+    @property
+    def label_words(self) -> frozenset[str]:
+        """The words of a closed set of answers, which tell no item from another."""
+        return frozenset(word for answer in self.counts for word in answer.split()) if self.is_closed else frozenset()
+
+
 def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
-    texts, answer_words = Counter[str](), Counter[str]()
+    counts = Counter[str]()
     for secret in secrets:
-        texts.update({" ".join(words(text)) for text in (*secret.answers, *secret.inputs, *secret.checks)})
-        answer_words.update({word for answer in secret.answers for word in words(answer) if not word.isdigit()})
-    fewest = max(FEWEST_SHARING, ceil(SHARING * len(secrets)))
+        counts.update({" ".join(words(answer)) for answer in secret.answers if _is_short(answer)})
+    folded = [{" ".join(words(answer)) for answer in secret.answers} for secret in secrets if secret.answers]
+    single = sum(all(counts[answer] <= 1 for answer in answers) for answers in folded)
     return Vocabulary(
-        fewest=fewest,
-        texts=frozenset(text for text, count in texts.items() if count >= fewest),
-        answer_words=frozenset(word for word, count in answer_words.items() if count >= fewest),
+        counts=counts,
+        is_closed=bool(folded) and single <= CLOSED_SHARE * len(folded),
+        fewest=max(FEWEST_SHARING, ceil(SHARING * len(secrets))),
     )
+
+
+def _is_short(answer: str) -> bool:
+    return len(answer) <= QUOTED_WORDS * 40 and len(words(answer)) < QUOTED_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question with its answers; items that ask the same are one."""
+
+    item: str
+    answers: tuple[str, ...]  # folded words between blanks
+    is_own: bool  # no other item has the answer, and the answer is no label
+    names: tuple[str, ...]  # what names the item alone, as folded words between blanks: the value of a field
+    proper: frozenset[str]  # telling words that are written as a proper name
+    parts: tuple[frozenset[str], ...]  # the telling words of each line or sentence
+
+    @property
+    def telling(self) -> frozenset[str]:
+        return frozenset().union(*self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretIndex:
+    task_words: Vocabulary
+    asked: tuple[_Asked, ...]
+    by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
+    by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the first word of a name to names and their questions
+    texts: tuple[tuple[str, Leak], ...]  # long texts as folded words between blanks
+    boilerplate: frozenset[str] = field(default=frozenset())  # short texts that many items have
 
 
 def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
     """Return the index of the secrets of items; ``task_words`` is by default the vocabulary of ``rows``."""
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
-    common = _common_words([secrets for _, _, secrets in rows]) | task_words.answer_words
-    answers = tuple(
-        _Answer(
-            item=item,
-            words=tuple(words(answer)),
-            spelling=answer.strip(),
-            context=frozenset(word for word in words("".join(secrets.inputs[:1])) if _tells(word, common)),
-        )
-        for item, _, secrets in rows
-        for answer in secrets.answers
-        if words(answer) and not task_words.has_answer(words(answer))
+    asked = _questions(rows, task_words)
+    by_word, by_name = defaultdict[str, list[int]](list), defaultdict[str, list[tuple[str, int]]](list)
+    for place, question in enumerate(asked):
+        for word in question.telling:
+            by_word[word].append(place)
+        for name in question.names:
+            by_name[name.split()[0]].append((name, place))
+    texts = tuple((_spaced(words(text)), source) for source, text in long_texts(rows))
+    shared = Counter(text for text, source in set(texts) if text.count(" ") <= QUOTED_WORDS)
+    return SecretIndex(
+        task_words,
+        tuple(asked),
+        {word: tuple(places) for word, places in by_word.items()},
+        {word: tuple(names) for word, names in by_name.items()},
+        texts,
+        frozenset(text for text, count in shared.items() if count >= task_words.fewest),
     )
-    texts = [(" ".join(words(text)), Leak(item, kind, task_words.fewest)) for item, kind, text in _long_texts(rows)]
-    body = _body([(text, source) for text, source in texts if text not in task_words.texts])
-    return SecretIndex(answers, *body, common, task_words.fewest)
 
 
-def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tuple[Leak, ...]]:
-    starts, position = [], 1
-    for text, _ in texts:
-        starts.append(position)
-        position += len(text) + 3
-    body = "\n" + "\n".join(f" {text} " for text, _ in texts) + "\n"
-    return body, tuple(starts), tuple(source for _, source in texts)
-
-
-def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[str, LeakKind, str]]:
+def long_texts(rows: Iterable[tuple[str, Split, Secrets]]) -> Iterator[tuple[Leak, str]]:
+    """Yield the texts that may not be quoted, each with where it comes from."""
     for item, split, secrets in rows:
-        yield from ((item, LeakKind.CHECK, text) for text in secrets.checks)
+        yield from ((Leak(item, LeakKind.CHECK, ""), text) for text in secrets.checks)
+        yield from ((Leak(item, LeakKind.ANSWER, ""), text) for text in secrets.answers if not _is_short(text))
         if split is not Split.TRAIN:
-            yield from ((item, LeakKind.INPUT, text) for text in secrets.inputs)
+            yield from ((Leak(item, LeakKind.INPUT, ""), text) for text in secrets.inputs)
 
 
-def _common_words(secrets: Sequence[Secrets]) -> frozenset[str]:
-    counts = Counter(word for secret in secrets for word in {word for text in secret.inputs for word in words(text)})
-    limit = max(COMMON_ITEMS, COMMON_SHARE * len(secrets))
-    return frozenset(word for word, items in counts.items() if items > limit)
+def _questions(rows: Sequence[tuple[str, Split, Secrets]], task_words: Vocabulary) -> list[_Asked]:
+    merged: dict[str, tuple[str, dict[str, None]]] = {}
+    for item, _, secrets in rows:
+        answers = [_spaced(words(answer)) for answer in secrets.answers if words(answer) and _is_short(answer)]
+        _, known = merged.setdefault("".join(secrets.inputs[:1]), (item, {}))
+        known.update(dict.fromkeys(answers))
+    frequency = Counter(word for question in merged for word in set(words(question)))
+    limit = max(COMMON_ITEMS, min(COMMON_SHARE * len(merged), MOST_ITEMS))
+    labels = task_words.label_words
+    common = {word for word, items in frequency.items() if items > limit}
+    names = _names_of(merged)
+    return [
+        _Asked(
+            item=item,
+            answers=tuple(answers),
+            is_own=not task_words.is_closed and all(_is_own(answer, task_words) for answer in answers),
+            names=tuple(names[question]),
+            proper=frozenset(word for word in _proper_names(question) if frequency[word] == 1),
+            parts=tuple(
+                frozenset(
+                    sys.intern(word)
+                    for word in words(part)
+                    if _tells(word) and word not in labels and word not in common
+                )
+                for part in _parts(question)
+            ),
+        )
+        for question, (item, answers) in merged.items()
+        if answers
+    ]
 
 
-def _tells(word: str, allowed_words: frozenset[str]) -> bool:
-    return len(word) > _SHORT and not word.isdigit() and word not in _EVERYDAY and word not in allowed_words
+def _is_own(answer: str, task_words: Vocabulary) -> bool:
+    folded = answer.split()
+    tells = any(_tells(word) or (word.isdigit() and len(word) >= NUMBER_DIGITS) for word in folded)
+    return tells and task_words.counts.get(answer.strip(), 0) <= 1
+
+
+def _parts(question: str) -> Iterator[str]:
+    for line in question.splitlines():
+        yield from _CLAUSE_END.split(line)
+
+
+def _names_of(questions: Iterable[str]) -> dict[str, list[str]]:
+    """Return what names each question alone: short values of fields that most questions have, and whole lines."""
+    fields = {question: list(_fields(question)) for question in questions}
+    keys = Counter(key for pairs in fields.values() for key in {key for key, _ in pairs})
+    usual = {key for key, count in keys.items() if 2 * count > len(fields) > 1}
+    names = {
+        question: {_spaced(value) for key, value in pairs if key in usual and any(map(_is_name, value))}
+        for question, pairs in fields.items()
+    }
+    for question, pairs in fields.items():
+        said = [value for _, value in pairs] + [words(part) for part in _parts(question)]
+        names[question].update(_spaced(part) for part in said if len(part) >= FEWEST_SAID and any(map(_tells, part)))
+    holders = Counter(name for values in names.values() for name in values)
+    return {question: sorted(name for name in values if holders[name] == 1) for question, values in names.items()}
+
+
+def _fields(question: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the fields of a question, as in ``Package: lbzip2``: those with one word, or with a text."""
+    for line in question.splitlines():
+        if match := _FIELD.match(line):
+            value = words(match.group(2))
+            if len(match.group(2).split()) == 1 or len(value) >= FEWEST_SAID:
+                yield match.group(1).casefold(), value
+
+
+def _is_name(word: str) -> bool:
+    return len(word) >= _SHORT and word not in _EVERYDAY
+
+
+def _proper_names(question: str) -> Iterator[str]:
+    for match in _WORD.finditer(question):
+        word = match.group()
+        if word[0].isupper() and _tells(word.casefold()) and _SENTENCE_START.search(question[: match.start()]) is None:
+            yield word.casefold()
+
+
+def _tells(word: str) -> bool:
+    return len(word) > _SHORT and not word.isdigit() and word not in _EVERYDAY
 
 
 def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
-    """Return the first secret that ``text`` quotes.
+    """Return the first leak in ``text``.
 
-    A long secret text is quoted by eight of its words in a row. An answer is quoted if its words are in a row in
-    ``text`` and one of them tells something: it is no number, no short, everyday or common word, and is not in
-    ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
-    counts only next to three telling words of the item's own question, or all of them if it has but two. What enough
-    items share (:class:`Vocabulary`) never counts, and neither does what may be repeated, ``base``: the skill as it is,
-    its frontmatter, the environment's taxonomy.
+    A long text is quoted by eight of its words in a row, unless several items share them. An item is tied to its answer
+    if the answer stands in the same clause, the clause next to it or the heading above, beside
 
-    >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium?',))
+    - a name that this item alone has: the whole value of a field such as ``Package: lbzip2``; or
+    - three telling words of the question, half of those of the line that they come from; all two, if it has only two; or
+    - where no other item has the answer, and answers are not a closed set: two telling words, or one proper name.
+
+    A word tells if few questions hold it, and if it is neither short, nor an everyday word, nor a number, nor a word of a
+    closed set of labels. Together, the words have to be in this question only: what fits several items is a rule. An
+    answer by itself never counts. What ``base`` says (the skill as it is, the environment's taxonomy) may be repeated.
+
+    >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium in Paris?',))
     >>> index = build_index([('q1', Split.TRAIN, secrets)])
-    >>> find_leak(index, '- The answer is often Marie Curie.', base='').kind.value
-    'answer'
-    >>> find_leak(index, '- Answer with a full name.', base='')
+    >>> print(find_leak(index, '- Who discovered polonium: Marie Curie.', base=''))
+    leak: ties "discovered polonium" of item q1 to its answer "marie curie"
+    >>> find_leak(index, '- Write names as Marie Curie, in full.', base='')
     """
-    tokens = words(text)
-    allowed_words = words(base)
-    quotation = _quotation(index, tokens, f" {' '.join(allowed_words)} ")
-    return quotation or _answer(index, text, tokens, frozenset(allowed_words))
+    return next(find_leaks(index, text, base), None)
 
 
 def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
-    """Yield a leak of every item that ``text`` quotes; see :func:`find_leak` for what counts."""
-    while (leak := find_leak(index, text, base)) is not None:
-        yield leak
-        index = _without(index, leak.item)
+    """Yield a leak of every item that ``text`` gives away; see :func:`find_leak` for what counts."""
+    seen = set[str]()
+    for leak in _all_leaks(index, text, base):
+        if leak.item not in seen:
+            seen.add(leak.item)
+            yield leak
 
 
-def _without(index: SecretIndex, item: str) -> SecretIndex:
-    answers = tuple(answer for answer in index.answers if answer.item != item)
-    texts = zip(index.body.strip("\n").split("\n"), index.sources, strict=False)
-    rest = [(text.strip(" "), source) for text, source in texts if source.item != item]
-    return SecretIndex(answers, *_body(rest), index.common, index.fewest)
+def _all_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
+    texts = ((folded, source) for folded, source in index.texts if folded not in index.boilerplate)
+    yield from quotations(texts, text, base, index.task_words.fewest)
+    repeated: set[str] | None = None
+    known = frozenset(words(base))
+    for leak in chain(ties(index, text, known), _tied_in_list(index, text, known)):
+        if repeated is None:  # few texts tie anything, so that what the base ties is looked for only then
+            repeated = {leak.item for leak in ties(index, base, frozenset())}
+        if leak.item not in repeated:
+            yield leak
 
 
-def _quotation(index: SecretIndex, tokens: Sequence[str], base: str) -> Leak | None:
-    for start in range(len(tokens) - QUOTED_WORDS + 1):
-        run = f" {' '.join(tokens[start : start + QUOTED_WORDS])} "
-        position = index.body.find(run)
-        if position >= 0 and run not in base and not _is_shared(index, run):
-            return _source(index, position)
-    return _whole_text(index, f" {' '.join(tokens)} ", base)
-
-
-def _source(index: SecretIndex, position: int) -> Leak:
-    return index.sources[bisect_right(index.starts, position) - 1]
-
-
-def _is_shared(index: SecretIndex, run: str) -> bool:
-    """Say whether the texts of so many items have the words ``run`` in a row that they are vocabulary."""
-    items: set[str] = set()
-    position = index.body.find(run)
-    while position >= 0 and len(items) < index.fewest:
-        items.add(_source(index, position).item)
-        position = index.body.find(run, position + 1)
-    return len(items) >= index.fewest
-
-
-def _whole_text(index: SecretIndex, text: str, base: str) -> Leak | None:
-    """Return a secret text that is too short for a quotation and stands whole in ``text``."""
-    ends = (*(start - 1 for start in index.starts), len(index.body) - 1)
-    for (begin, end), source in zip(pairwise(ends), index.sources, strict=True):
-        secret = index.body[begin + 1 : end]
-        count = secret.count(" ") - 1
-        if SHORTEST_QUOTED <= count < QUOTED_WORDS and secret in text and secret not in base:
-            return source
-    return None
-
-
-def _answer(index: SecretIndex, text: str, tokens: Sequence[str], allowed_words: frozenset[str]) -> Leak | None:
-    haystack, present = f" {' '.join(tokens)} ", frozenset(tokens)
-    for answer in index.answers:
-        if answer.words[0] not in present or f" {' '.join(answer.words)} " not in haystack:
+def quotations(texts: Iterable[tuple[str, Leak]], text: str, base: str, fewest: int) -> Iterator[Leak]:
+    """Yield what ``text`` quotes of long ``texts``; words that ``fewest`` items share are boilerplate."""
+    tokens, known = words(text), _spaced(words(base))
+    starts = range(len(tokens) - QUOTED_WORDS + 1)
+    runs = dict.fromkeys(run for start in starts if (run := _spaced(tokens[start : start + QUOTED_WORDS])) not in known)
+    present, whole, long_run = frozenset(tokens), _spaced(tokens), b"\1" * QUOTED_WORDS
+    holders: dict[str, dict[str, Leak]] = {run: {} for run in runs}
+    for folded, source in texts:
+        own = folded.split()
+        if len(own) < QUOTED_WORDS:
+            if len(own) >= SHORTEST_QUOTED and folded in whole and folded not in known:
+                yield Leak(source.item, source.kind, folded.strip())
             continue
-        strong = any(_tells(word, allowed_words | index.common) for word in answer.words)
-        if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelling, text)):
-            return Leak(answer.item, LeakKind.ANSWER, index.fewest)
-        context = answer.context - allowed_words
-        if len(context & present) >= max(min(CONTEXT_WORDS, len(context)), FEWEST_CONTEXT_WORDS):
-            return Leak(answer.item, LeakKind.ANSWER, index.fewest)
-    return None
+        marks = bytes(map(present.__contains__, own))
+        start = marks.find(long_run)
+        while start >= 0:
+            run = _spaced(own[start : start + QUOTED_WORDS])
+            if run in holders:
+                holders[run].setdefault(source.item, source)
+            start = marks.find(long_run, start + 1)
+    for run, sources in holders.items():
+        if len(sources) < fewest:
+            yield from (Leak(source.item, source.kind, run.strip()) for source in sources.values())
 
 
-def _stands_as_name(name: str, text: str) -> bool:
-    """Say whether a single word is a name, and is in ``text`` where only a name has a capital."""
-    if not name[:1].isupper():
+@dataclass(slots=True)
+class _Clause:
+    line: int
+    folded: str  # words between blanks
+    words: list[str]
+    is_lead: bool = False  # a heading, or what ends in a colon, says what the lines below are about
+
+
+def _clauses(text: str) -> list[_Clause]:
+    clauses = []
+    for number, line in enumerate(text.splitlines()):
+        is_lead = line.lstrip().startswith("#") or line.rstrip(" *_`\"'").endswith((":", "{", "["))
+        for part in _CLAUSE_END.split(_ESCAPE.sub(" ", line)):
+            if folded := words(part):
+                clauses.append(_Clause(number, _spaced(folded), folded, is_lead))
+    return clauses
+
+
+def ties(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]:
+    """Yield what ``text`` ties to an answer; the words ``known`` tell nothing, unless they are a name of the item."""
+    clauses = _clauses(text)
+    lead: _Clause | None = None
+    for place, clause in enumerate(clauses):
+        near = [clause, *clauses[place + 1 : place + 2], *clauses[max(0, place - 1) : place]]
+        if lead is not None and all(lead is not other for other in near):
+            near.append(lead)
+        yield from _named(index, clause, near)
+        yield from _described(index, clause, near, known)
+        if clause.is_lead:
+            lead = clause
+
+
+def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
+    hits = {
+        (name, place)
+        for word in set(clause.words)
+        for name, place in index.by_name.get(word, ())
+        if name in clause.folded
+    }
+    for name, place in sorted(hits):
+        question = index.asked[place]
+        for context in near:
+            rest = context.folded.replace(name, "  ")
+            answer = next((answer for answer in question.answers if answer in rest), None)
+            if answer is not None and (len(hits) > 2 or not _is_enumeration(index.task_words, context)):
+                yield Leak(question.item, LeakKind.ANSWER, name.strip(), answer.strip())
+                break
+
+
+def _is_enumeration(task_words: Vocabulary, clause: _Clause) -> bool:
+    """Say whether a clause lists the labels of a task."""
+    if not task_words.is_closed:
         return False
-    matches = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-    return any(_SENTENCE_START.search(text[: match.start()]) is None for match in matches)
+    return sum(_spaced(label.split()) in clause.folded for label in task_words.counts) >= ENUMERATION
+
+
+def _described(
+    index: SecretIndex, clause: _Clause, near: Sequence[_Clause], known: frozenset[str]
+) -> Iterator[Leak]:
+    listed = _listed(index.task_words, clause)
+    matches = defaultdict[int, set[str]](set)
+    for word in set(clause.words) - known - listed:
+        for place in index.by_word.get(word, ()):
+            matches[place].add(word)
+    for place, matched in sorted(matches.items()):
+        question = index.asked[place]
+        if not _is_enough(question, matched):
+            continue
+        for context in near:
+            answer = next((answer for answer in question.answers if answer in context.folded), None)
+            if answer is None:
+                continue
+            rest = matched.difference(answer.split())
+            if _is_enough(question, rest) and _holders(index, rest) == 1:
+                yield Leak(
+                    question.item, LeakKind.ANSWER, " ".join(_in_order(clause.words, rest)), answer.strip()
+                )
+                break
+
+
+def _tied_in_list(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]:
+    """Yield what a list of items and answers ties, where each item is there with a single word of its own.
+
+    One such line may be a rule ("texlive-: tex"), and a good list of rules has some. Where most answers of a text are next
+    to a word that one item alone has, it is the items that are listed.
+    """
+    answers, tied = 0, dict[str, Leak]()
+    for clause in _clauses(text):
+        for start, answer in _answers_in(index.task_words, clause.words):
+            end = start + answer.count(" ") + 1
+            answers += 1
+            before, after = clause.words[max(0, start - LIST_REACH) : start], clause.words[end : end + LIST_REACH]
+            for word in [*reversed(before), *after]:
+                places = index.by_word.get(word, ()) if word not in known else ()
+                question = index.asked[places[0]] if len(places) == 1 else None
+                if question is not None and _spaced([answer]) in question.answers:
+                    tied.setdefault(question.item, Leak(question.item, LeakKind.ANSWER, word, answer))
+                    break
+    if len(tied) >= LIST_ITEMS and len(tied) >= LIST_SHARE * answers:
+        yield from tied.values()
+
+
+def _answers_in(task_words: Vocabulary, folded: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the answers of any item that are in a row of words, the longest at each place."""
+    start = 0
+    while start < len(folded):
+        lengths = range(min(QUOTED_WORDS - 1, len(folded) - start), 0, -1)
+        answer = next((run for n in lengths if (run := " ".join(folded[start : start + n])) in task_words.counts), "")
+        if answer:
+            yield start, answer
+        start += answer.count(" ") + 1
+
+
+def _in_order(folded: Sequence[str], chosen: set[str]) -> Iterator[str]:
+    return iter(dict.fromkeys(word for word in folded if word in chosen))
+
+
+def _is_enough(question: _Asked, matched: set[str]) -> bool:
+    if question.is_own and (len(matched) >= FEWEST_TYING_WORDS or matched & question.proper):
+        return True
+    if len(matched) == len(question.telling) == FEWEST_TYING_WORDS:
+        return True
+    return any(
+        len(common) >= TYING_WORDS and (2 * len(common) >= len(part) or len(common) >= MANY_TYING_WORDS)
+        for part in question.parts
+        if (common := matched & part)
+    )
+
+
+def _holders(index: SecretIndex, matched: Iterable[str]) -> int:
+    return len(set.intersection(*(set(index.by_word[word]) for word in matched)))
+
+
+def _listed(task_words: Vocabulary, clause: _Clause) -> frozenset[str]:
+    """Return the words of answers that stand in a row as a list: there they are vocabulary."""
+    if task_words.is_closed:
+        return frozenset()  # the words of labels tell nothing anyway
+    is_answer = [word in task_words.counts or word in _LIST_WORDS for word in clause.words]
+    rows = [list(group) for listed, group in groupby(zip(is_answer, clause.words, strict=True), key=lambda pair: pair[0]) if listed]
+    return frozenset(word for row in rows if len(row) >= ENUMERATION for _, word in row)
