@@ -335,53 +335,70 @@ def quotations(texts: Iterable[tuple[str, Leak]], text: str, base: str, fewest: 
             yield from (Leak(source.item, source.kind, run.strip()) for source in sources.values())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Clause:
-    line: int
-    folded: str  # words between blanks
-    words: list[str]
-    is_lead: bool = False  # a heading, or what ends in a colon, says what the lines below are about
+    """A line of a text, or a clause of one, as folded words."""
+
+    words: tuple[str, ...]
+    is_lead: bool  # a heading, or what ends in a colon, says what the lines below are about
+
+    @property
+    def folded(self) -> str:
+        return _spaced(self.words)
 
 
-def _clauses(text: str) -> list[_Clause]:
-    clauses = []
-    for number, line in enumerate(text.splitlines()):
+def _lines(text: str) -> Iterator[tuple[_Clause, list[_Clause]]]:
+    """Yield the lines that have words, each with its clauses."""
+    for line in text.splitlines():
         is_lead = line.lstrip().startswith("#") or line.rstrip(" *_`\"'").endswith((":", "{", "["))
-        for part in _CLAUSE_END.split(_ESCAPE.sub(" ", line)):
-            if folded := words(part):
-                clauses.append(_Clause(number, _spaced(folded), folded, is_lead))
-    return clauses
+        parts = [tuple(words(part)) for part in _CLAUSE_END.split(_ESCAPE.sub(" ", line))]
+        clauses = [_Clause(part, is_lead) for part in parts if part]
+        if clauses:
+            yield _Clause(tuple(word for part in parts for word in part), is_lead), clauses
+
+
+def _with_neighbours(units: Sequence[_Clause]) -> Iterator[tuple[_Clause, list[_Clause]]]:
+    """Yield each unit with those that may say its answer: itself, the next, the one before, and the heading above."""
+    lead: _Clause | None = None
+    for place, unit in enumerate(units):
+        near = [unit, *units[place + 1 : place + 2], *units[max(0, place - 1) : place]]
+        if lead is not None and all(lead is not other for other in near):
+            near.append(lead)
+        yield unit, near
+        if unit.is_lead:
+            lead = unit
 
 
 def ties(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]:
     """Yield what ``text`` ties to an answer; the words ``known`` tell nothing, unless they are a name of the item."""
-    clauses = _clauses(text)
-    lead: _Clause | None = None
-    for place, clause in enumerate(clauses):
-        near = [clause, *clauses[place + 1 : place + 2], *clauses[max(0, place - 1) : place]]
-        if lead is not None and all(lead is not other for other in near):
-            near.append(lead)
-        yield from _named(index, clause, near)
+    lines = list(_lines(text))
+    for line, near in _with_neighbours([line for line, _ in lines]):
+        yield from _named(index, line, near)
+    for clause, near in _with_neighbours([clause for _, clauses in lines for clause in clauses]):
         yield from _described(index, clause, near, known)
-        if clause.is_lead:
-            lead = clause
 
 
 def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
-    hits = {
-        (name, place)
-        for word in set(clause.words)
-        for name, place in index.by_name.get(word, ())
-        if name in clause.folded
-    }
+    candidates = {named for word in set(clause.words) for named in index.by_name.get(word, ())}
+    folded = clause.folded
+    hits = [(name, place) for name, place in candidates if name in folded]
     for name, place in sorted(hits):
         question = index.asked[place]
         for context in near:
-            rest = context.folded.replace(name, "  ")
-            answer = next((answer for answer in question.answers if answer in rest), None)
+            answer = _answer_in(question, context)
             if answer is not None and (len(hits) > 2 or not _is_enumeration(index.task_words, context)):
                 yield Leak(question.item, LeakKind.ANSWER, name.strip(), answer.strip())
                 break
+
+
+def _answer_in(question: _Asked, clause: _Clause) -> str | None:
+    """Return the answer that a clause gives: a word of what the question says itself is none."""
+    rest = clause.folded
+    if not any(answer in rest for answer in question.answers):
+        return None
+    for name in sorted(question.names, key=len, reverse=True):
+        rest = rest.replace(name, "  ")
+    return next((answer for answer in question.answers if answer in rest), None)
 
 
 def _is_enumeration(task_words: Vocabulary, clause: _Clause) -> bool:
@@ -404,7 +421,7 @@ def _described(
         if not _is_enough(question, matched):
             continue
         for context in near:
-            answer = next((answer for answer in question.answers if answer in context.folded), None)
+            answer = _answer_in(question, context)
             if answer is None:
                 continue
             rest = matched.difference(answer.split())
@@ -422,7 +439,7 @@ def _tied_in_list(index: SecretIndex, text: str, known: frozenset[str]) -> Itera
     to a word that one item alone has, it is the items that are listed.
     """
     answers, tied = 0, dict[str, Leak]()
-    for clause in _clauses(text):
+    for clause in (clause for _, clauses in _lines(text) for clause in clauses):
         for start, answer in _answers_in(index.task_words, clause.words):
             end = start + answer.count(" ") + 1
             answers += 1
