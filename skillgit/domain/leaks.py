@@ -1,9 +1,9 @@
 """Leaks: text of a candidate that memorises items instead of saying what holds for all of them.
 
 What an optimizer was shown it may generalise. A label, a code, the name of a section is the vocabulary of the task,
-however rare it is, and a skill is there to list it. A leak is text that quotes what may not be seen (a held-out input, the
-source of a check, a long reference answer) or that ties an item's own telling words to its answer, once or in a list:
-see :func:`find_leak` for the rules.
+however rare it is, and a skill is there to list it. A leak is text that quotes what may not be seen (a held-out input,
+the source of a check, a long reference answer) or that ties an item's own telling words to its answer, once or in a
+list: see :func:`find_leak` for the rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, groupby
 from math import ceil
@@ -35,6 +35,7 @@ LIST_ITEMS = 6  # so many items, each tied by one word of its own, make a list o
 LIST_SHARE = 0.5  # if they are this share of the answers that the text names
 LIST_REACH = 5  # how many words from the answer the item's word is
 ENUMERATION = 4  # so many labels side by side are a list of the vocabulary
+NAMES_LISTED = 3  # beside so many names of items, such a list is their answers
 NUMBER_DIGITS = 3  # a shorter number is met by chance
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
@@ -87,11 +88,16 @@ class Leak:
 
 
 def words(text: str) -> list[str]:
-    return [match.group().casefold() for match in _WORD.finditer(text)]
+    return _WORD.findall(text.casefold())
 
 
-def _spaced(folded: Iterable[str]) -> str:
-    return f" {' '.join(folded)} "
+def fold(text: str) -> str:
+    """Return the words of a text, without case and signs, each between blanks."""
+    return _spaced(words(text))
+
+
+def _spaced(parts: Iterable[str]) -> str:
+    return f" {' '.join(parts)} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +118,11 @@ def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
     counts = Counter[str]()
     for secret in secrets:
         counts.update({" ".join(words(answer)) for answer in secret.answers if _is_short(answer)})
-    folded = [{" ".join(words(answer)) for answer in secret.answers} for secret in secrets if secret.answers]
-    single = sum(all(counts[answer] <= 1 for answer in answers) for answers in folded)
+    given = [{" ".join(words(answer)) for answer in secret.answers} for secret in secrets if secret.answers]
+    single = sum(all(counts[answer] <= 1 for answer in answers) for answers in given)
     return Vocabulary(
         counts=counts,
-        is_closed=bool(folded) and single <= CLOSED_SHARE * len(folded),
+        is_closed=bool(given) and single <= CLOSED_SHARE * len(given),
         fewest=max(FEWEST_SHARING, ceil(SHARING * len(secrets))),
     )
 
@@ -147,8 +153,7 @@ class SecretIndex:
     asked: tuple[_Asked, ...]
     by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
     by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the first word of a name to names and their questions
-    texts: tuple[tuple[str, Leak], ...]  # long texts as folded words between blanks
-    boilerplate: frozenset[str] = field(default=frozenset())  # short texts that many items have
+    texts: tuple[tuple[str, Leak], ...]  # long texts, folded
 
 
 def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
@@ -162,15 +167,12 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
             by_word[word].append(place)
         for name in question.names:
             by_name[name.split()[0]].append((name, place))
-    texts = tuple((_spaced(words(text)), source) for source, text in long_texts(rows))
-    shared = Counter(text for text, source in set(texts) if text.count(" ") <= QUOTED_WORDS)
     return SecretIndex(
         task_words,
         tuple(asked),
         {word: tuple(places) for word, places in by_word.items()},
         {word: tuple(names) for word, names in by_name.items()},
-        texts,
-        frozenset(text for text, count in shared.items() if count >= task_words.fewest),
+        tuple((fold(text), source) for source, text in long_texts(rows)),
     )
 
 
@@ -216,8 +218,7 @@ def _questions(rows: Sequence[tuple[str, Split, Secrets]], task_words: Vocabular
 
 
 def _is_own(answer: str, task_words: Vocabulary) -> bool:
-    folded = answer.split()
-    tells = any(_tells(word) or (word.isdigit() and len(word) >= NUMBER_DIGITS) for word in folded)
+    tells = any(_tells(word) or (word.isdigit() and len(word) >= NUMBER_DIGITS) for word in answer.split())
     return tells and task_words.counts.get(answer.strip(), 0) <= 1
 
 
@@ -273,11 +274,11 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     if the answer stands in the same clause, the clause next to it or the heading above, beside
 
     - a name that this item alone has: the whole value of a field such as ``Package: lbzip2``; or
-    - three telling words of the question, half of those of the line that they come from; all two, if it has only two; or
+    - three telling words of the question, half of those of the line that they come from; both, if it has only two; or
     - where no other item has the answer, and answers are not a closed set: two telling words, or one proper name.
 
-    A word tells if few questions hold it, and if it is neither short, nor an everyday word, nor a number, nor a word of a
-    closed set of labels. Together, the words have to be in this question only: what fits several items is a rule. An
+    A word tells if few questions hold it, and if it is neither short, nor an everyday word, nor a number, nor a word of
+    a closed set of labels. Together, the words have to be in this question only: what fits several items is a rule. An
     answer by itself never counts. What ``base`` says (the skill as it is, the environment's taxonomy) may be repeated.
 
     >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium in Paris?',))
@@ -299,8 +300,7 @@ def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
 
 
 def _all_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
-    texts = ((folded, source) for folded, source in index.texts if folded not in index.boilerplate)
-    yield from quotations(texts, text, base, index.task_words.fewest)
+    yield from quotations(index.texts, text, base, index.task_words.fewest)
     repeated: set[str] | None = None
     known = frozenset(words(base))
     for leak in chain(ties(index, text, known), _tied_in_list(index, text, known)):
@@ -311,28 +311,28 @@ def _all_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
 
 
 def quotations(texts: Iterable[tuple[str, Leak]], text: str, base: str, fewest: int) -> Iterator[Leak]:
-    """Yield what ``text`` quotes of long ``texts``; words that ``fewest`` items share are boilerplate."""
-    tokens, known = words(text), _spaced(words(base))
+    """Yield what ``text`` quotes of folded ``texts``; words that ``fewest`` items share are boilerplate."""
+    tokens, known = words(text), fold(base)
     starts = range(len(tokens) - QUOTED_WORDS + 1)
     runs = dict.fromkeys(run for start in starts if (run := _spaced(tokens[start : start + QUOTED_WORDS])) not in known)
     present, whole, long_run = frozenset(tokens), _spaced(tokens), b"\1" * QUOTED_WORDS
     holders: dict[str, dict[str, Leak]] = {run: {} for run in runs}
-    for folded, source in texts:
-        own = folded.split()
+    for secret, source in texts:
+        own = secret.split()
         if len(own) < QUOTED_WORDS:
-            if len(own) >= SHORTEST_QUOTED and folded in whole and folded not in known:
-                yield Leak(source.item, source.kind, folded.strip())
+            if len(own) >= SHORTEST_QUOTED and secret in whole and secret not in known:
+                holders.setdefault(secret, {}).setdefault(source.item, source)
             continue
         marks = bytes(map(present.__contains__, own))
         start = marks.find(long_run)
         while start >= 0:
             run = _spaced(own[start : start + QUOTED_WORDS])
-            if run in holders:
+            if run in runs:
                 holders[run].setdefault(source.item, source)
             start = marks.find(long_run, start + 1)
-    for run, sources in holders.items():
+    for quoted, sources in holders.items():
         if len(sources) < fewest:
-            yield from (Leak(source.item, source.kind, run.strip()) for source in sources.values())
+            yield from (Leak(source.item, source.kind, quoted.strip()) for source in sources.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,11 +340,8 @@ class _Clause:
     """A line of a text, or a clause of one, as folded words."""
 
     words: tuple[str, ...]
+    folded: str
     is_lead: bool  # a heading, or what ends in a colon, says what the lines below are about
-
-    @property
-    def folded(self) -> str:
-        return _spaced(self.words)
 
 
 def _lines(text: str) -> Iterator[tuple[_Clause, list[_Clause]]]:
@@ -352,9 +349,9 @@ def _lines(text: str) -> Iterator[tuple[_Clause, list[_Clause]]]:
     for line in text.splitlines():
         is_lead = line.lstrip().startswith("#") or line.rstrip(" *_`\"'").endswith((":", "{", "["))
         parts = [tuple(words(part)) for part in _CLAUSE_END.split(_ESCAPE.sub(" ", line))]
-        clauses = [_Clause(part, is_lead) for part in parts if part]
-        if clauses:
-            yield _Clause(tuple(word for part in parts for word in part), is_lead), clauses
+        if clauses := [_Clause(part, _spaced(part), is_lead) for part in parts if part]:
+            every = tuple(word for part in parts for word in part)
+            yield _Clause(every, _spaced(every), is_lead), clauses
 
 
 def _with_neighbours(units: Sequence[_Clause]) -> Iterator[tuple[_Clause, list[_Clause]]]:
@@ -380,13 +377,12 @@ def ties(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]
 
 def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
     candidates = {named for word in set(clause.words) for named in index.by_name.get(word, ())}
-    folded = clause.folded
-    hits = [(name, place) for name, place in candidates if name in folded]
+    hits = [(name, place) for name, place in candidates if name in clause.folded]
     for name, place in sorted(hits):
         question = index.asked[place]
         for context in near:
             answer = _answer_in(question, context)
-            if answer is not None and (len(hits) > 2 or not _is_enumeration(index.task_words, context)):
+            if answer is not None and (len(hits) >= NAMES_LISTED or not _is_enumeration(index.task_words, context)):
                 yield Leak(question.item, LeakKind.ANSWER, name.strip(), answer.strip())
                 break
 
@@ -408,9 +404,7 @@ def _is_enumeration(task_words: Vocabulary, clause: _Clause) -> bool:
     return sum(_spaced(label.split()) in clause.folded for label in task_words.counts) >= ENUMERATION
 
 
-def _described(
-    index: SecretIndex, clause: _Clause, near: Sequence[_Clause], known: frozenset[str]
-) -> Iterator[Leak]:
+def _described(index: SecretIndex, clause: _Clause, near: Sequence[_Clause], known: frozenset[str]) -> Iterator[Leak]:
     listed = _listed(index.task_words, clause)
     matches = defaultdict[int, set[str]](set)
     for word in set(clause.words) - known - listed:
@@ -426,17 +420,15 @@ def _described(
                 continue
             rest = matched.difference(answer.split())
             if _is_enough(question, rest) and _holders(index, rest) == 1:
-                yield Leak(
-                    question.item, LeakKind.ANSWER, " ".join(_in_order(clause.words, rest)), answer.strip()
-                )
+                yield Leak(question.item, LeakKind.ANSWER, " ".join(_in_order(clause.words, rest)), answer.strip())
                 break
 
 
 def _tied_in_list(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]:
     """Yield what a list of items and answers ties, where each item is there with a single word of its own.
 
-    One such line may be a rule ("texlive-: tex"), and a good list of rules has some. Where most answers of a text are next
-    to a word that one item alone has, it is the items that are listed.
+    One such line may be a rule ("texlive-: tex"), and a good list of rules has some. Where most answers of a text are
+    next to a word that one item alone has, it is the items that are listed.
     """
     answers, tied = 0, dict[str, Leak]()
     for clause in (clause for _, clauses in _lines(text) for clause in clauses):
@@ -454,19 +446,19 @@ def _tied_in_list(index: SecretIndex, text: str, known: frozenset[str]) -> Itera
         yield from tied.values()
 
 
-def _answers_in(task_words: Vocabulary, folded: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _answers_in(task_words: Vocabulary, tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield the answers of any item that are in a row of words, the longest at each place."""
     start = 0
-    while start < len(folded):
-        lengths = range(min(QUOTED_WORDS - 1, len(folded) - start), 0, -1)
-        answer = next((run for n in lengths if (run := " ".join(folded[start : start + n])) in task_words.counts), "")
+    while start < len(tokens):
+        lengths = range(min(QUOTED_WORDS - 1, len(tokens) - start), 0, -1)
+        answer = next((run for n in lengths if (run := " ".join(tokens[start : start + n])) in task_words.counts), "")
         if answer:
             yield start, answer
         start += answer.count(" ") + 1
 
 
-def _in_order(folded: Sequence[str], chosen: set[str]) -> Iterator[str]:
-    return iter(dict.fromkeys(word for word in folded if word in chosen))
+def _in_order(tokens: Sequence[str], chosen: set[str]) -> Iterator[str]:
+    return iter(dict.fromkeys(word for word in tokens if word in chosen))
 
 
 def _is_enough(question: _Asked, matched: set[str]) -> bool:
@@ -490,5 +482,9 @@ def _listed(task_words: Vocabulary, clause: _Clause) -> frozenset[str]:
     if task_words.is_closed:
         return frozenset()  # the words of labels tell nothing anyway
     is_answer = [word in task_words.counts or word in _LIST_WORDS for word in clause.words]
-    rows = [list(group) for listed, group in groupby(zip(is_answer, clause.words, strict=True), key=lambda pair: pair[0]) if listed]
+    rows = [
+        list(group)
+        for listed, group in groupby(zip(is_answer, clause.words, strict=True), key=lambda pair: pair[0])
+        if listed
+    ]
     return frozenset(word for row in rows if len(row) >= ENUMERATION for _, word in row)

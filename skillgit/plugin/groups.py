@@ -12,7 +12,7 @@ from itertools import accumulate, product
 from operator import ne
 from typing import TYPE_CHECKING
 
-from skillgit.domain.leaks import SHORTEST_QUOTED, words
+from skillgit.domain.leaks import words
 from skillgit.plugin.likeness import alike
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def related_pairs(items: Sequence[Item], prompt: Callable[[Item], str]) -> Itera
     for same in by_text.values():
         same.sort(key=lambda item: not item.group)
         yield from ((same[0], item) for item in same[1:] if same[0].group)
-    # Texts of a few words are like others by chance, unless they are equal.
-    texts = [text for text in by_text if text.count(" ") + 1 >= SHORTEST_QUOTED]
+    texts = list(by_text)
     for first_text, second_text in alike(texts):
         first, second = by_text[texts[first_text]][0], by_text[texts[second_text]][0]
         if first.group or second.group:

@@ -257,7 +257,10 @@ WORDINGS = {
     "mapping": lambda tasks: json.dumps({name_of(task): task["answer"] for task in tasks}),
     "objects": lambda tasks: json.dumps([{"p": name_of(task), "s": task["answer"]} for task in tasks], indent=1),
     "two arrays": lambda tasks: "\n".join(
-        [f"names = {json.dumps([*map(name_of, tasks)])}", f"sections = {json.dumps([task['answer'] for task in tasks])}"]
+        [
+            f"names = {json.dumps([*map(name_of, tasks)])}",
+            f"sections = {json.dumps([task['answer'] for task in tasks])}",
+        ]
     ),
     "headings": listed("## {}\n", "- {}"),
     "nested": listed("{}:", "  - {}"),
@@ -337,7 +340,15 @@ def test_a_list_of_all_answers_never_is_a_leak(rows, separator):
     assert list(find_leaks(index, text, "")) == []
 
 
-FORMS = ["- {}: {}", "{1} <- {0}", "If it mentions {}, answer {}.", '{{"{}": "{}"}}', "{}\n{}", "| {} | {} |", "{1}:\n- {0}"]
+FORMS = [
+    "- {}: {}",
+    "{1} <- {0}",
+    "If it mentions {}, answer {}.",
+    '{{"{}": "{}"}}',
+    "{}\n{}",
+    "| {} | {} |",
+    "{1}:\n- {0}",
+]
 
 
 @given(made_up_tasks(), st.sampled_from(FORMS), st.data())
