@@ -34,6 +34,7 @@ CLOSED_SHARE = 1 / 3  # answers are a closed set if at most this share of the it
 LIST_ITEMS = 6  # so many items, each tied by one word of its own, make a list of items and not of rules
 LIST_SHARE = 0.5  # if they are this share of the answers that the text names
 LIST_REACH = 5  # how many words from the answer the item's word is
+CLAUSE_WORDS = 60  # what is further apart is not in one clause, whatever its punctuation
 ENUMERATION = 4  # so many labels side by side are a list of the vocabulary
 NAMES_LISTED = 3  # beside so many names of items, such a list is their answers
 NUMBER_DIGITS = 3  # a shorter number is met by chance
@@ -141,10 +142,7 @@ class _Asked:
     names: tuple[str, ...]  # what names the item alone, as folded words between blanks: the value of a field
     proper: frozenset[str]  # telling words that are written as a proper name
     parts: tuple[frozenset[str], ...]  # the telling words of each line or sentence
-
-    @property
-    def telling(self) -> frozenset[str]:
-        return frozenset().union(*self.parts)
+    telling: frozenset[str]  # of all parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ class SecretIndex:
     task_words: Vocabulary
     asked: tuple[_Asked, ...]
     by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
-    by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the first word of a name to names and their questions
+    by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the rarest word of a name to names and their questions
     texts: tuple[tuple[str, Leak], ...]  # long texts, folded
 
 
@@ -160,13 +158,16 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
     """Return the index of the secrets of items; ``task_words`` is by default the vocabulary of ``rows``."""
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
-    asked = _questions(rows, task_words)
+    frequency = Counter(
+        word for question in {"".join(row.inputs[:1]) for _, _, row in rows} for word in set(words(question))
+    )
+    asked = _questions(rows, task_words, frequency)
     by_word, by_name = defaultdict[str, list[int]](list), defaultdict[str, list[tuple[str, int]]](list)
     for place, question in enumerate(asked):
         for word in question.telling:
             by_word[word].append(place)
         for name in question.names:
-            by_name[name.split()[0]].append((name, place))
+            by_name[min(name.split(), key=lambda word: (frequency[word], word))].append((name, place))
     return SecretIndex(
         task_words,
         tuple(asked),
@@ -185,36 +186,40 @@ def long_texts(rows: Iterable[tuple[str, Split, Secrets]]) -> Iterator[tuple[Lea
             yield from ((Leak(item, LeakKind.INPUT, ""), text) for text in secrets.inputs)
 
 
-def _questions(rows: Sequence[tuple[str, Split, Secrets]], task_words: Vocabulary) -> list[_Asked]:
+def _questions(
+    rows: Sequence[tuple[str, Split, Secrets]], task_words: Vocabulary, frequency: Mapping[str, int]
+) -> list[_Asked]:
     merged: dict[str, tuple[str, dict[str, None]]] = {}
     for item, _, secrets in rows:
         answers = [_spaced(words(answer)) for answer in secrets.answers if words(answer) and _is_short(answer)]
         _, known = merged.setdefault("".join(secrets.inputs[:1]), (item, {}))
         known.update(dict.fromkeys(answers))
-    frequency = Counter(word for question in merged for word in set(words(question)))
     limit = max(COMMON_ITEMS, min(COMMON_SHARE * len(merged), MOST_ITEMS))
     labels = task_words.label_words
-    common = {word for word, items in frequency.items() if items > limit}
+    common = frozenset(word for word, items in frequency.items() if items > limit)
     names = _names_of(merged)
-    return [
-        _Asked(
-            item=item,
-            answers=tuple(answers),
-            is_own=not task_words.is_closed and all(_is_own(answer, task_words) for answer in answers),
-            names=tuple(names[question]),
-            proper=frozenset(word for word in _proper_names(question) if frequency[word] == 1),
-            parts=tuple(
-                frozenset(
-                    sys.intern(word)
-                    for word in words(part)
-                    if _tells(word) and word not in labels and word not in common
-                )
-                for part in _parts(question)
-            ),
+    asked = []
+    for question, (item, answers) in merged.items():
+        if not answers:
+            continue
+        parts = tuple(
+            frozenset(
+                sys.intern(word) for word in words(part) if _tells(word) and word not in labels and word not in common
+            )
+            for part in _parts(question)
         )
-        for question, (item, answers) in merged.items()
-        if answers
-    ]
+        asked.append(
+            _Asked(
+                item=item,
+                answers=tuple(answers),
+                is_own=not task_words.is_closed and all(_is_own(answer, task_words) for answer in answers),
+                names=tuple(names[question]),
+                proper=frozenset(word for word in _proper_names(question) if frequency[word] == 1),
+                parts=parts,
+                telling=frozenset().union(*parts),
+            )
+        )
+    return asked
 
 
 def _is_own(answer: str, task_words: Vocabulary) -> bool:
@@ -345,12 +350,18 @@ class _Clause:
 
 
 def _lines(text: str) -> Iterator[tuple[_Clause, list[_Clause]]]:
-    """Yield the lines that have words, each with its clauses."""
+    """Yield the lines that have words, each with its clauses; words that are far apart are in two of them."""
     for line in text.splitlines():
         is_lead = line.lstrip().startswith("#") or line.rstrip(" *_`\"'").endswith((":", "{", "["))
-        parts = [tuple(words(part)) for part in _CLAUSE_END.split(_ESCAPE.sub(" ", line))]
-        if clauses := [_Clause(part, _spaced(part), is_lead) for part in parts if part]:
-            every = tuple(word for part in parts for word in part)
+        every: tuple[str, ...] = ()
+        clauses = []
+        for part in _CLAUSE_END.split(_ESCAPE.sub(" ", line)):
+            tokens = tuple(words(part))
+            every += tokens
+            for start in range(0, len(tokens), CLAUSE_WORDS):
+                near = tokens[start : start + CLAUSE_WORDS]
+                clauses.append(_Clause(near, _spaced(near), is_lead))
+        if clauses:
             yield _Clause(every, _spaced(every), is_lead), clauses
 
 
@@ -464,8 +475,8 @@ def _in_order(tokens: Sequence[str], chosen: set[str]) -> Iterator[str]:
 def _is_enough(question: _Asked, matched: set[str]) -> bool:
     if question.is_own and (len(matched) >= FEWEST_TYING_WORDS or matched & question.proper):
         return True
-    if len(matched) == len(question.telling) == FEWEST_TYING_WORDS:
-        return True
+    if len(matched) < TYING_WORDS:
+        return len(matched) == len(question.telling) == FEWEST_TYING_WORDS
     return any(
         len(common) >= TYING_WORDS and (2 * len(common) >= len(part) or len(common) >= MANY_TYING_WORDS)
         for part in question.parts

@@ -201,10 +201,9 @@ def _repeated_inside(items: Items) -> Iterator[DataFinding]:
             yield _pairs("repeated", f"items of the {split} split have the same content", "=", pairs)
 
 
-def _seed_leaks(rows: Sequence[ItemFacts], skill: str, taxonomy: str, watch: Watch) -> Iterator[Leak]:
+def _seed_leaks(rows: Sequence[ItemFacts], skill: str, taxonomy: str) -> Iterator[Leak]:
     """Yield what the seed skill gives away of selection and test items, and of checks."""
     # The texts of many items are long: they are gone through once, and not kept in an index.
-    watch("looking for items in the seed skill")
     task_words = vocabulary([row.secrets for row in rows])
     held_out = [row for row in rows if row.split is not Split.TRAIN]
     yield from find_leaks(build_index(_questions(held_out), task_words), skill, taxonomy)
@@ -223,9 +222,10 @@ def _of_texts(
 ) -> Iterator[DataFinding]:
     leaks: list[Leak] = []
     if rows:
+        watch(f"looking for {len(rows):,} items in the seed skill")
         skill = first_skill(context, config, environment)
         text = "\n\n".join(content for _, content in skill.text_files())
-        leaks += _seed_leaks(rows, text, environment.taxonomy(), watch)
+        leaks += _seed_leaks(rows, text, environment.taxonomy())
     for kind in LeakKind:
         if ids := tuple(dict.fromkeys(leak.item for leak in leaks if leak.kind is kind)):
             yield DataFinding(
