@@ -1,4 +1,4 @@
-"""Items that are not divided: those of one group, and near-duplicates of items that have one.
+"""Items that are not divided: repetitions, those of one group, and near-duplicates of items that have one.
 
 A group says where items come from, such as one session of use. Two tasks of one source on both sides of a division, or
 one task in two wordings, give the answer of a fixed_sides-out item away.
@@ -12,6 +12,7 @@ from itertools import accumulate, product
 from operator import ne
 from typing import TYPE_CHECKING
 
+from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
 from skillgit.plugin.likeness import alike
 
@@ -24,11 +25,30 @@ Cluster = list["Item"]  # items that stay together
 
 
 def clusters(items: Sequence[Item]) -> list[Cluster]:
-    """Return the items of each group, and each item without one, in the order of the first of each."""
-    by_group: dict[str | int, Cluster] = defaultdict(list)
+    """Return items that stay together: those of a group, and repetitions; in the order of the first of each."""
+    leaders: dict[str, int] = {}
+    joined = list(range(len(items)))
+
+    def first(number: int) -> int:
+        while joined[number] != number:
+            joined[number] = number = joined[joined[number]]
+        return number
+
     for number, item in enumerate(items):
-        by_group[item.group or number].append(item)
-    return list(by_group.values())
+        for key in (f"content {repeated_content(item)}", *([f"group {item.group}"] if item.group else [])):
+            one, other = sorted((first(number), first(leaders.setdefault(key, number))))
+            joined[other] = one
+    by_first: dict[int, Cluster] = defaultdict(list)
+    for number, item in enumerate(items):
+        by_first[first(number)].append(item)
+    return list(by_first.values())
+
+
+def repeated_content(item: Item) -> str:
+    """Return what items have in common that repeat each other, under whatever names their pictures are."""
+    if "pictures" not in item.content or "images" not in item.content:
+        return item.digest
+    return digest({name: value for name, value in item.content.items() if name != "images"})[:16]
 
 
 def cut(parts: Sequence[Cluster], counts: Sequence[int]) -> list[list[Cluster]]:

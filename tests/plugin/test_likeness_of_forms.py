@@ -15,18 +15,25 @@ SECTIONS = (
 FORMS = {
     "choices behind": "{}\n" + "\n".join(f"{number}. {name}" for number, name in enumerate(SECTIONS.split())),
     "choices on a line": "{} Choose one of: " + ", ".join(SECTIONS.split()),
-    "instructions before": "Read the ticket below with care. Name the queue that has to look at it, and nothing else.\n{}",
-    "instructions around": "You get a message of a customer of ours:\n{}\nWhich of our teams answers it? Give its name only.",
+    "instructions before": "Read the ticket below with care. Name the queue that looks at it, and nothing else.\n{}",
+    "instructions around": "You get a message of a customer of ours:\n{}\nWhich team of ours answers it? Name it.",
     "a document": "Context: the handbook says that every case is filed by its subject and never by its sender. {}",
     "a scale": "{} Rate it from 1, which is very bad, to 5, which is very good, and explain the number in a sentence.",
 }
 SUBJECTS = [
-    "lbzip2: fast, multi-threaded bzip2 utility", "tilp2: communication program for hand-helds", "crimson: hex-based game",
-    "isomaster: graphical editor of disc images", "fortunes-br: data files with fortune cookies in Portuguese",
-    "apvlv: PDF viewer with Vim-like behaviour", "tcpslice: extract pieces of tcpdump files", "exo-utils: utility files",
-    "yaws-chat: chat application for Yaws webserver", "tuxmath-data: math game for kids", "elpa-geiser: Scheme for Emacs",
+    "lbzip2: fast, multi-threaded bzip2 utility",
+    "tilp2: communication program for hand-helds",
+    "crimson: hex-based game",
+    "isomaster: graphical editor of disc images",
+    "fortunes-br: data files with fortune cookies in Portuguese",
+    "apvlv: PDF viewer with Vim-like behaviour",
+    "tcpslice: extract pieces of tcpdump files",
+    "exo-utils: utility files",
+    "yaws-chat: chat application for Yaws webserver",
+    "tuxmath-data: math game for kids",
+    "elpa-geiser: Scheme for Emacs",
     "task-arabic: Arabic environment",
-]  # fmt: skip
+]
 RETRY = "Apvlv: a PDF viewer with Vim-like behaviour"
 
 
