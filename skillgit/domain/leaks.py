@@ -191,9 +191,9 @@ def _questions(
 ) -> list[_Asked]:
     merged: dict[str, tuple[str, dict[str, None]]] = {}
     for item, _, secrets in rows:
-        answers = [_spaced(words(answer)) for answer in secrets.answers if words(answer) and _is_short(answer)]
+        given = [_spaced(words(answer)) for answer in secrets.answers if words(answer) and _is_short(answer)]
         _, known = merged.setdefault("".join(secrets.inputs[:1]), (item, {}))
-        known.update(dict.fromkeys(answers))
+        known.update(dict.fromkeys(given))
     limit = max(COMMON_ITEMS, min(COMMON_SHARE * len(merged), MOST_ITEMS))
     labels = task_words.label_words
     common = frozenset(word for word, items in frequency.items() if items > limit)
