@@ -32,6 +32,9 @@ class Agent:
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, result.content
         jsonschema.validate(result.structured_content, self.tools[tool].output_schema)
+        (block,) = result.content
+        compact = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+        assert block.text == compact, "blanks of JSON are tokens that an agent pays for"
         return result.structured_content
 
     async def refused(self, tool: str, **arguments: Any) -> str:
