@@ -80,7 +80,7 @@ class Leak:
     item: str
     kind: LeakKind
     words: str  # of the text that is refused
-    answer: str = ""  # what the words are tied to, as it stands in the text; "" for a quotation
+    answer: str = ""  # what the words are tied to, in the words of the text; "" for a quotation
 
     def __str__(self) -> str:
         if self.answer:
@@ -119,11 +119,11 @@ def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
     counts = Counter[str]()
     for secret in secrets:
         counts.update({" ".join(words(answer)) for answer in secret.answers if _is_short(answer)})
-    given = [{" ".join(words(answer)) for answer in secret.answers} for secret in secrets if secret.answers]
-    single = sum(all(counts[answer] <= 1 for answer in answers) for answers in given)
+    answer_sets = [{" ".join(words(answer)) for answer in secret.answers} for secret in secrets if secret.answers]
+    single = sum(all(counts[answer] <= 1 for answer in answers) for answers in answer_sets)
     return Vocabulary(
         counts=counts,
-        is_closed=bool(given) and single <= CLOSED_SHARE * len(given),
+        is_closed=bool(answer_sets) and single <= CLOSED_SHARE * len(answer_sets),
         fewest=max(FEWEST_SHARING, ceil(SHARING * len(secrets))),
     )
 
@@ -161,16 +161,16 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
     frequency = Counter(
         word for question in {"".join(row.inputs[:1]) for _, _, row in rows} for word in set(words(question))
     )
-    asked = _questions(rows, task_words, frequency)
+    questions = _questions(rows, task_words, frequency)
     by_word, by_name = defaultdict[str, list[int]](list), defaultdict[str, list[tuple[str, int]]](list)
-    for place, question in enumerate(asked):
+    for place, question in enumerate(questions):
         for word in question.telling:
             by_word[word].append(place)
         for name in question.names:
             by_name[min(name.split(), key=lambda word: (frequency[word], word))].append((name, place))
     return SecretIndex(
         task_words,
-        tuple(asked),
+        tuple(questions),
         {word: tuple(places) for word, places in by_word.items()},
         {word: tuple(names) for word, names in by_name.items()},
         tuple((fold(text), source) for source, text in long_texts(rows)),
@@ -189,17 +189,17 @@ def long_texts(rows: Iterable[tuple[str, Split, Secrets]]) -> Iterator[tuple[Lea
 def _questions(
     rows: Sequence[tuple[str, Split, Secrets]], task_words: Vocabulary, frequency: Mapping[str, int]
 ) -> list[_Asked]:
-    merged: dict[str, tuple[str, dict[str, None]]] = {}
+    by_text: dict[str, tuple[str, dict[str, None]]] = {}
     for item, _, secrets in rows:
-        given = [_spaced(words(answer)) for answer in secrets.answers if words(answer) and _is_short(answer)]
-        _, known = merged.setdefault("".join(secrets.inputs[:1]), (item, {}))
-        known.update(dict.fromkeys(given))
-    limit = max(COMMON_ITEMS, min(COMMON_SHARE * len(merged), MOST_ITEMS))
+        spaced_answers = [_spaced(words(answer)) for answer in secrets.answers if words(answer) and _is_short(answer)]
+        _, all_answers = by_text.setdefault("".join(secrets.inputs[:1]), (item, {}))
+        all_answers.update(dict.fromkeys(spaced_answers))
+    limit = max(COMMON_ITEMS, min(COMMON_SHARE * len(by_text), MOST_ITEMS))
     labels = task_words.label_words
     common = frozenset(word for word, items in frequency.items() if items > limit)
-    names = _names_of(merged)
-    asked = []
-    for question, (item, answers) in merged.items():
+    names = _names_of(by_text)
+    questions = []
+    for question, (item, answers) in by_text.items():
         if not answers:
             continue
         parts = tuple(
@@ -208,7 +208,7 @@ def _questions(
             )
             for part in _parts(question)
         )
-        asked.append(
+        questions.append(
             _Asked(
                 item=item,
                 answers=tuple(answers),
@@ -219,7 +219,7 @@ def _questions(
                 telling=frozenset().union(*parts),
             )
         )
-    return asked
+    return questions
 
 
 def _is_own(answer: str, task_words: Vocabulary) -> bool:
@@ -242,8 +242,8 @@ def _names_of(questions: Iterable[str]) -> dict[str, list[str]]:
         for question, pairs in fields.items()
     }
     for question, pairs in fields.items():
-        said = [value for _, value in pairs] + [words(part) for part in _parts(question)]
-        names[question].update(_spaced(part) for part in said if len(part) >= FEWEST_SAID and any(map(_tells, part)))
+        texts = [value for _, value in pairs] + [words(part) for part in _parts(question)]
+        names[question].update(_spaced(part) for part in texts if len(part) >= FEWEST_SAID and any(map(_tells, part)))
     holders = Counter(name for values in names.values() for name in values)
     return {question: sorted(name for name in values if holders[name] == 1) for question, values in names.items()}
 
@@ -276,7 +276,7 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     """Return the first leak in ``text``.
 
     A long text is quoted by eight of its words in a row, unless several items share them. An item is tied to its answer
-    if the answer stands in the same clause, the clause next to it or the heading above, beside
+    if the answer is in the same clause, the clause next to it or the heading above, beside
 
     - a name that this item alone has: the whole value of a field such as ``Package: lbzip2``; or
     - three telling words of the question, half of those of the line that they come from; both, if it has only two; or
@@ -306,26 +306,28 @@ def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
 
 def _all_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
     yield from quotations(index.texts, text, base, index.task_words.fewest)
-    repeated: set[str] | None = None
-    known = frozenset(words(base))
-    for leak in chain(ties(index, text, known), _tied_in_list(index, text, known)):
-        if repeated is None:  # few texts tie anything, so that what the base ties is looked for only then
-            repeated = {leak.item for leak in ties(index, base, frozenset())}
-        if leak.item not in repeated:
+    exempt_items: set[str] | None = None
+    base_words = frozenset(words(base))
+    for leak in chain(ties(index, text, base_words), _tied_in_list(index, text, base_words)):
+        if exempt_items is None:  # few texts tie anything, so that what the base ties is looked for only then
+            exempt_items = {leak.item for leak in ties(index, base, frozenset())}
+        if leak.item not in exempt_items:
             yield leak
 
 
 def quotations(texts: Iterable[tuple[str, Leak]], text: str, base: str, fewest: int) -> Iterator[Leak]:
     """Yield what ``text`` quotes of folded ``texts``; words that ``fewest`` items share are boilerplate."""
-    tokens, known = words(text), fold(base)
+    tokens, base_text = words(text), fold(base)
     starts = range(len(tokens) - QUOTED_WORDS + 1)
-    runs = dict.fromkeys(run for start in starts if (run := _spaced(tokens[start : start + QUOTED_WORDS])) not in known)
+    runs = dict.fromkeys(
+        run for start in starts if (run := _spaced(tokens[start : start + QUOTED_WORDS])) not in base_text
+    )
     present, whole, long_run = frozenset(tokens), _spaced(tokens), b"\1" * QUOTED_WORDS
     holders: dict[str, dict[str, Leak]] = {run: {} for run in runs}
     for secret, source in texts:
         own = secret.split()
         if len(own) < QUOTED_WORDS:
-            if len(own) >= SHORTEST_QUOTED and secret in whole and secret not in known:
+            if len(own) >= SHORTEST_QUOTED and secret in whole and secret not in base_text:
                 holders.setdefault(secret, {}).setdefault(source.item, source)
             continue
         marks = bytes(map(present.__contains__, own))
@@ -335,9 +337,9 @@ def quotations(texts: Iterable[tuple[str, Leak]], text: str, base: str, fewest: 
             if run in runs:
                 holders[run].setdefault(source.item, source)
             start = marks.find(long_run, start + 1)
-    for quoted, sources in holders.items():
+    for quotation, sources in holders.items():
         if len(sources) < fewest:
-            yield from (Leak(source.item, source.kind, quoted.strip()) for source in sources.values())
+            yield from (Leak(source.item, source.kind, quotation.strip()) for source in sources.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,13 +379,13 @@ def _with_neighbours(units: Sequence[_Clause]) -> Iterator[tuple[_Clause, list[_
             lead = unit
 
 
-def ties(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]:
-    """Yield what ``text`` ties to an answer; the words ``known`` tell nothing, unless they are a name of the item."""
+def ties(index: SecretIndex, text: str, base_words: frozenset[str]) -> Iterator[Leak]:
+    """Yield what ``text`` ties to an answer; the ``base_words`` identify no item, unless they are its name."""
     lines = list(_lines(text))
     for line, near in _with_neighbours([line for line, _ in lines]):
         yield from _named(index, line, near)
     for clause, near in _with_neighbours([clause for _, clauses in lines for clause in clauses]):
-        yield from _described(index, clause, near, known)
+        yield from _described(index, clause, near, base_words)
 
 
 def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
@@ -415,46 +417,48 @@ def _is_enumeration(task_words: Vocabulary, clause: _Clause) -> bool:
     return sum(_spaced(label.split()) in clause.folded for label in task_words.counts) >= ENUMERATION
 
 
-def _described(index: SecretIndex, clause: _Clause, near: Sequence[_Clause], known: frozenset[str]) -> Iterator[Leak]:
-    listed = _listed(index.task_words, clause)
+def _described(
+    index: SecretIndex, clause: _Clause, near: Sequence[_Clause], base_words: frozenset[str]
+) -> Iterator[Leak]:
+    list_words = _listed(index.task_words, clause)
     matches = defaultdict[int, set[str]](set)
-    for word in set(clause.words) - known - listed:
+    for word in set(clause.words) - base_words - list_words:
         for place in index.by_word.get(word, ()):
             matches[place].add(word)
-    for place, matched in sorted(matches.items()):
+    for place, own_words in sorted(matches.items()):
         question = index.asked[place]
-        if not _is_enough(question, matched):
+        if not _is_enough(question, own_words):
             continue
         for context in near:
             answer = _answer_in(question, context)
             if answer is None:
                 continue
-            rest = matched.difference(answer.split())
+            rest = own_words.difference(answer.split())
             if _is_enough(question, rest) and _holders(index, rest) == 1:
                 yield Leak(question.item, LeakKind.ANSWER, " ".join(_in_order(clause.words, rest)), answer.strip())
                 break
 
 
-def _tied_in_list(index: SecretIndex, text: str, known: frozenset[str]) -> Iterator[Leak]:
+def _tied_in_list(index: SecretIndex, text: str, base_words: frozenset[str]) -> Iterator[Leak]:
     """Yield what a list of items and answers ties, where each item is there with a single word of its own.
 
     One such line may be a rule ("texlive-: tex"), and a good list of rules has some. Where most answers of a text are
     next to a word that one item alone has, it is the items that are listed.
     """
-    answers, tied = 0, dict[str, Leak]()
+    answers, leaks = 0, dict[str, Leak]()
     for clause in (clause for _, clauses in _lines(text) for clause in clauses):
         for start, answer in _answers_in(index.task_words, clause.words):
             end = start + answer.count(" ") + 1
             answers += 1
             before, after = clause.words[max(0, start - LIST_REACH) : start], clause.words[end : end + LIST_REACH]
             for word in [*reversed(before), *after]:
-                places = index.by_word.get(word, ()) if word not in known else ()
+                places = index.by_word.get(word, ()) if word not in base_words else ()
                 question = index.asked[places[0]] if len(places) == 1 else None
                 if question is not None and _spaced([answer]) in question.answers:
-                    tied.setdefault(question.item, Leak(question.item, LeakKind.ANSWER, word, answer))
+                    leaks.setdefault(question.item, Leak(question.item, LeakKind.ANSWER, word, answer))
                     break
-    if len(tied) >= LIST_ITEMS and len(tied) >= LIST_SHARE * answers:
-        yield from tied.values()
+    if len(leaks) >= LIST_ITEMS and len(leaks) >= LIST_SHARE * answers:
+        yield from leaks.values()
 
 
 def _answers_in(task_words: Vocabulary, tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -468,34 +472,34 @@ def _answers_in(task_words: Vocabulary, tokens: Sequence[str]) -> Iterator[tuple
         start += answer.count(" ") + 1
 
 
-def _in_order(tokens: Sequence[str], chosen: set[str]) -> Iterator[str]:
-    return iter(dict.fromkeys(word for word in tokens if word in chosen))
+def _in_order(tokens: Sequence[str], own_words: set[str]) -> Iterator[str]:
+    return iter(dict.fromkeys(word for word in tokens if word in own_words))
 
 
-def _is_enough(question: _Asked, matched: set[str]) -> bool:
-    if question.is_own and (len(matched) >= FEWEST_TYING_WORDS or matched & question.proper):
+def _is_enough(question: _Asked, own_words: set[str]) -> bool:
+    if question.is_own and (len(own_words) >= FEWEST_TYING_WORDS or own_words & question.proper):
         return True
-    if len(matched) < TYING_WORDS:
-        return len(matched) == len(question.telling) == FEWEST_TYING_WORDS
+    if len(own_words) < TYING_WORDS:
+        return len(own_words) == len(question.telling) == FEWEST_TYING_WORDS
     return any(
-        len(common) >= TYING_WORDS and (2 * len(common) >= len(part) or len(common) >= MANY_TYING_WORDS)
+        len(part_words) >= TYING_WORDS and (2 * len(part_words) >= len(part) or len(part_words) >= MANY_TYING_WORDS)
         for part in question.parts
-        if (common := matched & part)
+        if (part_words := own_words & part)
     )
 
 
-def _holders(index: SecretIndex, matched: Iterable[str]) -> int:
-    return len(set.intersection(*(set(index.by_word[word]) for word in matched)))
+def _holders(index: SecretIndex, own_words: Iterable[str]) -> int:
+    return len(set.intersection(*(set(index.by_word[word]) for word in own_words)))
 
 
 def _listed(task_words: Vocabulary, clause: _Clause) -> frozenset[str]:
     """Return the words of answers that stand in a row as a list: there they are vocabulary."""
     if task_words.is_closed:
-        return frozenset()  # the words of labels tell nothing anyway
+        return frozenset()  # the words of labels identify no item anyway
     is_answer = [word in task_words.counts or word in _LIST_WORDS for word in clause.words]
     rows = [
         list(group)
-        for listed, group in groupby(zip(is_answer, clause.words, strict=True), key=lambda pair: pair[0])
-        if listed
+        for is_listed, group in groupby(zip(is_answer, clause.words, strict=True), key=lambda pair: pair[0])
+        if is_listed
     ]
     return frozenset(word for row in rows if len(row) >= ENUMERATION for _, word in row)

@@ -28,22 +28,22 @@ def without_shared(texts: Sequence[str]) -> list[str]:
         return list(texts)
     frequency = Counter(pair for text in texts for pair in set(_neighbours(text)))
     least = len(texts) / 4 if len(texts) >= MANY_TEXTS else ceil(0.9 * len(texts))
-    shared = {pair for pair, count in frequency.items() if count >= least}
-    return [_without(text, shared) for text in texts] if shared else list(texts)
+    common_pairs = {pair for pair, count in frequency.items() if count >= least}
+    return [_without(text, common_pairs) for text in texts] if common_pairs else list(texts)
 
 
-def _without(text: str, shared: set[_Pair]) -> str:
+def _without(text: str, common_pairs: set[_Pair]) -> str:
     folded = text.split()
-    kept: list[str] = []
+    rest: list[str] = []
     start = 0
     while start < len(folded):
         end = start + 1
-        while end < len(folded) and (folded[end - 1], folded[end]) in shared:
+        while end < len(folded) and (folded[end - 1], folded[end]) in common_pairs:
             end += 1
         if end - start < SHORTEST_QUOTED:  # a few common words in a row are no form, but language
-            kept += folded[start:end]
+            rest += folded[start:end]
         start = end
-    return " ".join(kept)
+    return " ".join(rest)
 
 
 def _neighbours(text: str) -> Iterator[_Pair]:

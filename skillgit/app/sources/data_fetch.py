@@ -113,10 +113,10 @@ class ItemFiles:
             content = self._digest(row, identity)
             if identity not in self._contents:
                 self._contents[identity] = content
-                unnumbered = {key: value for key, value in row.items() if not _NUMBERING.search(key)}
-                said = digest(_replaced(unnumbered, lambda file: hashlib.sha256(file.content).hexdigest()))
-                self.same += said in self._seen
-                self._seen.add(said)
+                content_fields = {key: value for key, value in row.items() if not _NUMBERING.search(key)}
+                fingerprint = digest(_replaced(content_fields, lambda file: hashlib.sha256(file.content).hexdigest()))
+                self.same += fingerprint in self._seen
+                self._seen.add(fingerprint)
                 yield row
             elif self._contents[identity] == content:
                 self.repetitions += 1
