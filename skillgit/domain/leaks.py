@@ -148,7 +148,7 @@ class _Asked:
 @dataclass(frozen=True, slots=True)
 class SecretIndex:
     task_words: Vocabulary
-    asked: tuple[_Asked, ...]
+    questions: tuple[_Asked, ...]
     by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
     by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the rarest word of a name to names and their questions
     texts: tuple[tuple[str, Leak], ...]  # long texts, folded
@@ -163,15 +163,15 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
     )
     questions = _questions(rows, task_words, frequency)
     by_word, by_name = defaultdict[str, list[int]](list), defaultdict[str, list[tuple[str, int]]](list)
-    for place, question in enumerate(questions):
+    for number, question in enumerate(questions):
         for word in question.telling:
-            by_word[word].append(place)
+            by_word[word].append(number)
         for name in question.names:
-            by_name[min(name.split(), key=lambda word: (frequency[word], word))].append((name, place))
+            by_name[min(name.split(), key=lambda word: (frequency[word], word))].append((name, number))
     return SecretIndex(
         task_words,
         tuple(questions),
-        {word: tuple(places) for word, places in by_word.items()},
+        {word: tuple(numbers) for word, numbers in by_word.items()},
         {word: tuple(names) for word, names in by_name.items()},
         tuple((fold(text), source) for source, text in long_texts(rows)),
     )
@@ -297,10 +297,10 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
 
 def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
     """Yield a leak of every item that ``text`` gives away; see :func:`find_leak` for what counts."""
-    seen = set[str]()
+    items = set[str]()
     for leak in _all_leaks(index, text, base):
-        if leak.item not in seen:
-            seen.add(leak.item)
+        if leak.item not in items:
+            items.add(leak.item)
             yield leak
 
 
@@ -370,8 +370,8 @@ def _lines(text: str) -> Iterator[tuple[_Clause, list[_Clause]]]:
 def _with_neighbours(units: Sequence[_Clause]) -> Iterator[tuple[_Clause, list[_Clause]]]:
     """Yield each unit with those that may say its answer: itself, the next, the one before, and the heading above."""
     lead: _Clause | None = None
-    for place, unit in enumerate(units):
-        near = [unit, *units[place + 1 : place + 2], *units[max(0, place - 1) : place]]
+    for number, unit in enumerate(units):
+        near = [unit, *units[number + 1 : number + 2], *units[max(0, number - 1) : number]]
         if lead is not None and all(lead is not other for other in near):
             near.append(lead)
         yield unit, near
@@ -390,9 +390,9 @@ def ties(index: SecretIndex, text: str, base_words: frozenset[str]) -> Iterator[
 
 def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
     candidates = {named for word in set(clause.words) for named in index.by_name.get(word, ())}
-    hits = [(name, place) for name, place in candidates if name in clause.folded]
-    for name, place in sorted(hits):
-        question = index.asked[place]
+    hits = [(name, number) for name, number in candidates if name in clause.folded]
+    for name, number in sorted(hits):
+        question = index.questions[number]
         for context in near:
             answer = _answer_in(question, context)
             if answer is not None and (len(hits) >= NAMES_LISTED or not _is_enumeration(index.task_words, context)):
@@ -423,10 +423,10 @@ def _described(
     list_words = _listed(index.task_words, clause)
     matches = defaultdict[int, set[str]](set)
     for word in set(clause.words) - base_words - list_words:
-        for place in index.by_word.get(word, ()):
-            matches[place].add(word)
-    for place, own_words in sorted(matches.items()):
-        question = index.asked[place]
+        for number in index.by_word.get(word, ()):
+            matches[number].add(word)
+    for number, own_words in sorted(matches.items()):
+        question = index.questions[number]
         if not _is_enough(question, own_words):
             continue
         for context in near:
@@ -452,8 +452,8 @@ def _tied_in_list(index: SecretIndex, text: str, base_words: frozenset[str]) -> 
             answers += 1
             before, after = clause.words[max(0, start - LIST_REACH) : start], clause.words[end : end + LIST_REACH]
             for word in [*reversed(before), *after]:
-                places = index.by_word.get(word, ()) if word not in base_words else ()
-                question = index.asked[places[0]] if len(places) == 1 else None
+                numbers = index.by_word.get(word, ()) if word not in base_words else ()
+                question = index.questions[numbers[0]] if len(numbers) == 1 else None
                 if question is not None and _spaced([answer]) in question.answers:
                     leaks.setdefault(question.item, Leak(question.item, LeakKind.ANSWER, word, answer))
                     break

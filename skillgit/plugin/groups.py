@@ -27,17 +27,17 @@ Cluster = list["Item"]  # items that stay together
 def clusters(items: Sequence[Item]) -> list[Cluster]:
     """Return items that stay together: those of a group, and repetitions; in the order of the first of each."""
     leaders: dict[str, int] = {}
-    joined = list(range(len(items)))
+    parents = list(range(len(items)))
 
     def first(number: int) -> int:
-        while joined[number] != number:
-            joined[number] = number = joined[joined[number]]
+        while parents[number] != number:
+            parents[number] = number = parents[parents[number]]
         return number
 
     for number, item in enumerate(items):
         for key in (f"content {repeated_content(item)}", *([f"group {item.group}"] if item.group else [])):
-            one, other = sorted((first(number), first(leaders.setdefault(key, number))))
-            joined[other] = one
+            lower, upper = sorted((first(number), first(leaders.setdefault(key, number))))
+            parents[upper] = lower
     by_first: dict[int, Cluster] = defaultdict(list)
     for number, item in enumerate(items):
         by_first[first(number)].append(item)

@@ -33,15 +33,15 @@ def without_shared(texts: Sequence[str]) -> list[str]:
 
 
 def _without(text: str, common_pairs: set[_Pair]) -> str:
-    folded = text.split()
+    tokens = text.split()
     rest: list[str] = []
     start = 0
-    while start < len(folded):
+    while start < len(tokens):
         end = start + 1
-        while end < len(folded) and (folded[end - 1], folded[end]) in common_pairs:
+        while end < len(tokens) and (tokens[end - 1], tokens[end]) in common_pairs:
             end += 1
         if end - start < SHORTEST_QUOTED:  # a few common words in a row are no form, but language
-            rest += folded[start:end]
+            rest += tokens[start:end]
         start = end
     return " ".join(rest)
 

@@ -281,7 +281,7 @@ def test_a_skill_that_memorises_items_is_found_in_every_wording(wording):
 
 def key_words(task: dict[str, str], number: int) -> list[str]:
     """Return the rarest words of a summary, which is what a paraphrase of it keeps."""
-    (asked,) = [asked for asked in SECTIONS.asked if asked.item == task["id"]]
+    (asked,) = [asked for asked in SECTIONS.questions if asked.item == task["id"]]
     telling = {word for word in words(summary_of(task)) if word in asked.telling}
     return sorted(telling, key=lambda word: (len(SECTIONS.by_word[word]), word))[:number]
 

@@ -86,8 +86,8 @@ def train_leaks(rows: Sequence[ItemFacts], watch: Watch = silent) -> Iterator[tu
     train = [row for row in rows if row.split is Split.TRAIN]
     for number, row in enumerate(train):
         watch(f"looking for answers of selection and test items in train items: {number:,} of {len(train):,}")
-        answered = " ".join((row.question, *row.answers))
-        text = "\n".join((answered, *row.secrets.inputs))
+        first_line = " ".join((row.question, *row.answers))
+        text = "\n".join((first_line, *row.secrets.inputs))
         given_away = dict.fromkeys(leak.item for leak in ties(index, text, frozenset()))
         yield from ((row.item.id, name) for name in given_away)
 

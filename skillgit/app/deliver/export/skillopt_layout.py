@@ -107,9 +107,9 @@ class Layout:
             backend, _, model = model_name.partition("/")
             row |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
         # Its other mode divides the one file at data_path by ratio; this run's items are divided already.
-        divided: Row = {"split_mode": "split_dir", "split_dir": row.get("split_dir", "")}
+        split: Row = {"split_mode": "split_dir", "split_dir": row.get("split_dir", "")}
         own = {name: value for name, value in row.items() if name not in {"split_ratio", "split_seed", "data_path"}}
-        return own | divided | nowhere
+        return own | split | nowhere
 
     def value(self, hard: float, soft: float) -> float:
         return Scored(hard, soft).value(self.metric, self.soft_weight)
