@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -32,6 +33,9 @@ class Agent:
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, result.content
         jsonschema.validate(result.structured_content, self.tools[tool].output_schema)
+        (block,) = result.content
+        compact = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+        assert block.text == compact, "blanks of JSON are tokens that an agent pays for"
         return result.structured_content
 
     async def refused(self, tool: str, **arguments: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from shlex import quote
@@ -206,3 +207,33 @@ def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> I
         yield "--json"
     if strict:
         yield "--exit-code"
+
+
+WAIT_SECONDS = 4.0  # after so long in silence, and again, a command says what it is doing
+
+
+class Heartbeat:
+    """Says on stderr what a command is doing while it takes long; a short one says nothing."""
+
+    def __init__(self, session: CommandSession, seconds: float = WAIT_SECONDS) -> None:
+        self._session, self._seconds = session, seconds
+        self._doing, self._ended = "", threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Callable[[str], None]:
+        if not self._session.quiet:
+            self._thread.start()
+        return self._hear
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _hear(self, doing: str) -> None:
+        self._doing = doing
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._seconds):
+            if self._doing:
+                self._session.diagnostics.note(self._doing)

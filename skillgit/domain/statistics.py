@@ -6,7 +6,7 @@ from bisect import bisect_left
 from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import shake_256
-from math import comb, exp, fsum, lgamma, log, log1p, sqrt
+from math import ceil, comb, exp, fsum, lgamma, log, log1p, sqrt
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -134,7 +134,7 @@ def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
         return 0.0
     centre, spread = n * changing, _NEGLIGIBLE * sqrt(n * changing) + _NEGLIGIBLE
     counts = range(max(1, int(centre - spread)), min(n, int(centre + spread)) + 1)
-    tails = (_tail(count, fixes_needed(count, alpha), fixes / changing) for count in counts)
+    tails = (_tail(count, about_fixes_needed(count, alpha), fixes / changing) for count in counts)
     return min(1.0, fsum(_binomial(n, count, changing) * tail for count, tail in zip(counts, tails, strict=True)))
 
 
@@ -168,6 +168,18 @@ def fixes_needed(count: int, alpha: float) -> int:
         tail += ways
         fixes -= 1
     return fixes + 1
+
+
+_EXACT = 1000
+
+
+def about_fixes_needed(count: int, alpha: float) -> int:
+    """Return :func:`fixes_needed`; for many items, whose exact sum takes long, a number within one of it."""
+    if count <= _EXACT or not 0.0 < alpha < 1.0:
+        return fixes_needed(count, alpha)
+    from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
+
+    return ceil((count + 1 + NormalDist().inv_cdf(1 - alpha) * sqrt(count)) / 2)
 
 
 def _tail(n: int, least: int, p: float) -> float:

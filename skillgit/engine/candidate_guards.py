@@ -109,7 +109,7 @@ def _excess(candidate: Skill) -> Refusal | None:
 
 def _quoting(session: Session, skill: Skill, changes: Iterable[Change]) -> Refusal | None:
     leak = leak_in(session, skill, "\n".join(change.text for change in changes if change.sign == "+"))
-    return None if leak is None else Refusal(title="the candidate quotes a secret of an item", why=f"{leak}.")
+    return None if leak is None else Refusal(title="the candidate gives an item away", why=f"{leak}.")
 
 
 def _too_long(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
@@ -206,12 +206,14 @@ def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
 
 
 def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: str) -> str:
-    """Return ``text`` without paragraphs that quote a secret, as those around a quarantined edit usually do."""
+    """Return ``text`` without paragraphs that give an item away, as those around a quarantined edit usually do."""
     if not any(report.detail.startswith(QUARANTINED) for report in reports):
         return text
 
     paragraphs = [(paragraph, leak_in(session, skill, paragraph)) for paragraph in text.split("\n\n")]
-    return "\n\n".join(paragraph if leak is None else f"(left out: {leak})" for paragraph, leak in paragraphs)
+    return "\n\n".join(
+        paragraph if leak is None else f"(left out: it gives item {leak.item} away)" for paragraph, leak in paragraphs
+    )
 
 
 CHECK_SECONDS = 60.0  # what a self-check may take

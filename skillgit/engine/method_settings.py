@@ -254,7 +254,9 @@ class EvaluationSettings(_Section):
     sel_env_num: Natural = Field(0, description="First selection items to use; 0 uses all.")
     test_env_num: Natural = Field(0, description="First test items to use; 0 uses all.")
     eval_test: bool = Field(default=True, description="Measure first, best and last version on the test split.")
-    leak_lint: bool = Field(default=True, description="Quarantine edits that quote answers, checks or held-out inputs.")
+    leak_lint: bool = Field(
+        default=True, description="Quarantine edits that tie items to answers, or quote checks or held-out inputs."
+    )
 
 
 class GateSettings(_Section):

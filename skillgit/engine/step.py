@@ -138,7 +138,7 @@ def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str
     edits, reports = proposal.application.applied, proposal.application.reports
     title, reasoning = _optimizer_words(proposal)
     findings = why(reasoning, proposal.reflection.findings, len(proposal.rollouts))
-    reasons = told(session, skill, reports, "\n\n".join(filter(None, (findings, loss_paragraphs(reports)))))
+    reasons = "\n\n".join(filter(None, (told(session, skill, reports, findings), loss_paragraphs(reports))))
     if not edits and proposal.appendix is not None:
         title = f"remind: {proposal.appendix.notes[-1]}"
     return redact(title or title_of(edits)), redact("\n\n".join(filter(None, (reasons, _removed(proposal)))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import socket
 from contextlib import suppress
@@ -14,7 +15,7 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import AfterValidator, Field, ValidationError
 
 from skillgit import __version__
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp.server.mcpserver import Context as CallContext
-    from mcp_types import CallToolResult, InputRequiredResult, Tool
+    from mcp_types import InputRequiredResult, Tool
 
     from skillgit.app.history.run_list import RunListing
     from skillgit.app.workspace.context import Context
@@ -293,12 +294,20 @@ class HistoryServer(MCPServer):
             sentence = f"{name} has no argument {answers.cut(strangers[0], _SHOWN)}"
             raise ToolError(_sentence(UsageError(sentence, hint=f"it has {', '.join(schemas[name]) or 'none'}")))
         try:
-            return await super().call_tool(name, arguments, context)
+            return _compact(await super().call_tool(name, arguments, context))
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
             fault = error.__cause__.errors()[0]
             raise ToolError(f"{name} cannot take this {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+
+
+def _compact(result: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
+    """Return ``result`` with its text as JSON without the blanks that the protocol's package puts in for people."""
+    if not isinstance(result, CallToolResult) or result.structured_content is None:
+        return result
+    text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+    return result.model_copy(update={"content": [TextContent(type="text", text=text)]})
 
 
 def server_of(context: Context) -> MCPServer:

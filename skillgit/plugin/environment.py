@@ -274,6 +274,20 @@ async def opened(environment: Environment) -> AsyncIterator[None]:
 
 
 @runtime_checkable
+class NeedsMachine(Protocol):
+    """What an environment adds whose rollouts or scores need what its items do not: a program, a sandbox."""
+
+    def check_machine(self) -> None:
+        """Refuse, before anything is spent, where rollouts or scores cannot be made; a ConfigError says why."""
+        ...
+
+
+def check_machine(environment: Environment) -> None:
+    if isinstance(environment, NeedsMachine):
+        environment.check_machine()
+
+
+@runtime_checkable
 class AsksJudge(Protocol):
     """What an environment adds whose scores may come from a model."""
 

@@ -1,4 +1,4 @@
-"""Items that are not divided: those of one group, and near-duplicates of items that have one.
+"""Items that are not divided: repetitions, those of one group, and near-duplicates of items that have one.
 
 A group says where items come from, such as one session of use. Two tasks of one source on both sides of a division, or
 one task in two wordings, give the answer of a fixed_sides-out item away.
@@ -12,7 +12,8 @@ from itertools import accumulate, product
 from operator import ne
 from typing import TYPE_CHECKING
 
-from skillgit.domain.leaks import SHORTEST_QUOTED, words
+from skillgit.domain.ids import digest
+from skillgit.domain.leaks import words
 from skillgit.plugin.likeness import alike
 
 if TYPE_CHECKING:
@@ -24,11 +25,30 @@ Cluster = list["Item"]  # items that stay together
 
 
 def clusters(items: Sequence[Item]) -> list[Cluster]:
-    """Return the items of each group, and each item without one, in the order of the first of each."""
-    by_group: dict[str | int, Cluster] = defaultdict(list)
+    """Return items that stay together: those of a group, and repetitions; in the order of the first of each."""
+    leaders: dict[str, int] = {}
+    parents = list(range(len(items)))
+
+    def first(number: int) -> int:
+        while parents[number] != number:
+            parents[number] = number = parents[parents[number]]
+        return number
+
     for number, item in enumerate(items):
-        by_group[item.group or number].append(item)
-    return list(by_group.values())
+        for key in (f"content {repeated_content(item)}", *([f"group {item.group}"] if item.group else [])):
+            lower, upper = sorted((first(number), first(leaders.setdefault(key, number))))
+            parents[upper] = lower
+    by_first: dict[int, Cluster] = defaultdict(list)
+    for number, item in enumerate(items):
+        by_first[first(number)].append(item)
+    return list(by_first.values())
+
+
+def repeated_content(item: Item) -> str:
+    """Return what items have in common that repeat each other, under whatever names their pictures are."""
+    if "pictures" not in item.content or "images" not in item.content:
+        return item.digest
+    return digest({name: value for name, value in item.content.items() if name != "images"})[:16]
 
 
 def cut(parts: Sequence[Cluster], counts: Sequence[int]) -> list[list[Cluster]]:
@@ -116,8 +136,7 @@ def related_pairs(items: Sequence[Item], prompt: Callable[[Item], str]) -> Itera
     for same in by_text.values():
         same.sort(key=lambda item: not item.group)
         yield from ((same[0], item) for item in same[1:] if same[0].group)
-    # Texts of a few words are like others by chance, unless they are equal.
-    texts = [text for text in by_text if text.count(" ") + 1 >= SHORTEST_QUOTED]
+    texts = list(by_text)
     for first_text, second_text in alike(texts):
         first, second = by_text[texts[first_text]][0], by_text[texts[second_text]][0]
         if first.group or second.group:

@@ -21,8 +21,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pygit2
-
 from skillgit.domain.event import Accepted, Event, Measured, Reverted, RunStarted, SlowMerged, version_of
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import HistoryError
@@ -32,7 +30,7 @@ from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.store.commit_message import Recorded
 
@@ -125,23 +123,6 @@ def unfold(repo: Repo, run: str) -> list[Folded]:
     update_refs(repo, [guard, *updates], reason=reason)
     update_refs(repo, [RefUpdate(name=attic, new=None, old=tip)], reason=reason)
     return candidates
-
-
-def _chained(repo: Repo, entry: Folded, before: str | None) -> str:
-    candidate = repo.commit(entry.commit)
-    oid = repo.raw.create_commit(
-        None,
-        candidate.committer,
-        candidate.committer,
-        f"fold {refs.short(entry.branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n",
-        candidate.tree_id,
-        [*([pygit2.Oid(hex=before)] if before else []), pygit2.Oid(hex=entry.commit)],
-    )
-    return str(oid)
-
-
-def _move(repo: Repo, updates: Sequence[RefUpdate], reason: str, write: Callable[[], object] | None = None) -> None:
-    update_refs(repo, updates, reason=reason, write=write)
 
 
 _PREFERRED_REMOTE = "origin"

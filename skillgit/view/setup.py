@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import textwrap
 from dataclasses import replace
 from itertools import groupby
@@ -84,7 +85,9 @@ def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:
     yield f"licence: {dataset.licence or 'unknown'}"
     if dataset.repeated:
         yield f"left out {plural(dataset.repeated, 'row')} that stood there already"
-    yield f"use it with {' '.join(f'-o {option}' for option in dataset.options)}"
+    if dataset.same:
+        yield f"{plural(dataset.same, 'row')} repeat others; a division keeps repetitions on one side"
+    yield f"use it with {shlex.join(word for option in dataset.options for word in ('-o', option))}"
 
 
 _LABEL = 13

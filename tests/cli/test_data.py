@@ -84,6 +84,7 @@ FETCHED = FetchedData(
         Written(path=f"{name}/items.jsonl", items=items, sha256=f"{items:064x}")
         for name, items in (("train", 400), ("val", 200), ("test", 1))
     ),
+    same=2,
     repeated=2,
     options=("env.split_mode=split_dir", "env.split_dir=data/searchqa"),
 )

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from skillgit.domain.statistics import (
     EXACT_ITEMS,
     FLIPS,
+    about_fixes_needed,
     bootstrap_interval,
+    fixes_needed,
     minimum_detectable_effect,
     paired_power,
     sign_flip_test,
@@ -128,3 +130,15 @@ def test_there_may_be_no_detectable_effect() -> None:
 
 def test_power_of_many_items_is_found() -> None:
     assert minimum_detectable_effect(1000, alpha=0.05, breaks=0.02) < 0.03
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("count", [1001, 1500, 2222, 4000])
+def test_of_many_items_the_number_of_fixes_is_right_to_one(count, alpha):
+    assert abs(about_fixes_needed(count, alpha) - fixes_needed(count, alpha)) <= 1
+
+
+def test_what_a_very_large_split_can_show_takes_no_longer_than_a_small_one_needs():
+    effects = [minimum_detectable_effect(items, alpha=0.05) for items in (1000, 10_000, 134_364)]
+    assert effects == sorted(effects, reverse=True)
+    assert effects[-1] < 0.0001

@@ -20,7 +20,9 @@ class SecretiveEnvironment(ToyEnvironment):
 
     def secrets(self, item):
         return Secrets(
-            answers=(f"Gold Of {item.id.capitalize()}",), inputs=(f"{item.id} needs this and that",), checks=(CHECK,)
+            answers=(f"Gold Of {item.id.capitalize()}",),
+            inputs=(f"What did {item.id}town find by the {item.id}river?",),
+            checks=(CHECK,),
         )
 
 
@@ -31,7 +33,9 @@ def run(edits, *, title="add", reasoning="It is missing.", findings=(), **option
     return backend, asyncio.run(run_to_end(trainer(backend, history, **options), history))
 
 
-LEAKING = {"op": "append", "content": "- For it the answer is Gold Of Selection3."}
+TOLD = "What selection3town found by the selection3river is Gold Of Selection3."
+LEAKING = {"op": "append", "content": f"- {TOLD}"}
+LEAK = 'leak: ties "selection3town selection3river" of item selection3 to its answer "gold of selection3"'
 HONEST = {"op": "append", "content": "- amber"}
 
 
@@ -42,7 +46,7 @@ def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
     assert (event.patch.applied, event.patch.skipped) == (1, 1)
     assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [
         ("applied", ""),
-        ("invalid", "leak: quotes an answer of item selection3 that fewer than 3 items share"),
+        ("invalid", LEAK),
     ]
     assert "Gold" not in history[1].skill.document
 
@@ -50,17 +54,17 @@ def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
 def test_if_nothing_is_left_the_step_is_skipped_for_free():
     backend, history = run([LEAKING])
     assert isinstance(history[1].event, Skipped)
-    assert "leak: quotes an answer of item selection3 that fewer than 3 items share" in history[1].event.why
+    assert LEAK in history[1].event.why
     assert len([r for r in backend.requests if r.model == "target"]) == 3 * 8, "baseline, batch and test only"
 
 
-def test_no_commit_names_the_answer():
-    told = "Item three wants Gold Of Selection3."
-    findings = [{"pattern": told}, {"pattern": "The word is missing."}]
-    _, history = run([LEAKING, HONEST], title=told, reasoning=told, findings=findings)
+def test_a_commit_names_the_words_that_were_refused_and_repeats_nothing_around_them():
+    findings = [{"pattern": TOLD}, {"pattern": "The word is missing."}]
+    _, history = run([LEAKING, HONEST], title=TOLD, reasoning=TOLD, findings=findings)
     event = history[1].event
     assert "Gold" not in event.title + event.why
-    assert "(left out: leak: quotes an answer of item selection3 that fewer than 3 items share)" in event.why
+    assert f"left out: {LEAK}" in event.why
+    assert "(left out: it gives item selection3 away)" in event.why
     assert "The word is missing." in event.why
 
 

@@ -14,10 +14,11 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.trajectory import Trajectory
-from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.environment import Environment
+from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.environment import Environment, check_machine
 from skillgit.plugin.registry import ENVIRONMENTS, installed, load_environment
 from skillgit.plugin.splits import check
+from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS
 
 
 class Silent:
@@ -55,8 +56,6 @@ def test_it_says_what_it_is(environment: Environment):
 
 
 def test_it_comes_with_items_that_a_measurement_can_trust(environment: Environment, tmp_path: Path):
-    if environment.info.name == "spreadsheetbench" and shutil.which("soffice") is None:
-        pytest.skip("LibreOffice is not installed")
     if environment.info.name == "harbor":
         pytest.skip("it brings no items")
     splits = {split: environment.items(split) for split in Split}
@@ -94,6 +93,8 @@ def test_its_digest_is_stable_and_short(environment: Environment, tmp_path: Path
 def test_no_answer_is_worth_nothing(environment: Environment):
     if environment.info.name == "harbor":
         pytest.skip("it brings no items")
+    if environment.info.name == "spreadsheetbench" and not any(map(shutil.which, OFFICE_PROGRAMS)):
+        pytest.skip("LibreOffice is not installed")
     item = environment.items(Split.TRAIN)[0]
     trajectory = Trajectory(item_id=item.id, turns=(), answer="")
     with suppress(EnvironmentFaultError):  # what never took place has no score
@@ -101,6 +102,28 @@ def test_no_answer_is_worth_nothing(environment: Environment):
         assert (scored.hard, scored.soft) == (0.0, 0.0)
         assert feedback
         assert not scored.passed
+
+
+def test_its_items_are_read_without_what_only_scores_need(environment: Environment, monkeypatch: pytest.MonkeyPatch):
+    if environment.info.name in {"harbor", "inspect", "alfworld", "swebench"}:
+        pytest.skip("its items need another program")
+    monkeypatch.setenv("PATH", "")
+    assert all(environment.items(split) for split in Split)
+
+
+def test_workbooks_that_cannot_be_scored_are_refused_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kind = load_environment("spreadsheetbench", tmp_path)
+    made = kind({option.name: option.default for option in kind.info.options}, tmp_path)
+    monkeypatch.setattr("skillgit_envs.spreadsheetbench.office_program", _no_office)
+    with pytest.raises(ConfigError, match="LibreOffice is not here") as refused:
+        check_machine(made)
+    assert "env.scorer: skillopt" in refused.value.hint
+
+
+def _no_office() -> str:
+    raise EnvironmentFaultError("LibreOffice is not here", hint="install it")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -199,7 +199,8 @@ def test_tasks_that_nobody_harvested_are_left_alone():
     items = [asked(f"What is the sum of the numbers 1 to {number}?", f"i{number}") for number in range(10, 20)]
     assert related(items, prompt) == items
     harvested = [*items, asked("What is the sum of the numbers 1 to 15?", "h", "g")]
-    assert {item.group for item in related(harvested, prompt)} == {"g"}
+    together = {item.id for item in related(harvested, prompt) if item.group == "g"}
+    assert together == {"h", "i15"}, "what all of them ask in the same words makes no two alike"
 
 
 def test_a_given_division_with_a_task_in_two_wordings_is_refused():

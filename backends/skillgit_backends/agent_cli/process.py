@@ -112,6 +112,7 @@ async def run(
         end_all(process.pid, workspace.root)
         feeding.cancel()
         await _closed(process, [feeding, *reading])
+        await _gone(process.pid, workspace.root)
     if output.overflow.is_set():
         hint = "such an output holds no answer"
         raise UnusableAnswerError(f"{called or command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint=hint)
@@ -162,6 +163,15 @@ async def _closed(process: Process, tasks: Sequence[asyncio.Task[None]]) -> None
     for task in pending:
         task.cancel()
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way to close the pipes
+
+
+async def _gone(leader: int, root: Path) -> None:
+    """Wait until no process of a call lives: a signal is sent at once, and takes effect when the machine gets to it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_CLOSING_S):
+            while family(leader, root):
+                end_all(leader, root)
+                await asyncio.sleep(_LOOK_S)
 
 
 _PROC = Path("/proc")

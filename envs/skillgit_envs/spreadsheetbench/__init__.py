@@ -16,7 +16,7 @@ from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
-from skillgit.plugin.splits import OPTIONS, Splits
+from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit_envs.public_sources import SPREADSHEETBENCH
@@ -219,9 +219,9 @@ class SpreadsheetBench(PackagedEnvironment):
         libraries = f"the standard library{', openpyxl and pandas' if has_pandas() else ' and openpyxl'}"
         return prompt.replace("{libraries}", libraries)
 
-    def _load(self) -> Splits:
-        """Return the items of all splits; refuse before anything is spent, where programs cannot be run or scored."""
-        splits, _ = super()._load(), self._sandbox
+    def check_machine(self) -> None:
+        """Refuse, before anything is spent, where programs cannot be run or scored."""
+        _ = self._sandbox
         if self._wording is PromptWording.REFERENCE and not has_pandas():
             problem = "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed"
             raise ConfigError(problem, hint="pip install 'skillgit[pandas]', or set env.prompts: own")
@@ -233,7 +233,6 @@ class SpreadsheetBench(PackagedEnvironment):
                     f"env.scorer is '{self._options['scorer']}', which calculates formulas: {error.message}",
                     hint=f"{error.hint}; or set env.scorer: skillopt, which does not calculate",
                 ) from error
-        return splits
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return self._tasks.read(files)

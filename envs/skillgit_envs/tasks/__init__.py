@@ -270,11 +270,11 @@ class Tasks(PackagedEnvironment):
         return (item for split in Split for item in self.items(split))
 
     def secrets(self, item: Item) -> Secrets:
-        attachments, checks = self._reader.attachments, _checks(item)
+        attachments, checks, prompt = self._reader.attachments, _checks(item), str(item.content["prompt"])
         sources = [entry for check in checks if check["type"] in PROGRAMS for entry in check["files"]]
         return Secrets(
             answers=tuple(answer for check in checks for answer in _answers(check)),
-            inputs=(str(item.content["prompt"]), *_texts(listed(item, "files"), attachments)),
+            inputs=tuple(dict.fromkeys((self._question(item), prompt, *_texts(listed(item, "files"), attachments)))),
             checks=(*(text for check in checks for text in _criteria(check)), *_texts(sources, attachments)),
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.sources.data_check import told
 from skillgit.domain.evaluation import Split
-from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak, find_leaks
+from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leaks
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.index import queries
 from skillgit.store import refs
@@ -43,7 +43,11 @@ class LeakFinder:
         for index, taxonomy in self._indexes[skill] if text.strip() else ():
             known_text = f"{before}\n{taxonomy}"
             for leak in find_leaks(index, text, known_text):
-                alone = (number for number, line in lines if find_leak(index, line, known_text) == leak)
+                alone = (
+                    number
+                    for number, line in lines
+                    if any(leak.item == other.item for other in find_leaks(index, line, known_text))
+                )
                 yield next(alone, 0), leak
 
     def _loaded(self, skill: str) -> Iterator[tuple[SecretIndex, str]]:

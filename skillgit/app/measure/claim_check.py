@@ -55,7 +55,7 @@ from skillgit.errors import (
 )
 from skillgit.files import read_plain
 from skillgit.index import queries, version_queries
-from skillgit.plugin.environment import Environment, LongLived, asks_judge
+from skillgit.plugin.environment import Environment, LongLived, asks_judge, check_machine
 from skillgit.plugin.redaction import MASK
 from skillgit.plugin.registry import find_environment
 from skillgit.store.history_reader import read_run
@@ -373,6 +373,7 @@ def _again_the_scores(
             raise EnvironmentFaultError("the scorer here is another than the run's", hint=BRING)
         if asks_judge(environment) or isinstance(environment, LongLived):
             raise EnvironmentFaultError("the scorer is no program alone", hint=BRING)
+        check_machine(environment)
         differing = asyncio.run(_scored_again(workspace, row, score, environment, check))
     except (SkillgitError, ImportError) as error:
         reason = f"{error.message}; {error.hint}" if isinstance(error, SkillgitError) else str(error)

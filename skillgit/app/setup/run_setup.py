@@ -25,7 +25,7 @@ from skillgit.engine.session import Task, setup_digest
 from skillgit.engine.strategy import Strategy, strategy_of
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
-from skillgit.plugin.environment import asks_judge, asks_target_once, is_processor_bound
+from skillgit.plugin.environment import asks_judge, asks_target_once, check_machine, is_processor_bound
 from skillgit.plugin.registry import Loaded, find_environment, find_strategy, policy_code
 from skillgit.plugin.skill_library import InstallsSkills
 from skillgit.store.evidence import read_evidence
@@ -128,6 +128,7 @@ def set_up(config: ResolvedConfig, *, gates: bool = True) -> Setup:
     """
     plugin = find_environment(config.values.env.name, config.root)
     environment = plugin.cls(config.options, config.root)
+    check_machine(environment)
     evaluation = config.values.evaluation
     limits = {Split.TRAIN: 0, Split.SELECTION: evaluation.sel_env_num, Split.TEST: evaluation.test_env_num}
     items: dict[Split, tuple[Item, ...]] = {

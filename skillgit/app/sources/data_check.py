@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +13,20 @@ from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.train.starting_point import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.leaks import SHORTEST_QUOTED, Leak, LeakKind, Secrets, build_index, find_leaks, vocabulary, words
+from skillgit.domain.leaks import (
+    SHORTEST_QUOTED,
+    Leak,
+    LeakKind,
+    Secrets,
+    build_index,
+    find_leaks,
+    fold,
+    long_texts,
+    quotations,
+    ties,
+    vocabulary,
+    words,
+)
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.data_rows import singled
@@ -27,6 +41,13 @@ if TYPE_CHECKING:
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.workspace.context import Context
     from skillgit.domain.trajectory import Item
+
+
+Watch = Callable[[str], None]  # hears in a few words what is being done
+
+
+def silent(_: str) -> None:
+    """Hear nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
@@ -56,24 +77,19 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
     ]
 
 
-def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
+def train_leaks(rows: Sequence[ItemFacts], watch: Watch = silent) -> Iterator[tuple[str, str]]:
     """Yield ids of train items, each with the selection or test item that it gives away."""
     # An answer alone says little, for many questions have the same one. It gives an item away where telling words of
-    # the item's own question are in the same train item.
-    held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
-    common_words = vocabulary([row.secrets for row in rows])
-    index = build_index(((row.item.id, row.split, row.secrets) for row in held_out), common_words)
-    # Words that are known say nothing by themselves, so that every answer needs words of its question.
-    known_text = " ".join(answer for row in held_out for answer in row.secrets.answers)
-    for row in rows:
-        if row.split is Split.TRAIN:
-            text = "\n".join((*row.secrets.inputs, *row.secrets.answers))
-            yield from ((row.item.id, leak.item) for leak in find_leaks(index, text, known_text))
-
-
-def _measured(row: ItemFacts) -> Secrets:
-    """Return the secrets of an item that scores are made of; of a train item its inputs, which say what is common."""
-    return Secrets(inputs=row.secrets.inputs) if row.split is Split.TRAIN else row.secrets
+    # the item's own question are beside it in the same train item.
+    held_out = [row for row in rows if row.split is not Split.TRAIN]
+    index = build_index(_questions(held_out), vocabulary([row.secrets for row in rows]))
+    train = [row for row in rows if row.split is Split.TRAIN]
+    for number, row in enumerate(train):
+        watch(f"looking for answers of selection and test items in train items: {number:,} of {len(train):,}")
+        first_line = " ".join((row.question, *row.answers))
+        text = "\n".join((first_line, *row.secrets.inputs))
+        given_away = dict.fromkeys(leak.item for leak in ties(index, text, frozenset()))
+        yield from ((row.item.id, name) for name in given_away)
 
 
 Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
@@ -130,18 +146,20 @@ class DataCheck:
     exit_code: ExitCode
 
 
-def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -> DataCheck:
-    """Return what is wrong with the items of a configuration; no model is asked."""
+def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), watch: Watch = silent) -> DataCheck:
+    """Return what is wrong with the items of a configuration; no model is asked. ``watch`` hears what is being done."""
     settings = load_config(context, config, overrides)
     environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)
+    watch("reading the items")
     items, unreadable = _load(environment)
     findings = [_fault("unreadable", fault) for fault in unreadable]
     notes: list[str] = []
     if not unreadable:
+        watch("looking for repeated items")
         findings += [_fault("repeated", fault) for fault in repetitions(items)]
         findings += _repeated_inside(items)
         rows = told(environment, items)
-        findings += _of_texts(rows, context, settings, environment)
+        findings += _of_texts(rows, context, settings, environment, watch)
         notes += _notes(settings, items, rows)
     has_faults = any(finding.severity is Severity.FAULT for finding in findings)
     return DataCheck(
@@ -183,19 +201,33 @@ def _repeated_inside(items: Items) -> Iterator[DataFinding]:
             yield _pairs("repeated", f"items of the {split} split have the same content", "=", pairs)
 
 
+def _seed_leaks(rows: Sequence[ItemFacts], skill: str, taxonomy: str) -> Iterator[Leak]:
+    """Yield what the seed skill gives away of selection and test items, and of checks."""
+    # The texts of many items are long: they are gone through once, and not kept in an index.
+    task_words = vocabulary([row.secrets for row in rows])
+    held_out = [row for row in rows if row.split is not Split.TRAIN]
+    yield from find_leaks(build_index(_questions(held_out), task_words), skill, taxonomy)
+    texts = long_texts((row.item.id, row.split, row.secrets) for row in held_out)
+    yield from quotations(((fold(text), source) for source, text in texts), skill, taxonomy, task_words.fewest)
+
+
+def _questions(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, Split, Secrets]]:
+    """Yield what answers are tied to, without the long texts of items, which are not kept in an index."""
+    for row in rows:
+        yield row.item.id, Split.TRAIN, Secrets(answers=row.secrets.answers, inputs=row.secrets.inputs[:1])
+
+
 def _of_texts(
-    rows: Sequence[ItemFacts], context: Context, config: ResolvedConfig, environment: Environment
+    rows: Sequence[ItemFacts], context: Context, config: ResolvedConfig, environment: Environment, watch: Watch
 ) -> Iterator[DataFinding]:
     leaks: list[Leak] = []
     if rows:
-        index = build_index(
-            ((row.item.id, row.split, _measured(row)) for row in rows), vocabulary([row.secrets for row in rows])
-        )
+        watch(f"looking for {len(rows):,} items in the seed skill")
         skill = first_skill(context, config, environment)
         text = "\n\n".join(content for _, content in skill.text_files())
-        leaks += find_leaks(index, text, environment.taxonomy())
+        leaks += _seed_leaks(rows, text, environment.taxonomy())
     for kind in LeakKind:
-        if ids := tuple(leak.item for leak in leaks if leak.kind is kind):
+        if ids := tuple(dict.fromkeys(leak.item for leak in leaks if leak.kind is kind)):
             yield DataFinding(
                 severity=Severity.FAULT,
                 kind="leak",
@@ -203,10 +235,11 @@ def _of_texts(
                 hint="take the words out of the skill, or the items out of the splits",
                 items=ids,
             )
-    given_away = list(train_leaks(rows))
+    given_away = list(train_leaks(rows, watch))
     if given_away:
         sentence = "train items hold answers of selection or test items beside words of their questions"
         yield _pairs("leak", sentence, "gives away", given_away)
+    watch(f"comparing {len(rows):,} items with each other")
     for (first, second), pairs in near_duplicates(rows).items():
         where = f"the {first} split" if first is second else f"the {first} and the {second} split"
         yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 ITEMS = "items.jsonl"
 FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
 _HINT = "try another --revision"
+_NUMBERING = re.compile(r"(?i)(?:^|_|[a-z])(?:id|index|no|number)$")  # fields that number rows and say nothing of them
 SplitIds = Mapping[Split, "Sequence[str]"]
 
 
@@ -81,7 +83,9 @@ class ItemFiles:
         self._folder, self._split_ids = folder, split_ids
         self._splits = {name: split for split, ids in (split_ids or {}).items() for name in ids}
         self._contents: dict[str, str] = {}
+        self._seen = set[str]()
         self.repetitions = 0
+        self.same = 0
 
     def write(self, rows: Iterable[Mapping[str, object]], assets: AssetFolder, source: str) -> tuple[Written, ...]:
         """Write ``rows``, read once as they come; a DataError if ids of a split are not in ``source``, or repeated."""
@@ -109,6 +113,10 @@ class ItemFiles:
             content = self._digest(row, identity)
             if identity not in self._contents:
                 self._contents[identity] = content
+                content_fields = {key: value for key, value in row.items() if not _NUMBERING.search(key)}
+                fingerprint = digest(_replaced(content_fields, lambda file: hashlib.sha256(file.content).hexdigest()))
+                self.same += fingerprint in self._seen
+                self._seen.add(fingerprint)
                 yield row
             elif self._contents[identity] == content:
                 self.repetitions += 1
@@ -178,6 +186,7 @@ class FetchedData:
     files: tuple[Written, ...]
     assets: int  # pictures, workbooks and other files that items name
     repeated: int  # rows left out because they were there already
+    same: int  # rows under another id with the content of an earlier one; a division keeps them on one side
     options: tuple[str, ...]  # what names the data in a configuration, as ``section.key=value``
 
 
@@ -218,6 +227,7 @@ def fetch(
         files=item_files,
         assets=len(assets),
         repeated=items.repetitions,
+        same=items.same,
         options=tuple(_options(source, listing, target, is_split=split_ids is not None)),
     )
 

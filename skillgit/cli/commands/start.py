@@ -91,6 +91,7 @@ def data_command() -> None:
 )
 @click.argument("config", shell_complete=complete_configs)
 @override_option
+@quiet_option
 @document_form
 @click.pass_obj
 def check_command(session: CommandSession, config: str, overrides: tuple[str, ...]) -> int:
@@ -98,11 +99,14 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
 
     It tells all faults of the files and not the first one only, ids and contents that repeat, items that are almost the
     same, answers of selection and test items in the seed skill or beside train items, and the gain that a split of such
-    a size can show. No model is asked. Exits with 1 if there is a fault; warnings leave it at 0.
+    a size can show. No model is asked. Long phases are reported on stderr. Exits with 1 if there is a fault; warnings
+    leave it at 0.
     """
     from skillgit.app.sources.data_check import check_data  # noqa: PLC0415 - see the package
+    from skillgit.cli.watchers import Heartbeat  # noqa: PLC0415 - see the package
 
-    check = check_data(session.context, config, overrides)
+    with Heartbeat(session) as watch:
+        check = check_data(session.context, config, overrides, watch)
     session.show("data-check/1", check, render.checked(check, session.screen))
     return int(check.exit_code)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import shutil
 import tarfile
 import zipfile
@@ -20,7 +21,7 @@ import pytest
 
 import skillgit_envs
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.sources.data_check import check_data
+from skillgit.app.sources.data_check import Severity, check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
 from skillgit.app.sources.public_data.contents import published_rows
 from skillgit.app.sources.public_data.listing import listed
@@ -28,7 +29,9 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError, NotFoundError, ServiceError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, PublishedRow
 from skillgit.plugin.registry import load_conversion, load_environment
-from skillgit.plugin.splits import read_folders, read_ids
+from skillgit.plugin.splits import divide, divide_each_type, read_folders, read_ids, repetitions
+from skillgit.view.setup import fetched as shown_text
+from skillgit.view.surface import Screen
 from skillgit_envs.public_sources import SWEBENCH
 
 if TYPE_CHECKING:
@@ -407,3 +410,43 @@ def test_every_environment_with_public_data_can_have_them_fetched():
             assert callable(load_conversion(source.convert)), name
             assert source.files
             assert source.layout
+
+
+def renamed(value: dict[str, object], number: int) -> dict[str, object]:
+    """Return a published row under another id, as publishers repeat rows."""
+    fields = ("problem_index", "sample_index", "id", "uid", "key", "taskId", "questionId", "no")
+    return {key: f"9{number}{field}" if key in fields else field for key, field in value.items()}
+
+
+def test_rows_that_a_source_repeats_stay_on_one_side_and_are_said_once(user, hub, publish):
+    publish("mathverse")
+    rows = json.loads(hub.files["testmini_text_only.json"])
+    copies = [renamed(row, number) for number, row in enumerate(rows[:4])]
+    hub.files["testmini_text_only.json"] = json.dumps([*rows, *copies]).encode()
+    found = fetch(user, "mathverse", DataSelection(subset="text_only"))
+    assert (found.files[0].items, found.repeated, found.same) == (16, 0, 4)
+    printed = [line for line in shown_text(found, Screen()) if line.startswith("use it with ")]
+    words = shlex.split(printed[0].removeprefix("use it with "))
+    assert words[::2] == ["-o"] * len(found.options)
+    assert words[1::2] == [*found.options]
+    assert "env.problem_version=Text Only" in words
+    for seed in range(12):
+        check = check_data(user, "mathverse/default", (*words[1::2], f"env.split_seed={seed}"))
+        assert [finding.sentence for finding in check.findings if finding.severity is Severity.FAULT] == []
+        assert sum(split.items for split in check.splits) == 16
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_division_of_any_benchmark_keeps_repeated_items_on_one_side(user, publish, name):
+    publish(name)
+    found = fetch(user, name)
+    config = load_config(user, f"{name}/default", (*found.options, *MORE.get(name, ())))
+    environment = load_environment(name, user.directory)(config.options, user.directory)
+    items = [item for split in Split for item in environment.items(split)]
+    copies = [replace(item, id=f"{item.id}-again") for item in items[::3]]
+    for divided in (divide, divide_each_type):
+        splits = divided([*items, *copies], "2:1:2", 5)
+        assert sum(map(len, splits.values())) == len(items) + len(copies)
+        side = {item.id: split for split, part in splits.items() for item in part}
+        assert all(side[item.id] is side[f"{item.id}-again"] for item in items[::3])
+        assert list(repetitions(splits)) == []

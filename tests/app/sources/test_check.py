@@ -128,12 +128,12 @@ def test_the_same_question_with_another_answer_is_another_item(empty):
 
 
 def test_answers_and_questions_of_measured_items_in_the_seed_skill_are_faults(empty):
-    skill = "The metal is called Gallium. Of two names take George Eliot. Never answer Bosch."
+    skill = "A metal that melts in a warm hand is Gallium. The novel Middlemarch: George Eliot. Never answer Pharos."
     found = checked(empty, rows(), skill=f"{skill} If asked: {QUESTIONS['val'][0]}")
     assert found.exit_code == ExitCode.NO
     assert found.findings[0].sentence.startswith("the seed skill quotes answers of selection or test items: ")
     leaked = {name for one in found.findings for name in one.items}
-    assert leaked == {"val-0", "test-1"}, "answers of train items may stand in a skill that learnt them"
+    assert leaked == {"val-0", "test-1"}, "an answer by itself is vocabulary"
 
 
 def test_a_context_of_train_that_gives_a_test_item_away_is_a_warning(empty):

@@ -296,3 +296,16 @@ def test_a_folder_that_cannot_be_made_and_a_broken_file_are_said(user, hub):
     (user.directory / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written: Not a directory"):
         fetch(user, RIDDLES, to=Path("file/below"))
+
+
+def test_a_token_that_the_hub_refuses_is_named(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    user = replace(user, environ={**user.environ, "HF_TOKEN": "hf_outdated"})
+    for hub.closed, hub.lists in [((401, ""), False), ((403, ""), False), ((401, ""), True)]:
+        with pytest.raises(NotFoundError, match="refuses the token") as refused:
+            fetch(user, RIDDLES)
+        assert refused.value.exit_code == 3
+        assert refused.value.hint.startswith("set HF_TOKEN to a valid token")
+    hub.closed, hub.lists = (401, ""), False
+    with pytest.raises(NotFoundError, match="without permission"):
+        fetch(replace(user, environ={key: value for key, value in user.environ.items() if key != "HF_TOKEN"}), RIDDLES)

@@ -124,10 +124,15 @@ class _Planner:
             said = [self._ask(call, said) for call in calls.get("rank", [])] or said
         memory = [self._ask(call, said) for call in calls.get("meta_skill", [])]
         said = [self._ask(call, said) for call in calls.get("slow_update", [])] or said
+        # A candidate that was rejected may be followed by parts of it; the last one is that of the event.
+        candidates: dict[str, list[Call]] = {}
+        for call in calls.get("selection", []):
+            candidates.setdefault(call.system, []).append(call)
         if scope in self._recording.measured:
-            said = self._evaluated(calls.get("selection", []), said)
-        if scope in self._recording.accepted and calls.get("selection"):
-            self._current = calls["selection"][0].system
+            for asked in candidates.values():
+                said = self._evaluated(asked, said)
+        if scope in self._recording.accepted and candidates:
+            self._current = list(candidates)[-1]
         self._decided = [self._plan.add(None, said)]
         self._remembered = memory or self._remembered
 

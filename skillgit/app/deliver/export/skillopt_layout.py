@@ -106,7 +106,10 @@ class Layout:
         for role, model_name in (("target", self.start.models.target), ("optimizer", self.start.models.optimizer)):
             backend, _, model = model_name.partition("/")
             row |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
-        return row | nowhere
+        # Its other mode divides the one file at data_path by ratio; this run's items are divided already.
+        split: Row = {"split_mode": "split_dir", "split_dir": row.get("split_dir", "")}
+        own = {name: value for name, value in row.items() if name not in {"split_ratio", "split_seed", "data_path"}}
+        return own | split | nowhere
 
     def value(self, hard: float, soft: float) -> float:
         return Scored(hard, soft).value(self.metric, self.soft_weight)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from skillgit.app.sources.public_data.listing import MOST_BYTES, first_line, no_access, web_client
+from skillgit.app.sources.public_data.listing import MOST_BYTES, REFUSED, first_line, no_access, web_client
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, SkillgitError
 from skillgit.files import locked, shortage
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416
-_CLOSED, _MISSING = (401, 403), (404, 410)
+_MISSING = (404, 410)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +142,8 @@ class Downloads:
 
     def _refuse_status(self, file: RemoteFile, status: int) -> None:
         listing = self._listing
-        if status in _CLOSED:
-            raise no_access(listing.place, listing.revision, listing.page)
+        if status in REFUSED:
+            raise no_access(listing.place, listing.revision, listing.page, token="authorization" in listing.headers)
         if status in _MISSING:
             problem = f"{listing.place} at {listing.revision} does not have {file.name}"
             raise NotFoundError(problem, hint=f"look at {listing.page}")

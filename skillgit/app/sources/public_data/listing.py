@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0
 MOST_BYTES = 16 << 30
 """Bytes that a source may declare in all, and that one file may unpack to or be written with; texts take far less."""
+REFUSED = (401, 403)  # statuses of a server that wants another token, or none of this one
 _REPOSITORY, _COMMIT = re.compile(r"[\w.-]+(?:/[\w.-]+)?", re.ASCII), re.compile(r"[0-9a-f]{40}")
 
 
@@ -145,24 +146,39 @@ def _asked(hub: HfApi, source: PublicSource, revision: str) -> DatasetInfo:
         try:
             return hub.dataset_info(name, revision=revision, timeout=PATIENCE_S, files_metadata=True)
         except errors.GatedRepoError as error:
-            raise no_access(name, revision, f"{hub.endpoint}/datasets/{name}") from error
+            page = f"{hub.endpoint}/datasets/{name}"
+            raise NotFoundError(_refused(name, revision), hint=_ask_for_access(page)) from error
         except errors.RevisionNotFoundError as error:
             problem = f"{name} has no revision {revision}"
             raise NotFoundError(problem, hint=f"name another --revision; or {source.layout}") from error
         except errors.RepositoryNotFoundError as error:
             missing = error
         except Exception as error:  # the library raises errors of several others besides its own
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            if status in REFUSED:
+                raise no_access(name, revision, f"{hub.endpoint}/datasets/{name}", token=bool(hub.token)) from error
             problem = f"{name} cannot be fetched: {first_line(error)}"
             raise ServiceError(problem, hint=f"check the network; or {source.layout}") from error
     problem = f"the hub does not give out {source.place} at {revision}"
     raise NotFoundError(problem, hint=f"check HF_TOKEN if access has to be asked for; or {source.layout}") from missing
 
 
-def no_access(place: str, revision: str, page: str) -> NotFoundError:
+def no_access(place: str, revision: str, page: str, *, token: bool) -> NotFoundError:
+    """Return the error that a server refuses its data: without permission, or since it knows no such ``token``."""
+    if not token:
+        return NotFoundError(_refused(place, revision), hint=_ask_for_access(page))
     return NotFoundError(
-        f"the hub does not give out {place} at {revision} without permission",
-        hint=f"ask for access at {page}, and set HF_TOKEN to a token of that account",
+        f"the hub refuses the token that {place} at {revision} was asked for with",
+        hint=f"set HF_TOKEN to a valid token of an account with access to {page}, or unset it for public data",
     )
+
+
+def _refused(place: str, revision: str) -> str:
+    return f"the hub does not give out {place} at {revision} without permission"
+
+
+def _ask_for_access(page: str) -> str:
+    return f"ask for access at {page}, and set HF_TOKEN to a token of that account"
 
 
 def _files(info: DatasetInfo, patterns: Sequence[str], address: str) -> Iterable[RemoteFile]:
