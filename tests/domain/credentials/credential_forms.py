@@ -29,7 +29,7 @@ ALPHABETS = {
     "d": string.digits,
 }
 
-NAMED = r"""
+NAMED = r'''
 #define API_KEY "<a32>"
 #define DB_PASSWORD "{p}"
 let apiKey: String = "<a24>"
@@ -163,7 +163,7 @@ senha: {p}
 パスワード: {p}
 hasło: {p}
 wachtwoord: {p}
-"""
+'''
 POSITIONAL = r"""
 login('alice', '{p}')
 login("alice", "{p}")
