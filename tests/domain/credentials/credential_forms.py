@@ -198,7 +198,7 @@ echo 'root:{p}' | chpasswd
 echo "alice:{p}" | sudo chpasswd
 echo {p} | sudo -S apt update
 echo '{p}' | sudo -S ls
-printf '%s\n' {p} | docker login --password-stdin
+printf '%s' {p} | docker login --password-stdin
 echo {p} | passwd --stdin root
 sudo -S <<< {p}
 sudo -S <<< '{p}' ls
