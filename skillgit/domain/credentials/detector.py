@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from skillgit.domain.credentials.named_values import MASK as MASK
+from skillgit.domain.credentials.named_values import MASK as MASK  # noqa: PLC0414 - what is asked of this module is masked with it
 from skillgit.domain.credentials.named_values import is_placeholder, named_values
 from skillgit.domain.credentials.positional_values import positional_values
 from skillgit.domain.credentials.random_words import is_random
@@ -38,6 +38,7 @@ class Credential:
 
 
 PRIVATE_KEY, NAMED, PLACED, RANDOM = "private key", "named as a secret", "where a secret is expected", "a random word"
+CUT = "the beginning of a token"
 _HEADER, _ADDRESS, _LABEL = "authorization", "password in an address", "key behind its name"
 
 _KEY_BEGIN = "-----BEGIN "
@@ -53,7 +54,9 @@ _PEM_TAIL = re.compile(
     r"(?:[A-Za-z0-9+/=]{16,80}(?:\\[nr]|[\s\"'>|+]){1,12}){1,99}[\s\"'>|+]{0,8}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 )
 _BEARER = re.compile(r"(?i)\bbearer\s{1,8}(?=[A-Z._~+/-]{0,200}[0-9])([A-Z0-9._~+/-]{20,}={0,2})")
-_BASIC = re.compile(r"(?i)\bauthorization\\{0,3}[\"']?\s{0,2}[:=,]\s{0,2}\\{0,3}[\"']?basic\s{1,3}([A-Z0-9+/]{12,}={0,2})")
+_BASIC = re.compile(
+    r"(?i)\bauthorization\\{0,3}[\"']?\s{0,2}[:=,]\s{0,2}\\{0,3}[\"']?basic\s{1,3}([A-Z0-9+/]{12,}={0,2})"
+)
 _LABELS = (
     *("api_key", "api-key", "apikey", "access_key", "access-key", "accesskey", "secret_key", "secret-key", "secretkey"),
     *("client_secret", "clientsecret", "access_token", "accesstoken", "auth_token", "authtoken", "password"),
@@ -71,9 +74,16 @@ _HARMLESS_WORD = re.compile(
     r"[0-9a-fA-F_-]+|(?:toolu|msg|call|req|resp|chatcmpl|srvtoolu|run|file|item|rs|fc|ws|thread|asst|ses|prt)[_-][A-Za-z0-9_-]+|h1|sha(?:1|256|384|512)-[A-Za-z0-9+/]+={0,2}"
     r"|AAAA[BCE][A-Za-z0-9+/]+={0,3}"
 )
-_KEYED_HEX = re.compile(r"(?i)(?:[a-z]{1,12}[_-])?(?:sk|key|secret|token|access|live|test|prod)[_-](?:[a-z]{2,12}-)?(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_HARMLESS_BEFORE = re.compile(r"(?:;base64,|sha(?:1|256|384|512)[-:]|h1:|integrity\W{1,4}|\bssh-[a-z0-9]{3,10} |checksum\W{1,4}|\betag\W{1,4})\Z", re.IGNORECASE)
-_PUBLIC_BLOCK = re.compile(r"-----BEGIN (?!.{0,60}PRIVATE)[A-Z0-9 ]{1,60}-----[\s\S]{0,20000}?-----END [A-Z0-9 ]{1,60}-----")
+_KEYED_HEX = re.compile(
+    r"(?i)(?:[a-z]{1,12}[_-])?(?:sk|key|secret|token|access|live|test|prod)[_-](?:[a-z]{2,12}-)?(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
+_HARMLESS_BEFORE = re.compile(
+    r"(?:;base64,|sha(?:1|256|384|512)[-:]|h1:|integrity\W{1,4}|\bssh-[a-z0-9]{3,10} |checksum\W{1,4}|\betag\W{1,4})\Z",
+    re.IGNORECASE,
+)
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN (?!.{0,60}PRIVATE)[A-Z0-9 ]{1,60}-----[\s\S]{0,20000}?-----END [A-Z0-9 ]{1,60}-----"
+)
 _MOST_DEPTH = 2
 
 
@@ -84,15 +94,20 @@ def find_credentials(text: str, least: Certainty = Certainty.LIKELY) -> list[Cre
     >>> [text[found.start : found.end] for found in find_credentials(text)]
     ['Gr4nite-moss']
     """
-    return _merged(_found(text, least, depth=0))
+    return merged(_found(text, least, depth=0))
+
+
+def is_guess(credential: Credential) -> bool:
+    """Say whether nothing but how a word looks speaks for it."""
+    return credential.kind in (RANDOM, CUT)
 
 
 def masked(text: str, least: Certainty = Certainty.LIKELY) -> str:
     """Return ``text`` with a mask in place of every credential."""
-    return _cut_out(text, find_credentials(text, least))
+    return cut_out(text, find_credentials(text, least))
 
 
-def _cut_out(text: str, credentials: Iterable[Credential]) -> str:
+def cut_out(text: str, credentials: Iterable[Credential]) -> str:
     parts, at = list[str](), 0
     for credential in credentials:
         parts += text[at : credential.start], MASK
@@ -105,7 +120,7 @@ def _found(text: str, least: Certainty, depth: int) -> list[Credential]:
     for start, end, meaning in decoded(text):
         if depth < _MOST_DEPTH and (inner := _found_within(meaning, depth + 1)):
             credentials.append(Credential(start, end, inner.kind, Certainty.CERTAIN))
-    known = _merged(credentials)
+    known = merged(credentials)
     for respelling in respellings(text) if depth == 0 else ():
         for credential in _shapes(respelling.text):
             start, end = respelling.origin(credential.start, credential.end)
@@ -133,7 +148,7 @@ def _found_within(meaning: str, depth: int) -> Credential | None:
     return found[0] if found else None
 
 
-def _merged(credentials: Iterable[Credential]) -> list[Credential]:
+def merged(credentials: Iterable[Credential]) -> list[Credential]:
     """Return credentials in order, those that overlap made one, of the kind of the most certain."""
     result: list[Credential] = []
     for credential in sorted(credentials):
@@ -193,7 +208,7 @@ def _likely(text: str) -> Iterator[Credential]:
 
     yield from (likely(start, end, NAMED) for start, end in named_values(text))
     yield from (likely(start, end, PLACED) for start, end in positional_values(text))
-    yield from (likely(start, end, f"{vendor} token") for start, end, vendor in _tokens(text, CUT_TOKENS))
+    yield from (likely(start, end, CUT) for start, end, _ in _tokens(text, CUT_TOKENS))
     if _KEY_BEGIN in text:
         yield from (likely(*match.span(), PRIVATE_KEY) for match in _MARKED_PEM.finditer(text))
     if "PRIVATE KEY" in text:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from skillgit.domain.credentials.random_words import is_random, rarity
 from skillgit.domain.credentials.spellings import meaning_of
@@ -112,8 +113,9 @@ _WORDS: dict[str, str] = {
     "รหัสผ่าน": "",
     "पासवर्ड": "",
 }
-_NEEDS_BORDER = frozenset({"pass", "pw", "pwd", "auth", "clave", "token", "login", "log in", "sign in", "secret", "senha", "parola", "passin"})
-_PATTERNS = {stem: re.compile(rf"{re.escape(stem)}(?:{rest})" if rest else re.escape(stem), re.IGNORECASE) for stem, rest in _WORDS.items()}
+_NEEDS_BORDER = frozenset(
+    {"pass", "pw", "pwd", "auth", "clave", "token", "login", "log in", "sign in", "secret", "senha", "parola", "passin"}
+)
 _PIN = re.compile(
     r"(?:\bPIN(?![A-Za-z])|\bpin(?= ?(?:code|number|is\b|[:=]))|\b(?:card|sim|phone) pin\b"
     r"|\b(?:door|gate|alarm|access|entry|security|unlock|safe|pin) (?:code|number|combination)\b)"
@@ -125,6 +127,7 @@ _ABOUT = re.compile(
     r"|rules?|required|reset|enabled|var|variable|env|class|header|param|params|parameter|column|label|regex|pattern|usage|per\w*|form|input|page"
     r"|rates?|budget|window|index|position|prefix|suffix|strength|manager|error|errors|location|format|provider|ref|version|dir|directory|folder)\d?\Z"
 )
+_USER = re.compile(r"(?i)user|login|name|account|as ")
 _REST_OF_NAME = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _CLOSERS = re.compile(r"\\{0,7}[\"'`*_]{0,3}(?:\\{0,7}[\"'])?[\])]{0,2}")
 _TOKEN = re.compile(
@@ -163,9 +166,15 @@ _TECHNICAL = re.compile(
     r"|gpt-?[0-9]\w*|claude[\w.-]*|llama[\w.-]*|qwen[\w.-]*|gemini[\w.-]*|mi[sx]tral[\w.-]*|phi-?[0-9]\w*|deepseek[\w.-]*|o[134]-?mini|iso-?[0-9]{1,5}|rfc-?[0-9]{1,5}|cve-[0-9-]+"
     r"|node-?[0-9]{1,2}|ubuntu-?[0-9.]+|debian-?[0-9]+|(?:us|eu|ap|ca|sa|af|me)-[a-z]+-[0-9]|[0-9]+(?:px|em|rem|ms|kb|mb|gb|tb|k|m|s|h|d|st|nd|rd|th|x|bit|bits|byte|bytes|chars?)(?![a-z])|f1|c\+\+[0-9]{2}|h[1-6]|0x[0-9a-f]+|\b(?:ann|arg|[a-z]{1,3})[0-9]{3,4}\b|latin-?[0-9]|cp[0-9]{3,4})"
 )
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{1,2}[:./-][0-9]{1,2}.*|v?[0-9]+(?:\.[0-9]+)+\S{0,20}|#[0-9a-fA-F]{3,8}")
-_NUMBERED = re.compile(r"_?(?:[A-Za-z]+[_.:/-])*[A-Za-z]+[_.:/-]?[0-9]{1,3}(?:[_.:/-][A-Za-z]+)*|(?:[A-Za-z]*[0-9]{0,2}_)+[A-Za-z]*[0-9]{0,2}")
-_PATH = re.compile(r"(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|toml|html?|css|sh|go|rs|rb|java|sql|csv|pem|crt|log|cfg|ini|env|zip|png|svg|pdf|docx?|xlsx?|com|org|net|io|dev)")
+_DATE = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{1,2}[:./-][0-9]{1,2}.*|v?[0-9]+(?:\.[0-9]+)+\S{0,20}|#[0-9a-fA-F]{3,8}"
+)
+_NUMBERED = re.compile(
+    r"_?(?:[A-Za-z]+[_.:/-])*[A-Za-z]+[_.:/-]?[0-9]{1,3}(?:[_.:/-][A-Za-z]+)*|(?:[A-Za-z]*[0-9]{0,2}_)+[A-Za-z]*[0-9]{0,2}"
+)
+_PATH = re.compile(
+    r"(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|toml|html?|css|sh|go|rs|rb|java|sql|csv|pem|crt|log|cfg|ini|env|zip|png|svg|pdf|docx?|xlsx?|com|org|net|io|dev)"
+)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://.*|\S+@\S+\.\S+", re.IGNORECASE)
 _END_SIGNS = ".,;:?)]}*_"
 _COMMON_WORDS = frozenset(
@@ -178,12 +187,22 @@ _COMMON_WORDS = frozenset(
     " minimum maximum length characters character letters digits digit symbols field fields form value values string strings name names user users username username email file files"
     " login account service server database required optional default empty blank none null invalid valid wrong correct expired missing incorrect weak strong secure safe password passwords passphrase"
     " secret token key keys api auth authentication authorization policy manager reset test tests code error errors message input output page screen button text"
-    " der die das und oder ist nicht ein eine mit von zu im den dem des auf für le la les un une et ou est pas de du des en dans pour el los las y o es no con por para il lo gli e è di da che"
-    .split()
+    " der die das und oder ist nicht ein eine mit von zu im den dem des auf für le la les un une et ou est pas de du des en dans pour el los las y o es no con por para il lo gli e è di da che".split()
 )
 _PHRASE = re.compile(r"(?:[a-z]{2,14}[ -]){3,24}[a-z]{2,14}")
 _PHRASE_WORD = re.compile(r"[a-z]{2,14}")
 _FEWEST_WORDS = 4
+
+
+_CERTAIN_NAME = re.compile(
+    r"(?i)(?:\A|_)(?:api|access|auth)?(?:key|token|secret|password|passwd)\Z|api_?key|client_?secret|passw(?:or)?d"
+)
+_LIKELY_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth(?!or)|cookie")
+
+
+def is_name_of_credential(name: str, *, certainly: bool) -> bool:
+    """Say whether what has this name, such as a variable of the environment, is a credential."""
+    return (_CERTAIN_NAME if certainly else _LIKELY_NAME).search(name) is not None
 
 
 def named_values(text: str) -> Iterator[Span]:
@@ -207,11 +226,15 @@ def named_values(text: str) -> Iterator[Span]:
 def _words(text: str, lower: str) -> list[Span]:
     """Return where words for secret begin and end, in order; of two that overlap, the longer."""
     spans = list[Span]()
-    for stem, pattern in _PATTERNS.items():
+    for stem, rest in _WORDS.items():
         at = lower.find(stem)
         while at >= 0:
-            begins = stem not in _NEEDS_BORDER or not text[at - 1 : at].isalpha() or (text[at].isupper() and text[at - 1].islower())
-            if begins and (match := pattern.match(text, at)):
+            begins = (
+                stem not in _NEEDS_BORDER
+                or not text[at - 1 : at].isalpha()
+                or (text[at].isupper() and text[at - 1].islower())
+            )
+            if begins and (match := _pattern(stem, rest).match(text, at)):
                 spans.append(match.span())
             at = lower.find(stem, at + len(stem))
     spans.sort(key=lambda span: (span[0], -span[1]))
@@ -220,6 +243,11 @@ def _words(text: str, lower: str) -> list[Span]:
         if not result or span[0] >= result[-1][1]:
             result.append(span)
     return result
+
+
+@cache
+def _pattern(stem: str, rest: str) -> re.Pattern[str]:
+    return re.compile(rf"{re.escape(stem)}(?:{rest})" if rest else re.escape(stem), re.IGNORECASE)
 
 
 def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[Span]:
@@ -236,6 +264,13 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
         begin -= 1
     is_variable = text[begin:name_end].isupper() and text[begin:name_end].isascii() and len(text[begin:name_end]) > 3
     is_option = text[begin : begin + 2] == "--" or text[begin : begin + 1] == "-"
+    if (
+        word == "pass"
+        and text[name_end : name_end + 1] == " "
+        and begin == start
+        and not _USER.search(text, max(0, start - 40), start)
+    ):
+        return  # to pass something on
     closers = _CLOSERS.match(text, name_end)
     at = closers.end() if closers else name_end
     line_end = text.find("\n", at)
@@ -248,8 +283,10 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
         if count >= _MOST_TOKENS:
             break
         kind = token.lastgroup or "bare"
-        value, gap = token[kind], text[at : token.start()]
-        is_first = gap.strip() == "" and text[name_end : token.start()].strip("\"'`*_\\)] ") == ""
+        value = token[kind]
+        lead = text[name_end : token.start()].strip("\"'`*_\\)] ")
+        is_first = lead == ""
+        is_assigned_phrase = word.startswith("pass") and lead in ("", ":", "=", ":=", "=>")
         before = text[max(name_end, token.start() - 12) : token.start()]
         if "redacted]" in text[at : token.end()]:
             is_met = True
@@ -261,10 +298,22 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
                     break
             continue
         is_strong = (count < _STRONG_TOKENS and bool(_STRONG.search(before))) or (
-            is_first and (is_option or is_variable or is_phrase or kind != "bare" or word in ("requirepass", "masterauth", "_auth", "storepass"))
+            is_first
+            and (
+                is_option
+                or is_variable
+                or is_phrase
+                or kind != "bare"
+                or word in ("requirepass", "masterauth", "_auth", "storepass")
+            )
         )
         if kind == "bare":
-            if word != "pass" and count < _STRONG_TOKENS and (is_phrase or is_strong) and (phrase := _phrase(text, token.start(), line_end)):
+            if (
+                word != "pass"
+                and count < _STRONG_TOKENS
+                and (is_phrase or is_strong)
+                and (phrase := _phrase(text, token.start(), line_end))
+            ):
                 yield phrase
                 is_met = True
                 break
@@ -273,14 +322,16 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
                 part = text[begin_value:end_value]
                 is_own = is_strong or begin_value > token.start()
                 is_setting = is_variable and begin_value == name_end + 1
-                if _is_value(part, is_strong=is_own, is_variable=is_setting, is_assigned=is_first) and not (
+                if _is_value(part, is_strong=is_own, is_variable=is_setting, is_assigned=is_assigned_phrase) and not (
                     follows in ("(", "[") and end_value == token.end()
                 ):
                     yield begin_value, end_value
                     is_met = True
             if is_met and is_strong:
                 break
-        elif _is_text(value, is_strong=is_strong or is_first, is_phrase=is_phrase, is_assigned=bool(_ASSIGNED.search(before))):
+        elif _is_text(
+            value, is_strong=is_strong or is_first, is_phrase=is_phrase, is_assigned=bool(_ASSIGNED.search(before))
+        ):
             yield token.span(kind)
             is_met = True
             if is_strong:
@@ -362,7 +413,11 @@ def _is_text(value: str, *, is_strong: bool, is_phrase: bool = False, is_assigne
         words = value.split(" ")
         is_prose = any(word.lower().strip(".,:!?") in _COMMON_WORDS for word in words)
         return len(words) >= (_FEWEST_WORDS - 1) and not is_prose and all(word.isalnum() for word in words)
-    if value.startswith(("$", "<", "{", "%(", "#{")) and not re.search(r"[a-z0-9]{6}", value[:1] and value[1:]) or _URL.match(value):
+    if (
+        value.startswith(("$", "<", "{", "%(", "#{"))
+        and not re.search(r"[a-z0-9]{6}", value[:1] and value[1:])
+        or _URL.match(value)
+    ):
         return False
     if re.fullmatch(r"[$%]?\{.*\}|<.*>|\$\w+|%\w+%|\{\{.*", value) or _PATH.fullmatch(value):
         return False
@@ -370,12 +425,22 @@ def _is_text(value: str, *, is_strong: bool, is_phrase: bool = False, is_assigne
         return _is_made_up(value)
     if re.fullmatch(r"[A-Za-z_]+", value):
         # a label such as "user_name" or "required" is a word; a word in quotes behind "password =" is a value
-        return is_phrase or is_random(value) or (is_assigned and len(value) >= 12 and bool(re.search(r"[a-z][A-Z]", value)))  # noqa: PLR2004 - a phrase in camel case
-    if _DATE.fullmatch(value) or re.search(r"[<>{}()]|[aA0]-[zZ9]", value) or (
-        not is_assigned and _NUMBERED.fullmatch(value) and rarity(value) < _RARE and not _is_made_up_phrase(value)
+        return (
+            is_phrase
+            or is_random(value)
+            or (is_assigned and len(value) >= 12 and bool(re.search(r"[a-z][A-Z]", value)))
+        )  # noqa: PLR2004 - a phrase in camel case
+    if (
+        _DATE.fullmatch(value)
+        or re.search(r"[<>{}()]|[aA0]-[zZ9]", value)
+        or (not is_assigned and _NUMBERED.fullmatch(value) and rarity(value) < _RARE and not _is_made_up_phrase(value))
     ):
         return False
-    return bool(re.search(r"[0-9]", _TECHNICAL.sub("", value))) or bool(re.search(r"[^\w\s.:/-]", value[1:-1])) or is_random(value)
+    return (
+        bool(re.search(r"[0-9]", _TECHNICAL.sub("", value)))
+        or bool(re.search(r"[^\w\s.:/-]", value[1:-1]))
+        or is_random(value)
+    )
 
 
 def _is_value(value: str, *, is_strong: bool, is_variable: bool = False, is_assigned: bool = False) -> bool:
@@ -392,11 +457,20 @@ def _is_value(value: str, *, is_strong: bool, is_variable: bool = False, is_assi
         return len(value) >= 6 or is_variable  # noqa: PLR2004 - shorter numbers are counts
     if re.fullmatch(r"[A-Za-z]+", value):
         is_camel = is_assigned and len(value) >= 16 and bool(re.search(r"[a-z][A-Z][a-z]", value))  # noqa: PLR2004 - a phrase
-        return (is_variable and value.lower() not in _COMMON_WORDS) or is_camel or is_random(value) or rarity(value) > _RARE
+        return (
+            (is_variable and value.lower() not in _COMMON_WORDS)
+            or is_camel
+            or is_random(value)
+            or rarity(value) > _RARE
+        )
     if re.fullmatch(r"[A-Za-z_]+", value) or _DATE.fullmatch(value):
         return False
     plain = _TECHNICAL.sub("", value)
-    return bool(re.search(r"[0-9]", plain)) and bool(re.search(r"[A-Za-z]", plain)) and not (re.fullmatch(r"[a-z]+_?[0-9]", value) and rarity(value) < _RARE)
+    return (
+        bool(re.search(r"[0-9]", plain))
+        and bool(re.search(r"[A-Za-z]", plain))
+        and not (re.fullmatch(r"[a-z]+_?[0-9]", value) and rarity(value) < _RARE)
+    )
 
 
 def _is_made_up(value: str) -> bool:
@@ -413,7 +487,9 @@ def _is_made_up(value: str) -> bool:
 
 def _is_made_up_phrase(value: str) -> bool:
     """Say whether two words have a number between them, as passwords that people make up do."""
-    return bool(re.fullmatch(r"[A-Za-z]{3,}[_.:/-]?[0-9]{2,}[_.:/-]?[A-Za-z]{3,}!?", value)) and not _TECHNICAL.search(value)
+    return bool(re.fullmatch(r"[A-Za-z]{3,}[_.:/-]?[0-9]{2,}[_.:/-]?[A-Za-z]{3,}!?", value)) and not _TECHNICAL.search(
+        value
+    )
 
 
 def _before(text: str, words: list[Span]) -> Iterator[Span]:
@@ -421,7 +497,8 @@ def _before(text: str, words: list[Span]) -> Iterator[Span]:
     for start, _ in words:
         window = text[max(0, start - 120) : start]
         match = re.search(
-            r"(?P<value>[!-~]{6,80})[\"'`]?\s{1,3}(?:as|is|for|als|ist|comme|como|come|jako|som)\s{1,3}(?:\w{1,12}\s{1,3}){0,3}[\"'`*(]{0,2}\Z", window
+            r"(?P<value>[!-~]{6,80})[\"'`]?\s{1,3}(?:as|is|for|als|ist|comme|como|come|jako|som)\s{1,3}(?:\w{1,12}\s{1,3}){0,3}[\"'`*(]{0,2}\Z",
+            window,
         )
         if match:
             value = match["value"].strip("\"'`.,;:()")
@@ -430,7 +507,12 @@ def _before(text: str, words: list[Span]) -> Iterator[Span]:
                 yield at, at + len(value)
 
 
-_CELLS = {"|": re.compile(r"[^|\n]*"), "\t": re.compile(r"[^\t\n]*"), ";": re.compile(r"[^;\n]*"), ",": re.compile(r"[^,\n]*")}
+_CELLS = {
+    "|": re.compile(r"[^|\n]*"),
+    "\t": re.compile(r"[^\t\n]*"),
+    ";": re.compile(r"[^;\n]*"),
+    ",": re.compile(r"[^,\n]*"),
+}
 _MOST_ROWS = 200
 
 
@@ -447,7 +529,11 @@ def _columns(text: str, words: list[Span]) -> Iterator[Span]:
         cells = head.split(separator)
         position = head.count(separator, 0, start - line_start)
         name = cells[position].strip(" \"'*`_")
-        if not 0 <= start - line_start - head.find(name) or len(name) > end - start + 24 or not re.fullmatch(r"[\w .-]+", name):
+        if (
+            not 0 <= start - line_start - head.find(name)
+            or len(name) > end - start + 24
+            or not re.fullmatch(r"[\w .-]+", name)
+        ):
             continue
         if _ABOUT.search(name) or any(re.search(r"[(){}=;]", cell) for cell in cells):
             continue
@@ -462,13 +548,21 @@ def _columns(text: str, words: list[Span]) -> Iterator[Span]:
             value = cell.strip(" \"'*`_\r")
             at = row_start + sum(len(part) + 1 for part in row[:position]) + cell.find(value)
             is_made_up = re.search(r"[0-9]", value) and re.search(r"[A-Za-z]", value) and " " not in value
-            if value and is_made_up and not _PLACEHOLDER.fullmatch(value) and not _CODE.fullmatch(value) and MASK not in value:
+            if (
+                value
+                and is_made_up
+                and not _PLACEHOLDER.fullmatch(value)
+                and not _CODE.fullmatch(value)
+                and MASK not in value
+            ):
                 yield at, at + len(value)
 
 
 _MANIFEST = re.compile(r"(?m)^\s{0,8}kind:\s{0,4}[\"']?Secret\b")
 _ENTRY = re.compile(r"(?m)^[ \t]{1,12}[\w.-]{1,80}:[ \t]{1,4}[\"']?([^\s\"'|>{}\[\]]{4,4000})[\"']?[ \t]*$")
-_PUBLIC_ENTRY = re.compile(r"\s{1,12}(?:name|namespace|type|labels|app|annotations|kind|apiVersion|uid|creationTimestamp)\b.*")
+_PUBLIC_ENTRY = re.compile(
+    r"\s{1,12}(?:name|namespace|type|labels|app|annotations|kind|apiVersion|uid|creationTimestamp)\b.*"
+)
 
 
 def _manifests(text: str) -> Iterator[Span]:

@@ -16,7 +16,11 @@ _RARITY = """
 4455355949933263933388989925 2647167829976645965698797953 2766367429667337934688779961 5646358749965763976288865911
 5667576869944452963387587760 3867078639865737876568895652 4554449989989989988899939901 4434444547644443743445567743
 """.split()
-_STEPS = {first + second: int(_RARITY[row][column]) for row, first in enumerate(_SIGNS) for column, second in enumerate(_SIGNS)}
+_STEPS = {
+    first + second: int(_RARITY[row][column])
+    for row, first in enumerate(_SIGNS)
+    for column, second in enumerate(_SIGNS)
+}
 _RARE = 3.7
 """Of 1,000 random words 995 are rarer; of 1,000 long identifiers and paths, fewer than ten."""
 _RARE_LETTERS = 4.2  # the same for words without a digit, which may be of any language
@@ -39,5 +43,7 @@ def is_random(word: str) -> bool:
 def rarity(word: str) -> float:
     """Return how rarely, on average, a sign of ``word`` follows the one before it."""
     signs = f"^{_DIGIT.sub('0', _BORDER.sub('^', word)).lower()}^"
-    steps = [_STEPS[pair] for first, second in zip(signs, signs[1:], strict=False) if (pair := first + second) in _STEPS]
+    steps = [
+        _STEPS[pair] for first, second in zip(signs, signs[1:], strict=False) if (pair := first + second) in _STEPS
+    ]
     return sum(steps) / max(1, len(steps))

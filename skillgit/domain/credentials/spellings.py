@@ -60,18 +60,24 @@ class Respelling:
 
 
 def respellings(text: str) -> Iterator[Respelling]:
-    """Yield ``text`` without escapes, wide letters and joints of strings, and with broken lines joined."""
-    plain = _respelled(text, _ESCAPE, _unescaped) if "\\" in text or "%" in text or "&#" in text else None
-    if not text.isascii():
-        plain = _joined(plain, _respelled(plain.text if plain else text, _WIDE, _narrowed))
-    source = plain.text if plain else text
-    if "\"" in source or "'" in source or "\\\n" in source or "`" in source:
-        plain = _joined(plain, _respelled(source, _PIECES, lambda _: ""))
+    """Yield ``text`` in plain spelling, and with broken lines joined, as far as that changes it."""
+    plain = plain_spelling(text)
     if plain is not None:
         yield plain
     source = plain.text if plain else text
     if "\n" in source and (broken := _respelled(source, _BROKEN_LINE, lambda _: "")) is not None:
         yield _joined(plain, broken) or broken
+
+
+def plain_spelling(text: str) -> Respelling | None:
+    """Return ``text`` without escapes, wide letters and joints of strings; None if it has none."""
+    plain = _respelled(text, _ESCAPE, _unescaped) if "\\" in text or "%" in text or "&#" in text else None
+    if not text.isascii():
+        plain = _joined(plain, _respelled(plain.text if plain else text, _WIDE, _narrowed))
+    source = plain.text if plain else text
+    if '"' in source or "'" in source or "\\\n" in source or "`" in source:
+        plain = _joined(plain, _respelled(source, _PIECES, lambda _: ""))
+    return plain
 
 
 def decoded(text: str) -> Iterator[tuple[int, int, str]]:
@@ -110,7 +116,14 @@ def _meanings(word: str) -> Iterator[str]:
 
 
 def _respelled(text: str, pattern: re.Pattern[str], meaning: Callable[[re.Match[str]], str]) -> Respelling | None:
-    parts, starts, origins, is_copied, position, at = list[str](), list[int](), list[tuple[int, int]](), list[bool](), 0, 0
+    parts, starts, origins, is_copied, position, at = (
+        list[str](),
+        list[int](),
+        list[tuple[int, int]](),
+        list[bool](),
+        0,
+        0,
+    )
 
     def add(part: str, start: int, end: int, *, copied: bool) -> None:
         nonlocal position

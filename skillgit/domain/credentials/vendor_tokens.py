@@ -1,9 +1,9 @@
 r"""What the tokens of vendors begin with and how long they are, as the vendors document it or issue them.
 
 A row says who issues the token, what it begins with, and a pattern of the rest. Where a beginning is short, the rest is
-strict. Sources are the vendors' own pages on their tokens: GitHub "token formats", GitLab "token overview", Slack "token
-types", Stripe "API keys", AWS "unique identifiers" of IAM, HashiCorp Vault "tokens", Doppler "token formats", npm and PyPI
-on their tokens, and for the others the keys that their consoles give out.
+strict. Sources are the vendors' own pages on their tokens: GitHub "token formats", GitLab "token overview", Slack
+"token types", Stripe "API keys", AWS "unique identifiers" of IAM, HashiCorp Vault "tokens", Doppler "token formats",
+npm and PyPI on their tokens, and for the others the keys that their consoles give out.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("Pulumi", "pul-", rf"{_HEX}{{40}}"),
     ("PyPI", "pypi-", rf"[{_WORD}]{{50,}}"),
     ("Razorpay", "rzp_", rf"(?:live|test)_[{_W}]{{14}}"),
-    ("ReadMe", "rdme_", rf"[a-z0-9]{{70}}"),
+    ("ReadMe", "rdme_", r"[a-z0-9]{70}"),
     ("Render", "rnd_", rf"{_MIX}[{_W}]{{24,}}"),
     ("Replicate", "r8_", rf"[{_W}]{{32,}}"),
     ("Resend", "re_", rf"{_MIX}[{_W}]{{8}}_[{_W}]{{20,}}"),
@@ -173,21 +173,94 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("Weights & Biases", "wandb_v1_", rf"[{_W}_]{{40,}}"),
     ("xAI", "xai-", rf"[{_W}]{{40,}}"),
     ("Yandex Cloud", "AQVN", rf"{_MIX}[{_WORD}]{{35,38}}{_END}"),
-    ("Yandex Cloud", "t1.", rf"[A-Z0-9a-z_-]{{10,}}={{0,2}}\.[A-Z0-9a-z_-]{{86}}={{0,2}}"),
+    ("Yandex Cloud", "t1.", r"[A-Z0-9a-z_-]{10,}={0,2}\.[A-Z0-9a-z_-]{86}={0,2}"),
 )
 
 # Beginnings that alone say what they are; of what follows, a length is enough.
 _TELLING_MARKS = (
-    *("Adobe p8e-", "Aikido AIK_CI_", "Aikido AIK_CLIENT_", "Aikido AIK_SECRET_", "Asaas $aact_prod_", "Asaas $aact_hmlg_"),
-    *("AWS bedrock-api-key-", "Bitbucket BBDC-", "Canva cnvca", "Cartesia sk_car_", "CockroachDB CCDB1_", "ConfigCat configcat-sdk-1/"),
-    *("DataStax AstraCS:", "Deno ddp_", "DevCycle dvc_client_", "DevCycle dvc_server_", "DevCycle dvc_mobile_", "Devin apk_user_"),
-    *("Docker SWMTKN-1-", "Docker SWMKEY-1-", "Elastic essu_", "Google AQ.Ab8RN6", "GitLab _gitlab_session=", "Ionic ion_", "Devin cog_"),
-    *("Langfuse sk-lf-", "Langfuse pk-lf-", "Lichess lip_", "LlamaIndex llx-", "MailerSend mlsn.", "Mercury mercury_production_"),
-    *("Mergify mergify_application_key_", "MongoDB mdb_sa_sk_", "Neon napi_", "Nylas nyk_", "OneSignal os_v2_app_", "OneSignal os_v2_org_"),
-    *("Onfido api_live.", "Onfido api_live_us.", "Onfido api_live_ca.", "Paddle pdl_live_apikey_", "Persona persona_production_"),
-    *("Pinterest pina_", "Polar polar_at_", "Polar polar_oat_", "Polar polar_pat_", "Ramp ramp_sec_", "RunPod rpa_", "Samsara samsara_api_"),
-    *("Together tgp_v1_", "Unkey unkey_", "UpCloud ucat_", "Vercel vck_", "Vercel vca_", "Vercel vcr_", "Vercel vci_", "Vercel vcp_"),
-    *("WakaTime waka_", "Xendit xnd_production_", "Zuplo zpka_", "Rootly rootly_", "Intra42 s-s4t2ud-", "Intra42 s-s4t2af-"),
+    *(
+        "Adobe p8e-",
+        "Aikido AIK_CI_",
+        "Aikido AIK_CLIENT_",
+        "Aikido AIK_SECRET_",
+        "Asaas $aact_prod_",
+        "Asaas $aact_hmlg_",
+    ),
+    *(
+        "AWS bedrock-api-key-",
+        "Bitbucket BBDC-",
+        "Canva cnvca",
+        "Cartesia sk_car_",
+        "CockroachDB CCDB1_",
+        "ConfigCat configcat-sdk-1/",
+    ),
+    *(
+        "DataStax AstraCS:",
+        "Deno ddp_",
+        "DevCycle dvc_client_",
+        "DevCycle dvc_server_",
+        "DevCycle dvc_mobile_",
+        "Devin apk_user_",
+    ),
+    *(
+        "Docker SWMTKN-1-",
+        "Docker SWMKEY-1-",
+        "Elastic essu_",
+        "Google AQ.Ab8RN6",
+        "GitLab _gitlab_session=",
+        "Ionic ion_",
+        "Devin cog_",
+    ),
+    *(
+        "Langfuse sk-lf-",
+        "Langfuse pk-lf-",
+        "Lichess lip_",
+        "LlamaIndex llx-",
+        "MailerSend mlsn.",
+        "Mercury mercury_production_",
+    ),
+    *(
+        "Mergify mergify_application_key_",
+        "MongoDB mdb_sa_sk_",
+        "Neon napi_",
+        "Nylas nyk_",
+        "OneSignal os_v2_app_",
+        "OneSignal os_v2_org_",
+    ),
+    *(
+        "Onfido api_live.",
+        "Onfido api_live_us.",
+        "Onfido api_live_ca.",
+        "Paddle pdl_live_apikey_",
+        "Persona persona_production_",
+    ),
+    *(
+        "Pinterest pina_",
+        "Polar polar_at_",
+        "Polar polar_oat_",
+        "Polar polar_pat_",
+        "Ramp ramp_sec_",
+        "RunPod rpa_",
+        "Samsara samsara_api_",
+    ),
+    *(
+        "Together tgp_v1_",
+        "Unkey unkey_",
+        "UpCloud ucat_",
+        "Vercel vck_",
+        "Vercel vca_",
+        "Vercel vcr_",
+        "Vercel vci_",
+        "Vercel vcp_",
+    ),
+    *(
+        "WakaTime waka_",
+        "Xendit xnd_production_",
+        "Zuplo zpka_",
+        "Rootly rootly_",
+        "Intra42 s-s4t2ud-",
+        "Intra42 s-s4t2af-",
+    ),
 )
 _LONG = r"(?=[A-Za-z_+/=.-]{0,60}[0-9])[A-Za-z0-9_+/=.-]{20,}"
 
@@ -203,7 +276,11 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
     ("Sentry", "@o", r"(?<=://)[0-9a-f]{32}(?=(?::[0-9a-f]{32})?@o[0-9]{1,20}\.)"),
     ("Slack webhook", "hooks.slack.com/", r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,200}"),
     ("Teams webhook", "webhook.office.com/", r"https://[\w-]{1,80}\.webhook\.office\.com/webhookb2/[\w@/-]{20,300}"),
-    ("Discord webhook", "/api/webhooks/", r"https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[\w-]{20,100}"),
+    (
+        "Discord webhook",
+        "/api/webhooks/",
+        r"https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[\w-]{20,100}",
+    ),
     ("Telegram", ":AA", rf"(?<![0-9])[0-9]{{8,10}}:AA[{_WORD}]{{30,40}}"),
     ("Twilio", "AC", rf"(?<![{_WORD}])AC{_HEX}{{32}}:{_HEX}{{32}}"),
 )
@@ -214,7 +291,7 @@ class VendorToken:
     vendor: str
     mark: str  # what every text with such a token contains
     form: str
-    is_anchored: bool  # whether the token begins with its mark
+    is_anchored: bool = True  # whether the token begins with its mark
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -228,21 +305,20 @@ def _compiled(form: str) -> re.Pattern[str]:
 
 
 VENDOR_TOKENS = (
-    *(VendorToken(vendor, mark, _BEGIN + re.escape(mark) + rest, True) for vendor, mark, rest in _TABLE),
+    *(VendorToken(vendor, mark, _BEGIN + re.escape(mark) + rest) for vendor, mark, rest in _TABLE),
     *(
-        VendorToken(vendor, mark, _BEGIN + re.escape(mark) + _LONG, True)
+        VendorToken(vendor, mark, _BEGIN + re.escape(mark) + _LONG)
         for vendor, mark in (row.split(" ") for row in _TELLING_MARKS)
     ),
-    *(VendorToken(vendor, mark, form, False) for vendor, mark, form in _FORMS),
+    *(VendorToken(vendor, mark, form, is_anchored=False) for vendor, mark, form in _FORMS),
 )
-_TELLING = re.compile(r"[A-Za-z0-9$]{2,20}[_.-]\Z|AIza\Z|AKIA\Z|ASIA\Z|ATATT3\Z")
+_TELLING = re.compile(r"[A-Za-z0-9$_.-]{2,20}[_.-]\Z|AIza\Z|AKIA\Z|ASIA\Z|ATATT3\Z")
 _COMMON = frozenset({"s.", "t1.", "v1.", "sl.", "re_", "co_", "live_", "key-", "secret_", "sm_", "pat.", "dp.", "mmk"})
 CUT_TOKENS = tuple(
     VendorToken(
         vendor,
         mark,
         rf"{_BEGIN}{re.escape(mark)}(?=[A-Za-z_./+=-]{{0,40}}[0-9])[A-Za-z0-9_./+=-]{{6,}}",
-        True,
     )
     for vendor, mark, _ in _TABLE
     if _TELLING.match(mark) and mark not in _COMMON

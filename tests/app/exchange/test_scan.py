@@ -17,7 +17,6 @@ from skillgit.app.exchange.push_check import Severity, check, scan, scan_commits
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.plugin.redaction import credentials, redact
-from skillgit.plugin.secret_detectors import secret_scanner
 
 AWS = "AKIA" + "IOSFODNN7ABCDEFG"
 GITHUB = "ghp_" + "a1B2" * 9
@@ -61,7 +60,7 @@ def test_a_planted_secret_is_found_where_it_came_in_though_a_later_commit_took_i
     result = scan(context)
     assert [(found.commit, found.path, found.line) for found in result.stops] == [(planted, f"{PATH}/SKILL.md", 10)]
     assert result.commits == 4
-    assert (result.stops[0].what, result.stops[0].excerpt) == ("AWS Access Key", "- Use [redacted] there.")
+    assert (result.stops[0].what, result.stops[0].excerpt) == ("AWS token", "- Use [redacted] there.")
     with pytest.raises(
         SkillgitError, match=f"{planted[:12]} holds what must not leave, in {PATH}/SKILL.md:10"
     ) as caught:
@@ -191,18 +190,6 @@ def test_words_that_name_nothing_are_refused(context):
         scan(context, "nothing")
     with pytest.raises(UsageError, match="three dots"):
         scan(context, "a...b")
-
-
-def test_the_detectors_are_put_back_as_they_were():
-    from detect_secrets.settings import get_settings  # noqa: PLC0415 - of that test alone
-
-    before = get_settings().json()
-    with secret_scanner() as scanner:
-        assert [secret.kind for secret in scanner.secrets(f"x {AWS}")] == [
-            "AWS Access Key",
-            "a credential by its shape",
-        ]
-    assert get_settings().json() == before
 
 
 @given(

@@ -59,7 +59,7 @@ CODE = (
 @pytest.mark.parametrize("form", FORMS)
 def test_a_credential_is_taken_out_however_it_is_written(form):
     text = FORMS[form]
-    redacted = SessionRedactor((), ()).fresh([text]).text(text)
+    redacted = SessionRedactor().fresh([text]).text(text)
     secrets = [PHRASE, HEX, LETTERS[6:], BODY[20:], BODY[::-1][:20], CLASSIC[20:], "CorrectHorse", "Pa$$w0rd", "890a"]
     assert redacted != text
     assert [secret for secret in secrets if secret in redacted] == []
@@ -68,7 +68,7 @@ def test_a_credential_is_taken_out_however_it_is_written(form):
 
 def test_what_is_a_secret_once_is_one_wherever_it_occurs():
     texts = (f'my password = "{PHRASE}"', f"use {PHRASE} there", f"before/notes-{PHRASE}.txt")
-    redactor = SessionRedactor((), ()).fresh(texts)
+    redactor = SessionRedactor().fresh(texts)
     assert not any(PHRASE in redactor.text(text) for text in texts)
     assert PHRASE not in redactor.path(texts[2])
     assert b64encode(PHRASE.encode()).decode() not in redactor.text(f"x {b64encode(PHRASE.encode()).decode()} y")
@@ -76,7 +76,7 @@ def test_what_is_a_secret_once_is_one_wherever_it_occurs():
 
 @pytest.mark.parametrize("text", CODE)
 def test_code_stays_as_it_is(text):
-    assert SessionRedactor((), ()).fresh([text]).text(text) == text
+    assert SessionRedactor().fresh([text]).text(text) == text
 
 
 BEGINNINGS = ("password", "eyJ", "+1111", "sk-ant-", "-----BEGIN RSA PRIVATE KEY-----", "A1b2", "a@", "login -p ")
@@ -99,7 +99,7 @@ MORE = (
 @pytest.mark.parametrize("beginning", [*BEGINNINGS, *MORE])
 def test_twice_the_text_takes_about_twice_as_long(beginning):
     def seconds(size: int) -> float:
-        text, redactor = beginning * (size // len(beginning)), SessionRedactor((), ())
+        text, redactor = beginning * (size // len(beginning)), SessionRedactor()
         began = time.process_time()
         redactor.text(text)
         return time.process_time() - began
