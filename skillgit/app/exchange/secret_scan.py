@@ -198,7 +198,7 @@ def _fingerprints(text: str) -> Iterator[str]:
 
 
 def is_allowed_inline(line: str, above: str) -> bool:
-    """Say whether a remark such as ``pragma: allowlist secret`` allows what is in ``line``, as detect-secrets has it."""
+    """Say whether a remark such as ``pragma: allowlist secret`` allows what is in ``line``."""
     own, before = _INLINE.search(line), _INLINE.search(above)
     return (own is not None and not own["next"]) or (before is not None and bool(before["next"]))
 

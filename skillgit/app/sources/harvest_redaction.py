@@ -1,8 +1,8 @@
 """What of a session must not be written down: credentials, and what says whose session it was.
 
 Secrets are the values that this machine knows as such, and what looks like one anywhere in the harvest. An address has
-the same stand-in throughout a draft, so that code and its test still agree; the stand-ins of e-mail and IP addresses are
-addresses. The texts are private to begin with, so that a word too many that is taken out costs little.
+the same stand-in throughout a draft, so that code and its test still agree; the stand-ins of e-mail and IP addresses
+are addresses. The texts are private to begin with, so that a word too many that is taken out costs little.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class SecretValues:
         if is_pin and len(value) < _SHORTEST_SECRET:
             self._patterns[value] = re.compile(rf"(?<![\w.,-]){value}(?![\w-]|[.,][0-9])")
         elif _PHRASE.fullmatch(value):
-            self._patterns[value.split()[0]] = re.compile(r"[\s_-]{1,4}".join(map(re.escape, value.split())))
+            self._patterns[value.split(maxsplit=1)[0]] = re.compile(r"[\s_-]{1,4}".join(map(re.escape, value.split())))
         else:
             for form in dict.fromkeys((value, json.dumps(value)[1:-1], _encoded(value))):
                 self._patterns[form] = None

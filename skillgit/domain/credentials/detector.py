@@ -44,14 +44,16 @@ _HEADER, _ADDRESS, _LABEL = "authorization", "password in an address", "key behi
 _KEY_BEGIN = "-----BEGIN "
 # The certain forms stay inside a JSON string: none of them reaches over a quote, so that masked JSON is still JSON.
 _PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----[^\"]{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----[^\"]{0,20000}?-----END [A-Z0-9"
+    r" ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 )
 # What a private key has around its lines: quotes, marks of lines and of differences, what joins strings.
 _MARKED_PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|[\s\"'`>+|A-Za-z0-9/=:,.\\-]){0,20000}"
 )
 _PEM_TAIL = re.compile(
-    r"(?:[A-Za-z0-9+/=]{16,80}(?:\\[nr]|[\s\"'>|+]){1,12}){1,99}[\s\"'>|+]{0,8}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:[A-Za-z0-9+/=]{16,80}(?:\\[nr]|[\s\"'>|+]){1,12}){1,99}[\s\"'>"
+    r"|+]{0,8}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 )
 _BEARER = re.compile(r"(?i)\bbearer\s{1,8}(?=[A-Z._~+/-]{0,200}[0-9])([A-Z0-9._~+/-]{20,}={0,2})")
 _BASIC = re.compile(
@@ -71,11 +73,13 @@ _PASSWORD_IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s/:@\"']{0,64}:([^
 _WORD = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HARMLESS_WORD = re.compile(
     # ids, digests and public keys: hex, UUIDs, numbers, integrity of lock files, ids of calls of models
-    r"[0-9a-fA-F_-]+|(?:toolu|msg|call|req|resp|chatcmpl|srvtoolu|run|file|item|rs|fc|ws|thread|asst|ses|prt)[_-][A-Za-z0-9_-]+|h1|sha(?:1|256|384|512)-[A-Za-z0-9+/]+={0,2}"
+    r"[0-9a-fA-F_-]+|(?:toolu|msg|call|req|resp|chatcmpl|srvtoolu|run|file|item|rs|fc|ws|thread|asst|ses"
+    r"|prt)[_-][A-Za-z0-9_-]+|h1|sha(?:1|256|384|512)-[A-Za-z0-9+/]+={0,2}"
     r"|AAAA[BCE][A-Za-z0-9+/]+={0,3}"
 )
 _KEYED_HEX = re.compile(
-    r"(?i)(?:[a-z]{1,12}[_-])?(?:sk|key|secret|token|access|live|test|prod)[_-](?:[a-z]{2,12}-)?(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    r"(?i)(?:[a-z]{1,12}[_-])?(?:sk|key|secret|token|access|live|test"
+    r"|prod)[_-](?:[a-z]{2,12}-)?(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 )
 _HARMLESS_BEFORE = re.compile(
     r"(?:;base64,|sha(?:1|256|384|512)[-:]|h1:|integrity\W{1,4}|\bssh-[a-z0-9]{3,10} |checksum\W{1,4}|\betag\W{1,4})\Z",
@@ -140,7 +144,7 @@ def _found(text: str, least: Certainty, depth: int) -> list[Credential]:
 
 def _is_escaped(respelled: str, text: str) -> bool:
     """Say whether a respelling is more than the text with its lines joined."""
-    return len(text) - len(respelled) > 2 * text.count("\n")  # noqa: PLR2004 - an escape has three characters or more
+    return len(text) - len(respelled) > 2 * text.count("\n")
 
 
 def _found_within(meaning: str, depth: int) -> Credential | None:

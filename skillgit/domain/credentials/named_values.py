@@ -1,7 +1,7 @@
 r"""Values near a word for secret: on its line, in the next value, in its column, and where a command expects one.
 
-A value goes unless it is plainly code, a placeholder, or a word of prose. Right behind ``password =`` almost anything is
-a value; further on in the line only what looks as if it had been made up: letters and digits in one word.
+A value goes unless it is plainly code, a placeholder, or a word of prose. Right behind ``password =`` almost anything
+is a value; further on in the line only what looks as if it had been made up: letters and digits in one word.
 """
 
 from __future__ import annotations
@@ -123,10 +123,15 @@ _PIN = re.compile(
 )
 # What a name ends with that says something about a secret and is none itself.
 _ABOUT = re.compile(
-    r"(?i)(?:_|-|\b)?(?:length|len|min|max|count|counter|limit|size|field|hash|type|types|name|names|id|ids|url|uri|path|file|expir\w*|ttl|age|policy"
-    r"|rules?|required|reset|enabled|var|variable|env|class|header|param|params|parameter|column|label|regex|pattern|usage|per\w*|form|input|page"
-    r"|rates?|budget|window|index|position|prefix|suffix|strength|manager|error|errors|location|format|provider|ref|version|dir|directory|folder)\d?\Z"
+    r"(?i)(?:_|-|\b)?(?:length|len|min|max|count|counter|limit|size|field|hash|type|types|name|names|id|ids|url"
+    r"|uri|path|file|expir\w*|ttl|age|policy"
+    r"|rules?|required|reset|enabled|var|variable|env|class|header|param|params|parameter|column|label|regex"
+    r"|pattern|usage|per\w*|form|input|page"
+    r"|rates?|budget|window|index|position|prefix|suffix|strength|manager|error|errors|location|format|provider"
+    r"|ref|version|dir|directory|folder)\d?\Z"
 )
+_NEAR_PIN = 16  # characters from the word on within which a number that may be a year is a PIN
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _USER = re.compile(r"(?i)user|login|name|account|as ")
 _REST_OF_NAME = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _CLOSERS = re.compile(r"\\{0,7}[\"'`*_]{0,3}(?:\\{0,7}[\"'])?[\])]{0,2}")
@@ -141,53 +146,74 @@ _TOKEN = re.compile(
 )
 _STRONG = re.compile(
     r"(?:[:=>|,\u2014\u2192\uff1a/?]|<-|\u662f|\u306f|\ub294|\uc740|:-|\|\||- "
-    r"|\b(?:is|was|ist|lautet|war|est|es|era|\u00e8|\u00e9|s\u00e3o|\u00e4r|je|este|jest|to|\u044d\u0442\u043e))\s{0,8}\Z"
+    r"|\b(?:is|was|ist|lautet|war|est|es|era|\u00e8|\u00e9|s\u00e3o|\u00e4r|je|este|jest|to"
+    r"|\u044d\u0442\u043e))\s{0,8}\Z"
 )
 _RARE = 4.0  # rarity of a word from which on it is none of a language
+_CAMEL = 12  # characters of a word in camel case from which on it may be a phrase
 _STRONG_TOKENS = 5  # a sign of assignment further on in the line is another value's
 _ASSIGNED = re.compile(r"(?:[:=>|\u2014\u2192\uff1a]|<-)\s{0,8}\Z")
 _MOST_TOKENS, _MOST_CHARACTERS = 14, 240
 _PLACEHOLDER = re.compile(
     r"(?i)\W*(?:x{3,}|\*{3,}|\.{3,}|-{3,}|_{3,}|0{3,}"
-    r"|(?:your|my|the|a|an|some|any|this|new|old|test|dummy|fake|sample|example|insert|enter|replace|put|set|got|get|user|db)(?:[ _-]\w{1,20}){0,3}?[ _-]?"
+    r"|(?:your|my|the|a|an|some|any|this|new|old|test|dummy|fake|sample|example|insert|enter|replace|put|set"
+    r"|got|get|user|db)(?:[ _-]\w{1,20}){0,3}?[ _-]?"
     r"(?:password|passwd|pass|secret|token|key|value|credentials?|here)(?:[ _-]\w{1,12}){0,2}"
-    r"|change[ _-]?(?:me|it|this)|placeholder|redacted|hidden|masked|none|null|nil|true|false|undefined|unset|empty|required|optional|string|str|text"
-    r"|int|bool|bytes|number|object|any|secretstr|password|passwd|pass|pwd|pw|user|secret|token|apikey|api[ _-]?key|credentials?|todo|tbd|fixme|foo|bar"
+    r"|change[ _-]?(?:me|it|this)|placeholder|redacted|hidden|masked|none|null|nil|true|false|undefined|unset"
+    r"|empty|required|optional|string|str|text"
+    r"|int|bool|bytes|number|object|any|secretstr|password|passwd|pass|pwd|pw|user|secret|token|apikey"
+    r"|api[ _-]?key|credentials?|todo|tbd|fixme|foo|bar"
     r"|example|n/?a|yes|no|on|off|\[?redacted\]?)\W*"
 )
 _VARIABLE = re.compile(r"[$%]?\{.*\}?|<.*>|\$\w+|\$\(.*|%\w+%|\{\{.*|\$\w+\W?")
 _CODE = re.compile(
-    r"[$@&%<{(].*|[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+\W*|[A-Za-z_][\w.]*[(\[].*|--?[a-z][\w-]*=?|[a-z_]+=|.*[({\[]|[A-Za-z_]\w*(?:<[\w, ]+>|\[\])\W*"
+    r"[$@&%<{(].*|[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+\W*|[A-Za-z_][\w.]*[(\[].*|--?[a-z][\w-]*=?"
+    r"|[a-z_]+=|.*[({\[]|[A-Za-z_]\w*(?:<[\w, ]+>|\[\])\W*"
 )
 _TECHNICAL = re.compile(
-    r"(?i)(?<![A-Za-z0-9])(?:sha-?[0-9]{1,3}|md[45]|base-?(?:16|32|58|64)|utf-?(?:8|16|32)|u?int(?:8|16|32|64|128)|float(?:16|32|64)|x86_?64|x64|x86|amd64|arm64|aarch64|http[s]?[123]?"
-    r"|ipv[46]|oauth[12]?|h26[45]|mp[34]|[23]fa|k8s|i18n|l10n|a11y|log4j|py(?:thon)?-?[23](?:\.?[0-9]{1,2})*|win32|win64|es[0-9]{1,4}|neo4j|web3|b2b|s3|ec2|r2|d3|v[0-9]+(?:\.[0-9]+)*"
-    r"|ed25519|x509|rs(?:256|384|512)|hs(?:256|384|512)|es(?:256|384|512)|aes-?(?:128|192|256)|rsa-?[0-9]{4}|tls1\.[0-9]|pkcs[0-9]{1,2}|p(?:256|384|521)|argon2(?:id|i|d)?|pbkdf2|pk12"
-    r"|gpt-?[0-9]\w*|claude[\w.-]*|llama[\w.-]*|qwen[\w.-]*|gemini[\w.-]*|mi[sx]tral[\w.-]*|phi-?[0-9]\w*|deepseek[\w.-]*|o[134]-?mini|iso-?[0-9]{1,5}|rfc-?[0-9]{1,5}|cve-[0-9-]+"
-    r"|node-?[0-9]{1,2}|ubuntu-?[0-9.]+|debian-?[0-9]+|(?:us|eu|ap|ca|sa|af|me)-[a-z]+-[0-9]|[0-9]+(?:px|em|rem|ms|kb|mb|gb|tb|k|m|s|h|d|st|nd|rd|th|x|bit|bits|byte|bytes|chars?)(?![a-z])|f1|c\+\+[0-9]{2}|h[1-6]|0x[0-9a-f]+|\b(?:ann|arg|[a-z]{1,3})[0-9]{3,4}\b|latin-?[0-9]|cp[0-9]{3,4})"
+    r"(?i)(?<![A-Za-z0-9])(?:sha-?[0-9]{1,3}|md[45]|base-?(?:16|32|58|64)|utf-?(?:8|16|32)|u?int(?:8|16|32|64"
+    r"|128)|float(?:16|32|64)|x86_?64|x64|x86|amd64|arm64|aarch64|http[s]?[123]?"
+    r"|ipv[46]|oauth[12]?|h26[45]|mp[34]|[23]fa|k8s|i18n|l10n|a11y|log4j|py(?:thon)?-?[23](?:\.?[0-9]{1,2})*"
+    r"|win32|win64|es[0-9]{1,4}|neo4j|web3|b2b|s3|ec2|r2|d3|v[0-9]+(?:\.[0-9]+)*"
+    r"|ed25519|x509|rs(?:256|384|512)|hs(?:256|384|512)|es(?:256|384|512)|aes-?(?:128|192|256)|rsa-?[0-9]{4}"
+    r"|tls1\.[0-9]|pkcs[0-9]{1,2}|p(?:256|384|521)|argon2(?:id|i|d)?|pbkdf2|pk12"
+    r"|gpt-?[0-9]\w*|claude[\w.-]*|llama[\w.-]*|qwen[\w.-]*|gemini[\w.-]*|mi[sx]tral[\w.-]*|phi-?[0-9]\w*"
+    r"|deepseek[\w.-]*|o[134]-?mini|iso-?[0-9]{1,5}|rfc-?[0-9]{1,5}|cve-[0-9-]+"
+    r"|node-?[0-9]{1,2}|ubuntu-?[0-9.]+|debian-?[0-9]+|(?:us|eu|ap|ca|sa|af|me)-[a-z]+-[0-9]|[0-9]+(?:px|em|rem"
+    r"|ms|kb|mb|gb|tb|k|m|s|h|d|st|nd|rd|th|x|bit|bits|byte|bytes|chars?)(?![a-z])|f1|c\+\+[0-9]{2}|h[1-6]"
+    r"|0x[0-9a-f]+|\b(?:ann|arg|[a-z]{1,3})[0-9]{3,4}\b|latin-?[0-9]|cp[0-9]{3,4})"
 )
 _DATE = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{1,2}[:./-][0-9]{1,2}.*|v?[0-9]+(?:\.[0-9]+)+\S{0,20}|#[0-9a-fA-F]{3,8}"
 )
 _NUMBERED = re.compile(
-    r"_?(?:[A-Za-z]+[_.:/-])*[A-Za-z]+[_.:/-]?[0-9]{1,3}(?:[_.:/-][A-Za-z]+)*|(?:[A-Za-z]*[0-9]{0,2}_)+[A-Za-z]*[0-9]{0,2}"
+    r"_?(?:[A-Za-z]+[_.:/-])*[A-Za-z]+[_.:/-]?[0-9]{1,3}(?:[_.:/-][A-Za-z]+)*"
+    r"|(?:[A-Za-z]*[0-9]{0,2}_)+[A-Za-z]*[0-9]{0,2}"
 )
 _PATH = re.compile(
-    r"(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|toml|html?|css|sh|go|rs|rb|java|sql|csv|pem|crt|log|cfg|ini|env|zip|png|svg|pdf|docx?|xlsx?|com|org|net|io|dev)"
+    r"(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|toml|html?|css|sh|go|rs|rb"
+    r"|java|sql|csv|pem|crt|log|cfg|ini|env|zip|png|svg|pdf|docx?|xlsx?|com|org|net|io|dev)"
 )
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://.*|\S+@\S+\.\S+", re.IGNORECASE)
 _END_SIGNS = ".,;:?)]}*_"
+# Words of prose, which no phrase of random words has, also those that are said about passwords.
 _COMMON_WORDS = frozenset(
-    # words of prose, which no phrase of random words has; then what is said about pass phrases
-    "a an the and or of in on at to for from by with as is are was were be been it its this that these those your my our their his her you we they he she i not no do does"
-    " did if when where which who what how why can could will would should must may might shall has have had than then there here only also so but into out up about after before"
-    " under over between per via each every all any some most more less very just too both one two first second new old same other such own"
-    " use used uses using set sets enter enters type types change changes changed contain contains containing match matches require requires required reset resets need needs needed"
-    " store stored stores keep kept send sent get gets give given show shown shows hide hidden ask asks asked check checks checked hash hashed hashes encrypt encrypted validate"
-    " minimum maximum length characters character letters digits digit symbols field fields form value values string strings name names user users username username email file files"
-    " login account service server database required optional default empty blank none null invalid valid wrong correct expired missing incorrect weak strong secure safe password passwords passphrase"
-    " secret token key keys api auth authentication authorization policy manager reset test tests code error errors message input output page screen button text"
-    " der die das und oder ist nicht ein eine mit von zu im den dem des auf für le la les un une et ou est pas de du des en dans pour el los las y o es no con por para il lo gli e è di da che".split()
+    """
+    a an the and or of in on at to for from by with as is are was were be been it its this that these those your my
+    our their his her you we they he she i not no do does did if when where which who what how why can could will
+    would should must may might shall has have had than then there here only also so but into out up about after
+    before under over between per via each every all any some most more less very just too both one two first second
+    new old same other such own use used uses using set sets enter enters type types change changes changed contain
+    contains containing match matches require requires required reset resets need needs needed store stored stores
+    keep kept send sent get gets give given show shown shows hide hidden ask asks asked check checks checked hash
+    hashed hashes encrypt encrypted validate minimum maximum length characters character letters digits digit
+    symbols field fields form value values string strings name names user users username email file files login
+    account service server database optional default empty blank none null invalid valid wrong correct expired
+    missing incorrect weak strong secure safe password passwords passphrase secret token key keys api auth
+    authentication authorization policy manager test tests code error errors message input output page screen button
+    text der die das und oder ist nicht ein eine mit von zu im den dem des auf für le la les un une et ou est pas de
+    du en dans pour el los las y o es con por para il lo gli e è di da che
+    """.split()  # noqa: SIM905 - a table
 )
 _PHRASE = re.compile(r"(?:[a-z]{2,14}[ -]){3,24}[a-z]{2,14}")
 _PHRASE_WORD = re.compile(r"[a-z]{2,14}")
@@ -218,7 +244,10 @@ def named_values(text: str) -> Iterator[Span]:
         yield from _columns(text, words)
         yield from _before(text, words)
     if "pin" in lower or " code" in lower or " number" in lower or " combination" in lower:
-        yield from (match.span("value") for match in _PIN.finditer(text))
+        for match in _PIN.finditer(text):
+            is_near = match.start("value") - match.start() <= _NEAR_PIN
+            if is_near or not _YEAR.fullmatch(match["value"]):
+                yield match.span("value")
     if "kind: secret" in lower:
         yield from _manifests(text)
 
@@ -262,7 +291,7 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
     begin = start
     while begin > max(0, start - 40) and (text[begin - 1].isalnum() or text[begin - 1] in "_-."):
         begin -= 1
-    is_variable = text[begin:name_end].isupper() and text[begin:name_end].isascii() and len(text[begin:name_end]) > 3
+    is_variable = text[begin:name_end].isupper() and text[begin:name_end].isascii() and len(text[begin:name_end]) > 3  # noqa: PLR2004 - one of an environment
     is_option = text[begin : begin + 2] == "--" or text[begin : begin + 1] == "-"
     if (
         word == "pass"
@@ -358,7 +387,8 @@ def _below(text: str, name: int, at: int, line_end: int) -> Iterator[Span]:
         if start > len(text):
             return
         match = re.fullmatch(
-            r"[\s>|+-]{0,40}(?:(?:[\w\"'-]{0,20}(?:value|default|content|data|string)[\"']?\s{0,4}[:=>])\s{0,4})?(?:<\w{1,20}>)?[\"'`]?"
+            r"[\s>|+-]{0,40}(?:(?:[\w\"'-]{0,20}(?:value|default|content|data"
+            r"|string)[\"']?\s{0,4}[:=>])\s{0,4})?(?:<\w{1,20}>)?[\"'`]?"
             r"(?P<value>[^\s\"'`<>]{4,200})[\"'`]?(?:</\w{1,20}>)?[,;]?\s{0,20}",
             line,
         )
@@ -385,7 +415,7 @@ def _phrase(text: str, start: int, line_end: int) -> Span | None:
 
 def _bare(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the parts of a word without quotes that may be a value: behind ``=`` or ``:``, else the whole."""
-    while end > start and (text[end - 1] in _END_SIGNS or text[end - 1] in "\\"):
+    while end > start and (text[end - 1] in _END_SIGNS or text[end - 1] == "\\"):
         end -= 1
     part = text[start:end]
     if match := re.match(r"[\w.-]{0,60}(?:=|:=|:)(?=[^=:/\\])", part):
@@ -414,10 +444,8 @@ def _is_text(value: str, *, is_strong: bool, is_phrase: bool = False, is_assigne
         is_prose = any(word.lower().strip(".,:!?") in _COMMON_WORDS for word in words)
         return len(words) >= (_FEWEST_WORDS - 1) and not is_prose and all(word.isalnum() for word in words)
     if (
-        value.startswith(("$", "<", "{", "%(", "#{"))
-        and not re.search(r"[a-z0-9]{6}", value[:1] and value[1:])
-        or _URL.match(value)
-    ):
+        value.startswith(("$", "<", "{", "%(", "#{")) and not re.search(r"[a-z0-9]{6}", value[:1] and value[1:])
+    ) or _URL.match(value):
         return False
     if re.fullmatch(r"[$%]?\{.*\}|<.*>|\$\w+|%\w+%|\{\{.*", value) or _PATH.fullmatch(value):
         return False
@@ -428,8 +456,8 @@ def _is_text(value: str, *, is_strong: bool, is_phrase: bool = False, is_assigne
         return (
             is_phrase
             or is_random(value)
-            or (is_assigned and len(value) >= 12 and bool(re.search(r"[a-z][A-Z]", value)))
-        )  # noqa: PLR2004 - a phrase in camel case
+            or (is_assigned and len(value) >= _CAMEL and bool(re.search(r"[a-z][A-Z]", value)))
+        )
     if (
         _DATE.fullmatch(value)
         or re.search(r"[<>{}()]|[aA0]-[zZ9]", value)
@@ -497,7 +525,8 @@ def _before(text: str, words: list[Span]) -> Iterator[Span]:
     for start, _ in words:
         window = text[max(0, start - 120) : start]
         match = re.search(
-            r"(?P<value>[!-~]{6,80})[\"'`]?\s{1,3}(?:as|is|for|als|ist|comme|como|come|jako|som)\s{1,3}(?:\w{1,12}\s{1,3}){0,3}[\"'`*(]{0,2}\Z",
+            r"(?P<value>[!-~]{6,80})[\"'`]?\s{1,3}(?:as|is|for|als|ist|comme|como|come|jako"
+            r"|som)\s{1,3}(?:\w{1,12}\s{1,3}){0,3}[\"'`*(]{0,2}\Z",
             window,
         )
         if match:
@@ -530,7 +559,7 @@ def _columns(text: str, words: list[Span]) -> Iterator[Span]:
         position = head.count(separator, 0, start - line_start)
         name = cells[position].strip(" \"'*`_")
         if (
-            not 0 <= start - line_start - head.find(name)
+            not start - line_start - head.find(name) >= 0
             or len(name) > end - start + 24
             or not re.fullmatch(r"[\w .-]+", name)
         ):

@@ -16,8 +16,10 @@ _LINE = r"[^\n|;]{0,120}?"
 _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("login", "logon", "signin", "sign_in", "authenticate", "auth", "create_user", "add_user", "connect"),
-        r"(?:login|logon|sign_?in|authenticate|basic_?auth|auth|create_user|add_user|connect)\s{0,2}\(\s{0,4}"
-        rf"(?:{_Q}[^\"'`\n]{{1,80}}{_Q}\s{{0,2}},\s{{0,2}}){{1,3}}(?:Some\()?{_TEXT}\s{{0,4}},?\s{{0,4}}\)",
+        (
+            r"(?:login|logon|sign_?in|authenticate|basic_?auth|auth|create_user|add_user|connect)\s{0,2}\(\s{0,4}"
+            rf"(?:{_Q}[^\"'`\n]{{1,80}}{_Q}\s{{0,2}},\s{{0,2}}){{1,3}}(?:Some\()?{_TEXT}\s{{0,4}},?\s{{0,4}}\)"
+        ),
     ),
     (("auth",), rf"\bauth\s{{0,2}}=\s{{0,2}}\(\s{{0,2}}{_Q}[^\"'\n]{{1,80}}{_Q}\s{{0,2}},\s{{0,2}}{_TEXT}"),
     (
@@ -36,7 +38,11 @@ _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("chpasswd",), rf"{_Q}?[\w.-]{{1,64}}:(?P<bare>[^\s\"'`]{{4,200}}){_Q}?\s{{0,3}}\|[^\n]{{0,40}}chpasswd"),
     (
         ("sudo", "--password-stdin", "--stdin", "base64"),
-        rf"\b(?:echo|printf)(?:\s{{1,3}}-\w{{1,3}})?(?:\s{{1,3}}{_Q}%s[^\"'\n]{{0,4}}{_Q})?\s{{1,3}}{_ANY}\s{{0,3}}\|[^\n]{{0,60}}(?:sudo\s{{1,3}}-\w{{0,4}}S|--password-stdin|--stdin|\bbase64\b)",
+        (
+            rf"\b(?:echo"
+            rf"|printf)(?:\s{{1,3}}-\w{{1,3}})?(?:\s{{1,3}}{_Q}%s[^\"'\n]{{0,4}}{_Q})?\s{{1,3}}{_ANY}\s{{0,3}}\|[^\n]{{0,60}}(?:sudo\s{{1,3}}-\w{{0,4}}S"
+            rf"|--password-stdin|--stdin|\bbase64\b)"
+        ),
     ),
     (("sudo",), rf"\bsudo\s{{1,3}}-\w{{0,4}}S{_LINE}<<<\s{{0,3}}{_ANY}"),
     (
@@ -54,12 +60,18 @@ _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("mysql", "mariadb"), rf"\b(?:mysql\w{{0,8}}|mariadb\S{{0,8}}){_LINE}\s-p{_ANY}"),
     (
         ("mysql", "sshpass", "mongo", " login", "snowsql", "twine"),
-        rf"\b(?:mysql\w{{0,8}}|sshpass|mongo(?:sh|dump|restore)?|(?:docker|podman|az|oc|nerdctl|helm) {_LINE}login|login|twine){_LINE}\s-p\s{{0,3}}{_ANY}",
+        (
+            rf"\b(?:mysql\w{{0,8}}|sshpass|mongo(?:sh|dump|restore)?|(?:docker|podman|az|oc|nerdctl"
+            rf"|helm) {_LINE}login|login|twine){_LINE}\s-p\s{{0,3}}{_ANY}"
+        ),
     ),
     (("snowsql", "sqlcmd", "bcp "), rf"\b(?:snowsql|sqlcmd|bcp)\b{_LINE}\s(?-i:-[pP])\s{{0,3}}{_ANY}"),
     (
         ("sqlplus", "impdp", "expdp", "exp ", "rman", "sqlldr", "jdbc:oracle"),
-        r"(?:\b(?:sqlplus|impdp|expdp|exp|imp|rman|sqlldr)\s{1,4}(?:-\w{1,4}\s{1,3}){0,3}|jdbc:oracle:\w{1,8}:)[\w$#]{1,40}/(?P<bare>[^\s\"'`@/]{4,100})@",
+        (
+            r"(?:\b(?:sqlplus|impdp|expdp|exp|imp|rman|sqlldr)\s{1,4}(?:-\w{1,4}\s{1,3}){0,3}"
+            r"|jdbc:oracle:\w{1,8}:)[\w$#]{1,40}/(?P<bare>[^\s\"'`@/]{4,100})@"
+        ),
     ),
     (("openssl",), rf"\bopenssl\b{_LINE}\s(?-i:-[kK])\s{{1,3}}{_ANY}"),
     (("pass:",), r"\bpass:(?P<bare>[^\s\"'`]{4,200})"),
@@ -67,12 +79,18 @@ _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--key-file",), rf"--key-file\s{{0,3}}<\(\s{{0,3}}echo(?:\s{{1,3}}-n)?\s{{1,3}}{_ANY}"),
     (
         ("net use", "net user"),
-        rf"\bnet\s{{1,3}}(?:use\s{{1,3}}(?:\S{{1,3}}\s{{1,3}})?\\\\\S{{1,100}}|user\s{{1,3}}[\w.-]{{1,64}})\s{{1,3}}(?!/){_ANY}",
+        (
+            rf"\bnet\s{{1,3}}(?:use\s{{1,3}}(?:\S{{1,3}}\s{{1,3}})?\\\\\S{{1,100}}"
+            rf"|user\s{{1,3}}[\w.-]{{1,64}})\s{{1,3}}(?!/){_ANY}"
+        ),
     ),
     (("ldap",), rf"\bldap\w{{2,12}}\b{_LINE}\s-w\s{{0,3}}{_ANY}"),
     (
         ("smbclient", "rpcclient", "mount"),
-        rf"\b(?:smbclient|rpcclient|smbmap|net rpc)\b{_LINE}\s-U\s{{0,3}}{_Q}?[\w.\\-]{{1,64}}%(?P<bare>[^\s\"'`]{{4,200}})",
+        (
+            rf"\b(?:smbclient|rpcclient|smbmap"
+            rf"|net rpc)\b{_LINE}\s-U\s{{0,3}}{_Q}?[\w.\\-]{{1,64}}%(?P<bare>[^\s\"'`]{{4,200}})"
+        ),
     ),
     (("rabbitmqctl",), rf"\brabbitmqctl\s{{1,3}}(?:add_user|change_password)\s{{1,3}}\S{{1,64}}\s{{1,3}}{_ANY}"),
     (
@@ -86,7 +104,10 @@ _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("--from-literal", "kv put", "vault write", "kv patch"),
-        r"(?:--from-literal[= ]|\bkv\s{1,3}(?:put|patch)\s{1,3}\S{1,100}\s{1,3}|\bvault\s{1,3}write\s{1,3}\S{1,100}\s{1,3})[\"']?[\w.-]{1,80}=[\"']?(?P<bare>[^\s\"'`]{4,400})",
+        (
+            r"(?:--from-literal[= ]|\bkv\s{1,3}(?:put|patch)\s{1,3}\S{1,100}\s{1,3}"
+            r"|\bvault\s{1,3}write\s{1,3}\S{1,100}\s{1,3})[\"']?[\w.-]{1,80}=[\"']?(?P<bare>[^\s\"'`]{4,400})"
+        ),
     ),
     (("vault login",), rf"\bvault\s{{1,3}}login\s{{1,3}}(?:-\S{{1,40}}\s{{1,3}}){{0,4}}(?:token=)?{_ANY}"),
     (("secret set",), rf"\bsecret\s{{1,3}}set\b{_LINE}\s(?:--body|-b)[ =]{_ANY}"),
@@ -97,9 +118,13 @@ _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("authorization", "-token", "_token", "-key", "-secret", "x-"),
-        rf"(?:authorization|(?:x|private|job|deploy|circle|ocp)-[\w-]{{0,40}}(?:token|key|secret|auth)|api-?key){_Q}?\s{{0,3}}[:=,]\s{{0,3}}{_Q}?"
-        r"(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|splunk|ghost|bot|oauth|sso-key|genie\w{1,8}|[A-Z][A-Za-z-]{2,20})\s{1,3})?"
-        r"(?P<bare>(?=[^\s\"'`,;]{0,100}[0-9])[^\s\"'`,;<>{}\[\]()\\$]{6,4000})",
+        (
+            rf"(?:authorization|(?:x|private|job|deploy|circle|ocp)-[\w-]{{0,40}}(?:token|key|secret|auth)"
+            rf"|api-?key){_Q}?\s{{0,3}}[:=,]\s{{0,3}}{_Q}?"
+            r"(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|splunk|ghost|bot|oauth|sso-key"
+            r"|genie\w{1,8}|[A-Z][A-Za-z-]{2,20})\s{1,3})?"
+            r"(?P<bare>(?=[^\s\"'`,;]{0,100}[0-9])[^\s\"'`,;<>{}\[\]()\\$]{6,4000})"
+        ),
     ),
     (
         ("bearer ", "basic "),
@@ -109,7 +134,10 @@ _PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
     ((":-",), r"\$\{\w{0,60}(?:pass|pwd|secret|token|key|credential)\w{0,40}:?-(?P<bare>[^}\s$\"']{4,200})\}"),
     (
         ("=",),
-        r"[?&;](?:[\w-]{0,30}(?:key|token|secret|passw(?:or)?d|pwd|signature|credential)|auth|sig|code|sid|session(?:_?id)?|hmac|jwt|k)=(?P<bare>[^\s&\"'`<>#;\\)\]]{6,2000})",
+        (
+            r"[?&;](?:[\w-]{0,30}(?:key|token|secret|passw(?:or)?d|pwd|signature|credential)|auth|sig|code|sid"
+            r"|session(?:_?id)?|hmac|jwt|k)=(?P<bare>[^\s&\"'`<>#;\\)\]]{6,2000})"
+        ),
     ),
     (
         ("://",),

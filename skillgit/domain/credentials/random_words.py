@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 _SIGNS = "abcdefghijklmnopqrstuvwxyz0^"
 # How rare it is that the sign of a column follows that of a row, in logarithms: counted in the identifiers and words of
@@ -15,7 +16,7 @@ _RARITY = """
 6676867869935676644606799862 3755265839555536943456894972 4847267439556644673247795971 3756268429866736934558784961
 4455355949933263933388989925 2647167829976645965698797953 2766367429667337934688779961 5646358749965763976288865911
 5667576869944452963387587760 3867078639865737876568895652 4554449989989989988899939901 4434444547644443743445567743
-""".split()
+""".split()  # noqa: SIM905 - a table
 _STEPS = {
     first + second: int(_RARITY[row][column])
     for row, first in enumerate(_SIGNS)
@@ -34,7 +35,7 @@ def is_random(word: str) -> bool:
     """Say whether a word of 20 characters or more looks as if a generator had made it; not for hex, as of commits."""
     if len(word) < SHORTEST or len(set(word)) < _FEWEST_SIGNS:
         return False
-    if sum(ord(second) - ord(first) == 1 for first, second in zip(word, word[1:], strict=False)) > len(word) // 2:
+    if sum(ord(second) - ord(first) == 1 for first, second in pairwise(word)) > len(word) // 2:
         return False  # an alphabet
     limit = _RARE if _DIGIT.search(word) else _RARE_LETTERS
     return rarity(word) > limit
@@ -43,7 +44,5 @@ def is_random(word: str) -> bool:
 def rarity(word: str) -> float:
     """Return how rarely, on average, a sign of ``word`` follows the one before it."""
     signs = f"^{_DIGIT.sub('0', _BORDER.sub('^', word)).lower()}^"
-    steps = [
-        _STEPS[pair] for first, second in zip(signs, signs[1:], strict=False) if (pair := first + second) in _STEPS
-    ]
+    steps = [_STEPS[pair] for first, second in pairwise(signs) if (pair := first + second) in _STEPS]
     return sum(steps) / max(1, len(steps))

@@ -69,6 +69,34 @@ def test_a_planted_secret_is_found_where_it_came_in_though_a_later_commit_took_i
     assert AWS not in f"{caught.value}{caught.value.hint}{result}"
 
 
+SEVEN = (
+    *("hvs." + "Q7mX2kR9vL4pT8wZ1cN6bH3jF5gD", "ntn_12345678901" + "a1B2c" * 7, "glsa_" + "a1B2" * 8 + "_0123abcd"),
+    *("GOCSPX-" + "a1B2c3D" * 4, "tvly-" + "a1B2" * 8, "NRAK-" + "A1B2C3D4E" * 3, "dp.pt." + "a1B2c3D4" * 5 + "abc"),
+)
+
+
+@pytest.mark.parametrize("token", SEVEN)
+def test_what_is_masked_in_a_log_stops_a_push_and_is_no_task_either(context, home, token):
+    commit(home, "x", **{"notes.txt": f"use {token} there\n"})
+    assert [finding.excerpt for finding in scan(context).stops] == ["use [redacted] there"]
+    assert redact(f"use {token} there") == "use [redacted] there"
+
+
+def test_a_push_stops_at_notes_that_hold_a_secret(context, home):
+    git(home, "notes", "--ref=skillgit/evals", "add", "-m", f"use {SEVEN[0]}", "HEAD")
+    found = scan(context)
+    assert [finding.rule.value for finding in found.stops] == ["secret"]
+    with pytest.raises(SkillgitError, match="holds what must not leave"):
+        check(found)
+
+
+def test_a_value_on_a_new_line_behind_a_name_on_an_old_one_is_found(context, home):
+    commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- name: DB_PASSWORD\n"})
+    git(home, "update-ref", "refs/remotes/origin/main", "main")
+    commit(home, "y", **{f"{PATH}/SKILL.md": f"{SEED}- name: DB_PASSWORD\n  value: Gr4nite-77-moss\n"})
+    assert kinds(scan(context)) == [("secret", f"{PATH}/SKILL.md", 10)]
+
+
 def test_messages_companions_and_binary_files_are_looked_at_too(context, home):
     files = {
         f"{PATH}/scripts/run.py": f'token = "{GITHUB}"\n',

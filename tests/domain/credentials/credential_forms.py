@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from random import Random
 from urllib.parse import quote
 
-WORDS = (
-    "marble otter candle river saddle thunder pocket violet anchor bramble copper dragon ember falcon garnet harbor "
-    "island jungle kettle lantern meadow nectar orchid pebble quartz ribbon salmon timber umbra velvet walnut yonder"
-).split()
+WORDS = """
+marble otter candle river saddle thunder pocket violet anchor bramble copper dragon ember falcon garnet harbor
+island jungle kettle lantern meadow nectar orchid pebble quartz ribbon salmon timber umbra velvet walnut
+yonder
+""".split()  # noqa: SIM905 - a table
 ALPHABETS = {
     "a": string.ascii_letters + string.digits,
     "b": string.ascii_letters + string.digits + "-_",
@@ -29,6 +30,7 @@ ALPHABETS = {
     "d": string.digits,
 }
 
+# ruff: noqa: RUF001
 NAMED = r'''
 #define API_KEY "<a32>"
 #define DB_PASSWORD "{p}"
