@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.credentials.detector import MASK, Certainty, Credential, cut_out, find_credentials, merged
 from skillgit.domain.credentials.named_values import is_name_of_credential
+from skillgit.domain.credentials.random_words import is_random
 from skillgit.domain.credentials.spellings import plain_spelling
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.files import read_plain
@@ -41,6 +42,7 @@ _SHORTEST_PIN = 4
 _LONGEST_SECRET = 4_000  # characters; what is longer is a key, and is found by its form
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _PHRASE = re.compile(r"\w+(?:[ -]\w+){2,}")
+_BETWEEN = re.compile(r"[\s_-]{1,4}")
 _KNOWN = "a secret of this harvest"
 
 _EMAIL = re.compile(r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24}(?![\w-])")
@@ -101,17 +103,22 @@ class SecretValues:
             return
         if is_pin and len(value) < _SHORTEST_SECRET:
             self._patterns[value] = re.compile(rf"(?<![\w.,-]){value}(?![\w-]|[.,][0-9])")
-        elif _PHRASE.fullmatch(value):
-            self._patterns[value.split(maxsplit=1)[0]] = re.compile(r"[\s_-]{1,4}".join(map(re.escape, value.split())))
-        else:
-            for form in dict.fromkeys((value, json.dumps(value)[1:-1], _encoded(value))):
-                self._patterns[form] = None
+            return
+        for form in dict.fromkeys((value, json.dumps(value)[1:-1], _encoded(value))):
+            self._patterns[form] = None
+        if _PHRASE.fullmatch(value):  # its words may have hyphens or a line end between them
+            words = _BETWEEN.split(value)
+            self._patterns[" ".join(words)] = re.compile(_BETWEEN.pattern.join(map(re.escape, words)))
 
     def learn(self, text: str) -> None:
         """Count what looks like a credential in ``text`` as a secret."""
         for credential in find_credentials(text):
             value = text[credential.start : credential.end]
-            if "\n" not in value and len(value) <= _LONGEST_SECRET:
+            # A plain word is one in other places, too; where it was found, it goes by what is around it.
+            is_word = (
+                value.isalpha() and (value.islower() or value.istitle() or value.isupper()) and not is_random(value)
+            )
+            if "\n" not in value and len(value) <= _LONGEST_SECRET and not is_word:
                 self.add(value)
                 self.add(value.rpartition(":")[2])
 
@@ -128,7 +135,7 @@ class SecretValues:
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         for mark, pattern in self._patterns.items():
-            if mark not in text:
+            if mark.partition(" ")[0] not in text:
                 continue
             if pattern is not None:
                 yield from (match.span() for match in pattern.finditer(text))
