@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.credentials.detector import Certainty, Credential, cut_out, find_credentials, merged
+from skillgit.domain.credentials.detector import Certainty, FoundCredential, cut_out, find_credentials, merged
 from skillgit.domain.credentials.named_values import is_name_of_credential
 from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.model_text import storable
@@ -42,16 +42,16 @@ class Redactor:
     def now(cls, least: Certainty = Certainty.CERTAIN) -> Redactor:
         return cls(_values(), least)
 
-    def find(self, text: str) -> list[Credential]:
+    def find(self, text: str) -> list[FoundCredential]:
         """Return what looks like a credential in ``text``, in order; no two overlap."""
-        known = [
-            Credential(match.start(), match.end(), _OF_A_VARIABLE, Certainty.CERTAIN)
+        values = [
+            FoundCredential(match.start(), match.end(), _OF_A_VARIABLE, Certainty.CERTAIN)
             for value in self.values
             if value in text
             for match in re.finditer(re.escape(value), text)
         ]
         credentials = find_credentials(text, self.least)
-        return merged([*known, *credentials]) if known else credentials
+        return merged([*values, *credentials]) if values else credentials
 
     def text(self, text: str) -> str:
         """Return ``text`` with every credential replaced by a mask; JSON stays JSON if only what is certain goes."""
@@ -96,8 +96,8 @@ def credentials(text: str, least: Certainty = Certainty.CERTAIN) -> tuple[str, .
     return values_of(text, Redactor.now(least).find(text))
 
 
-def values_of(text: str, found: Iterable[Credential]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text[credential.start : credential.end] for credential in found))
+def values_of(text: str, spans: Iterable[FoundCredential]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text[credential.start : credential.end] for credential in spans))
 
 
 def _values() -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from skillgit.app.skill_format.lint import licence_files, unlicensed
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.credentials.detector import MASK, Certainty, Credential, cut_out, is_guess
+from skillgit.domain.credentials.detector import MASK, Certainty, FoundCredential, cut_out, is_guess
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
@@ -128,7 +128,7 @@ class ScanCollector:
     def __init__(self, repo: Repo, leaks: LeakFinder, exceptions: Allowed) -> None:
         self._repo = repo
         self._redactor = Redactor.now(Certainty.LIKELY)
-        self._cache: dict[str, list[Credential]] = {}  # stretches of texts that were read before
+        self._cache: dict[str, list[FoundCredential]] = {}  # stretches of texts that were read before
         self._leaks = leaks
         self._exceptions = exceptions
         self._skills: set[str] = set()
@@ -187,12 +187,13 @@ class ScanCollector:
             text = "\n".join(line for _, line in stretch)
             if text not in self._cache:
                 self._cache[text] = self._redactor.find(text)
-            for number, found in _by_line(text, self._cache[text]).items():
-                line, (place, shown_line) = text.split("\n")[number], stretch[number]
-                if shown_line in old_lines or (kind := _kind(found, commit, file)) is None:
+            read_lines = text.split("\n")
+            for number, suspects in _by_line(text, self._cache[text]).items():
+                line, (position, shown_line) = read_lines[number], stretch[number]
+                if shown_line in old_lines or (kind := _kind(suspects, commit, file)) is None:
                     continue
-                values = values_of(text, found)
-                finding_of_line = _secret(kind, commit.commit, path, line=place, text=text, found=found)
+                values = values_of(text, suspects)
+                finding_of_line = _secret(kind, commit.commit, path, line=position, text=text, suspects=suspects)
                 above = stretch[number - 1][1] if number else ""
                 if self._exceptions.holds(path, values) or is_allowed_inline(line, above):
                     self.allowed_findings.add(finding_of_line.fingerprint)
@@ -221,35 +222,35 @@ def _stretches(lines: Lines, old_lines: Collection[str]) -> Iterator[Lines]:
         yield stretch
 
 
-def _by_line(text: str, found: Iterable[Credential]) -> dict[int, list[Credential]]:
+def _by_line(text: str, suspects: Iterable[FoundCredential]) -> dict[int, list[FoundCredential]]:
     """Return credentials by the line that each begins in, counted from 0."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    rows: dict[int, list[Credential]] = {}
-    for credential in found:
+    rows: dict[int, list[FoundCredential]] = {}
+    for credential in suspects:
         rows.setdefault(bisect_right(starts, credential.start) - 1, []).append(credential)
     return rows
 
 
-def _kind(found: Sequence[Credential], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
+def _kind(suspects: Sequence[FoundCredential], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
     """Return what a line's secrets are; None for guesses in evidence and messages, where "password" says little."""
-    if any(credential.certainty is Certainty.CERTAIN for credential in found):
+    if any(credential.certainty is Certainty.CERTAIN for credential in suspects):
         return FindingKind.SECRET
-    if all(is_guess(credential) for credential in found):
+    if all(is_guess(credential) for credential in suspects):
         return FindingKind.SECRET_LIKE if file is not None and file.skill else None
     is_text = file is None or commit.hidden
     return FindingKind.SECRET_LIKE if is_text else FindingKind.SECRET
 
 
 def _secret(
-    kind: FindingKind, commit: str, path: str, *, line: int, text: str, found: Sequence[Credential]
+    kind: FindingKind, commit: str, path: str, *, line: int, text: str, suspects: Sequence[FoundCredential]
 ) -> ScanFinding:
-    names = dict.fromkeys(credential.kind for credential in found)
-    start, end = text.rfind("\n", 0, found[0].start) + 1, text.find("\n", found[-1].end)
+    names = dict.fromkeys(credential.kind for credential in suspects)
+    start, end = text.rfind("\n", 0, suspects[0].start) + 1, text.find("\n", suspects[-1].end)
     whole = text[start : end if end >= 0 else len(text)]
-    moved = [replace(one, start=one.start - start, end=one.end - start) for one in found]
-    masked = cut_out(whole, moved)
-    begin = max(0, masked.find(MASK) - _EXCERPT // 2) if len(masked) > _EXCERPT else 0
-    excerpt = masked[begin : begin + _EXCERPT].strip()
+    spans = [replace(suspect, start=suspect.start - start, end=suspect.end - start) for suspect in suspects]
+    text_shown = cut_out(whole, spans)
+    begin = max(0, text_shown.find(MASK) - _EXCERPT // 2) if len(text_shown) > _EXCERPT else 0
+    excerpt = text_shown[begin : begin + _EXCERPT].strip()
     return finding(
         kind,
         commit,
@@ -257,7 +258,7 @@ def _secret(
         line=line,
         sentence=", ".join(names),
         excerpt=excerpt.partition("\n")[0],
-        identity="\0".join(sorted(set(values_of(text, found)))),
+        identity="\0".join(sorted(set(values_of(text, suspects)))),
     )
 
 

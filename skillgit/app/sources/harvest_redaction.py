@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.domain.credentials.detector import MASK, Certainty, Credential, cut_out, find_credentials, merged
+from skillgit.domain.credentials.detector import MASK, Certainty, FoundCredential, cut_out, find_credentials, merged
 from skillgit.domain.credentials.named_values import is_name_of_credential
 from skillgit.domain.credentials.random_words import is_random
 from skillgit.domain.credentials.spellings import plain_spelling
@@ -122,12 +122,12 @@ class SecretValues:
                 self.add(value)
                 self.add(value.rpartition(":")[2])
 
-    def find(self, text: str) -> Iterator[Credential]:
+    def find(self, text: str) -> Iterator[FoundCredential]:
         """Yield where the values occur, as they are or spelled in another way."""
-        yield from (Credential(start, end, _KNOWN, Certainty.CERTAIN) for start, end in self._spans(text))
+        yield from (FoundCredential(start, end, _KNOWN, Certainty.CERTAIN) for start, end in self._spans(text))
         if (plain := plain_spelling(text)) is not None:
             for start, end in self._spans(plain.text):
-                yield Credential(*plain.origin(start, end), _KNOWN, Certainty.CERTAIN)
+                yield FoundCredential(*plain.origin(start, end), _KNOWN, Certainty.CERTAIN)
 
     def masked(self, text: str) -> str:
         """Return ``text`` with a mask in place of every value."""
@@ -181,9 +181,9 @@ class SessionRedactor:
     def text(self, text: str) -> str:
         """Return ``text`` without secrets and names, also without those that are written with escapes."""
         text = clean(text)
-        found = merged([*self.secrets.find(text), *self._redactor.find(text)])
-        self.values.update(text[credential.start : credential.end] for credential in found)
-        text = cut_out(text, found)
+        credentials = merged([*self.secrets.find(text), *self._redactor.find(text)])
+        self.values.update(text[credential.start : credential.end] for credential in credentials)
+        text = cut_out(text, credentials)
         plain = plain_spelling(text)
         if plain is not None and (hidden := list(self._personal(plain.text))):
             spans = [(*plain.origin(start, end), stand_in) for start, end, stand_in in hidden]
@@ -211,8 +211,7 @@ class SessionRedactor:
             spans = [match.span() for match in shape.finditer(text) if not is_harmless(match[0])]
             for start, end in spans:
                 yield start, end, self._stand_in(text[start:end], form)
-            for start, end in spans:
-                text = f"{text[:start]}{chr(0) * (end - start)}{text[end:]}"
+            text = _replaced(text, [(start, end, "\0" * (end - start)) for start, end in spans])
 
     def _stand_in(self, value: str, form: str) -> str:
         if value not in self._stand_ins:

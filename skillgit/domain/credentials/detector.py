@@ -8,6 +8,7 @@ private to begin with, or on their way out, lose it too.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -28,7 +29,7 @@ class Certainty(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Credential:
+class FoundCredential:
     """A part of a text that looks like a credential."""
 
     start: int
@@ -91,7 +92,7 @@ _PUBLIC_BLOCK = re.compile(
 _MOST_DEPTH = 2
 
 
-def find_credentials(text: str, least: Certainty = Certainty.LIKELY) -> list[Credential]:
+def find_credentials(text: str, least: Certainty = Certainty.LIKELY) -> list[FoundCredential]:
     """Return what looks like a credential in ``text`` at least so certainly, in order; no two overlap.
 
     >>> text = "curl -u me:Gr4nite-moss https://example.org"
@@ -101,7 +102,7 @@ def find_credentials(text: str, least: Certainty = Certainty.LIKELY) -> list[Cre
     return merged(_found(text, least, depth=0))
 
 
-def is_guess(credential: Credential) -> bool:
+def is_guess(credential: FoundCredential) -> bool:
     """Say whether nothing but how a word looks speaks for it."""
     return credential.kind in (RANDOM, CUT)
 
@@ -111,7 +112,7 @@ def masked(text: str, least: Certainty = Certainty.LIKELY) -> str:
     return cut_out(text, find_credentials(text, least))
 
 
-def cut_out(text: str, credentials: Iterable[Credential]) -> str:
+def cut_out(text: str, credentials: Iterable[FoundCredential]) -> str:
     parts, at = list[str](), 0
     for credential in credentials:
         parts += text[at : credential.start], MASK
@@ -119,17 +120,19 @@ def cut_out(text: str, credentials: Iterable[Credential]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _found(text: str, least: Certainty, depth: int) -> list[Credential]:
+def _found(text: str, least: Certainty, depth: int) -> list[FoundCredential]:
     credentials = [*_shapes(text)]
     for start, end, meaning in decoded(text):
         if depth < _MOST_DEPTH and (inner := _found_within(meaning, depth + 1)):
-            credentials.append(Credential(start, end, inner.kind, Certainty.CERTAIN))
-    known = merged(credentials)
+            credentials.append(FoundCredential(start, end, inner.kind, Certainty.CERTAIN))
+    sightings = merged(credentials)
+    ends = [sighting.end for sighting in sightings]
     for respelling in respellings(text) if depth == 0 else ():
         for credential in _shapes(respelling.text):
             start, end = respelling.origin(credential.start, credential.end)
             # A word more than a token may follow it on the next line; what is found as it is written is enough.
-            if not any(start < other.end and other.start < end for other in known):
+            before = bisect_left(ends, start + 1)
+            if before == len(ends) or sightings[before].start >= end:
                 credentials.append(replace(credential, start=start, end=end))
     if least is Certainty.LIKELY:
         credentials += _likely(text)
@@ -142,19 +145,19 @@ def _found(text: str, least: Certainty, depth: int) -> list[Credential]:
     return credentials
 
 
-def _is_escaped(respelled: str, text: str) -> bool:
+def _is_escaped(spelling: str, text: str) -> bool:
     """Say whether a respelling is more than the text with its lines joined."""
-    return len(text) - len(respelled) > 2 * text.count("\n")
+    return len(text) - len(spelling) > 2 * text.count("\n")
 
 
-def _found_within(meaning: str, depth: int) -> Credential | None:
-    found = _found(meaning, Certainty.CERTAIN, depth)
-    return found[0] if found else None
+def _found_within(meaning: str, depth: int) -> FoundCredential | None:
+    credentials = _found(meaning, Certainty.CERTAIN, depth)
+    return credentials[0] if credentials else None
 
 
-def merged(credentials: Iterable[Credential]) -> list[Credential]:
+def merged(credentials: Iterable[FoundCredential]) -> list[FoundCredential]:
     """Return credentials in order, those that overlap made one, of the kind of the most certain."""
-    result: list[Credential] = []
+    result: list[FoundCredential] = []
     for credential in sorted(credentials):
         if result and credential.start < result[-1].end:
             last = result[-1]
@@ -165,11 +168,11 @@ def merged(credentials: Iterable[Credential]) -> list[Credential]:
     return result
 
 
-def _shapes(text: str) -> Iterator[Credential]:
+def _shapes(text: str) -> Iterator[FoundCredential]:
     """Yield what has the form of a credential."""
 
-    def certain(start: int, end: int, kind: str) -> Credential:
-        return Credential(start, end, kind, Certainty.CERTAIN)
+    def certain(start: int, end: int, kind: str) -> FoundCredential:
+        return FoundCredential(start, end, kind, Certainty.CERTAIN)
 
     if _KEY_BEGIN in text:
         yield from (certain(*match.span(), PRIVATE_KEY) for match in _PEM.finditer(text))
@@ -204,11 +207,11 @@ def _tokens(text: str, table: tuple[VendorToken, ...]) -> Iterator[tuple[int, in
             at = text.find(token.mark, match.end() if match else at + len(token.mark))
 
 
-def _likely(text: str) -> Iterator[Credential]:
+def _likely(text: str) -> Iterator[FoundCredential]:
     """Yield what is given away by a word near it, by its place, or by being random."""
 
-    def likely(start: int, end: int, kind: str) -> Credential:
-        return Credential(start, end, kind, Certainty.LIKELY)
+    def likely(start: int, end: int, kind: str) -> FoundCredential:
+        return FoundCredential(start, end, kind, Certainty.LIKELY)
 
     yield from (likely(start, end, NAMED) for start, end in named_values(text))
     yield from (likely(start, end, PLACED) for start, end in positional_values(text))
@@ -219,7 +222,8 @@ def _likely(text: str) -> Iterator[Credential]:
         yield from (likely(*match.span(), PRIVATE_KEY) for match in _PEM_TAIL.finditer(text))
     public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)] if _KEY_BEGIN in text else []
     for start, end in _random_words(text):
-        if not any(begin <= start < stop for begin, stop in public):
+        block = bisect_left(public, (start + 1, 0)) - 1
+        if block < 0 or start >= public[block][1]:
             yield likely(start, end, RANDOM)
 
 

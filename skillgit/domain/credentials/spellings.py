@@ -125,24 +125,24 @@ def _respelled(text: str, pattern: re.Pattern[str], meaning: Callable[[re.Match[
         0,
     )
 
-    def add(part: str, start: int, end: int, *, copied: bool) -> None:
+    def add(part: str, start: int, end: int, *, is_same: bool) -> None:
         nonlocal position
         if part:
             parts.append(part)
             starts.append(position)
             origins.append((start, end))
-            is_copied.append(copied)
+            is_copied.append(is_same)
             position += len(part)
 
     for match in pattern.finditer(text):
         part = meaning(match)
         if part != match[0]:
-            add(text[at : match.start()], at, match.start(), copied=True)
-            add(part, match.start(), match.end(), copied=False)
+            add(text[at : match.start()], at, match.start(), is_same=True)
+            add(part, match.start(), match.end(), is_same=False)
             at = match.end()
     if at == 0 and not parts:
         return None
-    add(text[at:], at, len(text), copied=True)
+    add(text[at:], at, len(text), is_same=True)
     return Respelling("".join(parts), starts, origins, is_copied)
 
 
@@ -152,8 +152,8 @@ def _joined(inner: Respelling | None, outer: Respelling | None) -> Respelling | 
         return outer or inner
     pairs = zip(outer.starts, outer.origins, outer.is_copied, strict=True)
     starts, origins, is_copied = list[int](), list[tuple[int, int]](), list[bool]()
-    for start, (begin, end), copied in pairs:
-        if not copied:
+    for start, (begin, end), is_same in pairs:
+        if not is_same:
             starts.append(start)
             origins.append(inner.origin(begin, end))
             is_copied.append(False)
