@@ -208,8 +208,8 @@ _COMMON_WORDS = frozenset(
     keep kept send sent get gets give given show shown shows hide hidden ask asks asked check checks checked hash
     hashed hashes encrypt encrypted validate minimum maximum length characters character letters digits digit
     symbols field fields form value values string strings name names user users username email file files login
-    account service server database optional default empty blank none null invalid valid wrong correct expired
-    missing incorrect weak strong secure safe password passwords passphrase secret token key keys api auth
+    account service server database optional default empty blank none null invalid valid wrong expired
+    missing weak strong secure safe password passwords passphrase secret token key keys api auth
     authentication authorization policy manager test tests code error errors message input output page screen button
     text der die das und oder ist nicht ein eine mit von zu im den dem des auf für le la les un une et ou est pas de
     du en dans pour el los las y o es con por para il lo gli e è di da che
@@ -358,7 +358,7 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
                     is_met = True
             if is_met and is_strong:
                 break
-        elif _is_text(
+        elif (is_assigned_phrase and _is_hyphened_phrase(value)) or _is_text(
             value, is_strong=is_strong or is_first, is_phrase=is_phrase, is_assigned=bool(_ASSIGNED.search(before))
         ):
             yield token.span(kind)
@@ -469,6 +469,12 @@ def _is_text(value: str, *, is_strong: bool, is_phrase: bool = False, is_assigne
         or bool(re.search(r"[^\w\s.:/-]", value[1:-1]))
         or is_random(value)
     )
+
+
+def _is_hyphened_phrase(value: str) -> bool:
+    """Say whether a value is a phrase with hyphens, and no sentence about one."""
+    is_phrase = re.fullmatch(r"[A-Za-z]+(?:-[A-Za-z]+){2,}", value) is not None
+    return is_phrase and not any(word.lower() in _COMMON_WORDS for word in value.split("-"))
 
 
 def _is_value(value: str, *, is_strong: bool, is_variable: bool = False, is_assigned: bool = False) -> bool:
