@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz, process
 
+from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.document_rewrite import (
     RewriteError,
     Suggestion,
@@ -43,7 +44,7 @@ from skillgit.engine.proposals import Draft, Proposed, common_source, joint_tota
 from skillgit.engine.questions import MisplacedEditsError, UnusableReplyError, ask, keeps_protected
 from skillgit.engine.reply_schemas import Notes, PatchReply, ReplyModel, RewriteReply
 from skillgit.engine.session import Session, Stage, unanswered
-from skillgit.plugin.redaction import MASK, redact
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

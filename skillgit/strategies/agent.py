@@ -12,6 +12,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
+from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.document_rewrite import folder_hunks
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import Scored
@@ -31,7 +32,7 @@ from skillgit.engine.session import Stage, unanswered
 from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step, solved
 from skillgit.errors import StrategyError, UnanswerableError
 from skillgit.plugin.backend import AsksModels, ReplyForm, user
-from skillgit.plugin.redaction import MASK, redact
+from skillgit.plugin.redaction import redact
 from skillgit.plugin.work_folder import FolderChanges, WorkFolder, WorksInFolder
 
 if TYPE_CHECKING:

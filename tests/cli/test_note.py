@@ -75,6 +75,16 @@ def test_a_rejected_candidate_can_be_noted_on(trained):
 
 def test_escapes_are_shown_and_credentials_are_masked(trained):
     key = "sk-ant-" + "a1B2" * 12
+    for secret in (
+        "hvs." + "Q7mX2kR9vL4pT8wZ1cN6bH3jF5",
+        "the password is Gr4nite-moss-77",
+        "ntn_12345678901" + "a1B2c" * 7,
+    ):
+        text = f"use {secret} there"
+        assert (
+            skillgit("note", "v1", text, cwd=trained).err == "something in it looked like a credential and was masked\n"
+        )
+        assert secret.split()[-1] not in git("notes", "--ref=skillgit/evals", "show", "small/v1", cwd=trained).out
     done = skillgit("note", "v1", f"Use {key} {ESCAPE}", cwd=trained)
     assert done.err == "something in it looked like a credential and was masked\n"
     listed = skillgit("note", "--list", cwd=trained).out

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.secret_scan import Allowed, FindingKind, LeakFinder, ScanFinding, finding, read_allowed
+from skillgit.app.exchange.secret_scan import (
+    Allowed,
+    FindingKind,
+    LeakFinder,
+    ScanFinding,
+    finding,
+    is_allowed_inline,
+    read_allowed,
+)
 from skillgit.app.exchange.secret_scan import ScanSeverity as Severity
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.credentials.detector import MASK, Certainty, FoundCredential, cut_out, is_guess
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
-from skillgit.plugin.redaction import credentials
-from skillgit.plugin.secret_detectors import (
-    BY_SHAPE,
-    Secret,
-    SecretScanner,
-    is_allowed_inline,
-    masked,
-    secret_scanner,
-)
+from skillgit.plugin.redaction import Redactor, values_of
 from skillgit.store.diff import NewCommit, NewFile, content, new_commits, publishable
 from skillgit.store.tree import outward_links, skill_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.store.repo import Repo
@@ -70,11 +73,10 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], ba
     """Look at the commits that ``tips`` lead to and ``bases`` do not, as far as those are in this repository."""
     tips = list(dict.fromkeys(tips))
     exceptions, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
-    with secret_scanner() as scanner:
-        look = ScanCollector(workspace.repo, scanner, leaks, exceptions)
-        for commit in new_commits(workspace.repo, tips, bases):
-            look.at(commit)
-        look.at_tips(tips)
+    look = ScanCollector(workspace.repo, leaks, exceptions)
+    for commit in new_commits(workspace.repo, tips, bases):
+        look.at(commit)
+    look.at_tips(tips)
     return Scan(
         commits=len(look.commits),
         files=len(look.blobs),
@@ -111,20 +113,22 @@ MEBIBYTE = 1024 * 1024
 HUGE, LARGE = 100 * MEBIBYTE, 50 * MEBIBYTE
 """Bytes of a file that GitHub refuses, and of one that it warns of."""
 _SEARCHED = 5 * MEBIBYTE
-"""Bytes of a text from which on it is searched for shapes of credentials only; detectors read a mebibyte a second."""
+"""Bytes of a text from which on it is searched for shapes of credentials only."""
 _BINARY = 8000
 """Bytes at the beginning of a file in which git looks for NUL to tell that it is no text."""
 
-_TELLING = 8
-"""Characters of a secret that is not met twice by chance."""
+_AROUND = 6
+"""Lines before and behind a new one that are read with it: a value may be behind a name in the line above."""
+_EXCERPT = 160
 
 Lines = list[tuple[int, str]]
 
 
 class ScanCollector:
-    def __init__(self, repo: Repo, scanner: SecretScanner, leaks: LeakFinder, exceptions: Allowed) -> None:
+    def __init__(self, repo: Repo, leaks: LeakFinder, exceptions: Allowed) -> None:
         self._repo = repo
-        self._scanner = scanner
+        self._redactor = Redactor.now(Certainty.LIKELY)
+        self._cache: dict[str, list[FoundCredential]] = {}  # stretches of texts that were read before
         self._leaks = leaks
         self._exceptions = exceptions
         self._skills: set[str] = set()
@@ -176,19 +180,25 @@ class ScanCollector:
             self._add(self._leaked(commit.commit, file, new_lines, "\n".join(before)))
 
     def _secrets(
-        self, commit: NewCommit, file: NewFile | None, lines: Lines, old_lines: Iterable[str] = frozenset()
+        self, commit: NewCommit, file: NewFile | None, lines: Lines, old_lines: Collection[str] = frozenset()
     ) -> None:
-        path, above = file.path if file is not None else "", ""
-        for number, line in lines:
-            secrets = self._scanner.secrets(line) if line not in old_lines else ()
-            kind = _kind(secrets, commit, file) if secrets else None
-            if kind is not None:
-                finding_of_line = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
-                if self._exceptions.holds(path, secrets) or is_allowed_inline(path, line, above):
+        path = file.path if file is not None else ""
+        for stretch in _stretches(lines, old_lines):
+            text = "\n".join(line for _, line in stretch)
+            if text not in self._cache:
+                self._cache[text] = self._redactor.find(text)
+            read_lines = text.split("\n")
+            for number, suspects in _by_line(text, self._cache[text]).items():
+                line, (position, shown_line) = read_lines[number], stretch[number]
+                if shown_line in old_lines or (kind := _kind(suspects, commit, file)) is None:
+                    continue
+                values = values_of(text, suspects)
+                finding_of_line = _secret(kind, commit.commit, path, line=position, text=text, suspects=suspects)
+                above = stretch[number - 1][1] if number else ""
+                if self._exceptions.holds(path, values) or is_allowed_inline(line, above):
                     self.allowed_findings.add(finding_of_line.fingerprint)
                 else:
                     self._add([finding_of_line])
-            above = line
 
     def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[ScanFinding]:
         for line, leak in self._leaks.leaks(file.skill, new_lines, before):
@@ -198,45 +208,66 @@ class ScanCollector:
             yield finding(FindingKind.LEAK, commit, file.path, line=line, sentence=sentence, identity=identity)
 
 
-def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
+def _stretches(lines: Lines, old_lines: Collection[str]) -> Iterator[Lines]:
+    """Yield the stretches of a text that have new lines, with a few lines around each."""
+    stretch = Lines()
+    new = [line not in old_lines for _, line in lines]
+    for position, entry in enumerate(lines):
+        if any(new[max(0, position - _AROUND) : position + _AROUND + 1]):
+            stretch.append(entry)
+        elif stretch:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch
+
+
+def _by_line(text: str, suspects: Iterable[FoundCredential]) -> dict[int, list[FoundCredential]]:
+    """Return credentials by the line that each begins in, counted from 0."""
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    rows: dict[int, list[FoundCredential]] = {}
+    for credential in suspects:
+        rows.setdefault(bisect_right(starts, credential.start) - 1, []).append(credential)
+    return rows
+
+
+def _kind(suspects: Sequence[FoundCredential], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
     """Return what a line's secrets are; None for guesses in evidence and messages, where "password" says little."""
-    if all(secret.random for secret in secrets):
+    if any(credential.certainty is Certainty.CERTAIN for credential in suspects):
+        return FindingKind.SECRET
+    if all(is_guess(credential) for credential in suspects):
         return FindingKind.SECRET_LIKE if file is not None and file.skill else None
     is_text = file is None or commit.hidden
-    return (
-        FindingKind.SECRET_LIKE
-        if is_text and all(secret.named or secret.random for secret in secrets)
-        else FindingKind.SECRET
-    )
+    return FindingKind.SECRET_LIKE if is_text else FindingKind.SECRET
 
 
 def _secret(
-    kind: FindingKind, commit: str, path: str, *, line: int, text: str, secrets: tuple[Secret, ...]
+    kind: FindingKind, commit: str, path: str, *, line: int, text: str, suspects: Sequence[FoundCredential]
 ) -> ScanFinding:
-    names = list(dict.fromkeys(secret.kind for secret in secrets))
-    detectors = [name for name in names if name != BY_SHAPE] or names
+    names = dict.fromkeys(credential.kind for credential in suspects)
+    start, end = text.rfind("\n", 0, suspects[0].start) + 1, text.find("\n", suspects[-1].end)
+    whole = text[start : end if end >= 0 else len(text)]
+    spans = [replace(suspect, start=suspect.start - start, end=suspect.end - start) for suspect in suspects]
+    text_shown = cut_out(whole, spans)
+    begin = max(0, text_shown.find(MASK) - _EXCERPT // 2) if len(text_shown) > _EXCERPT else 0
+    excerpt = text_shown[begin : begin + _EXCERPT].strip()
     return finding(
         kind,
         commit,
         path,
         line=line,
-        sentence=", ".join(detectors),
-        excerpt=masked(text, secrets),
-        identity=_identity(path, text, secrets),
+        sentence=", ".join(names),
+        excerpt=excerpt.partition("\n")[0],
+        identity="\0".join(sorted(set(values_of(text, suspects)))),
     )
-
-
-def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
-    """Return what tells secrets apart: themselves, or the line where the detector names a kind, as of private keys."""
-    values = sorted({secret.value for secret in secrets})
-    telling = any(len(value) >= _TELLING and "PRIVATE KEY" not in value for value in values)
-    return "\0".join(values if telling else (path, text.strip()))
 
 
 def _shapes(commit: str, path: str, data: bytes) -> Iterator[ScanFinding]:
     """Yield the credentials in a file that is no text, or too long for more."""
-    for value in credentials(data.decode("latin-1")):
-        yield finding(FindingKind.SECRET, commit, path, sentence=BY_SHAPE, identity=value)
+    text = data.decode("latin-1")
+    for credential in Redactor.now().find(text):
+        value = text[credential.start : credential.end]
+        yield finding(FindingKind.SECRET, commit, path, sentence=credential.kind, identity=value)
 
 
 def _sizes(commit: str, path: str, size: int) -> Iterator[ScanFinding]:

@@ -18,11 +18,10 @@ from skillgit.store import refs
 from skillgit.store.tree import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.plugin.secret_detectors import Secret
     from skillgit.store.repo import Repo
 
 
@@ -92,9 +91,9 @@ class ScanSeverity(StrEnum):
 
 class FindingKind(StrEnum):
     SECRET = "secret"  # noqa: S105 - the name of a kind
-    """A credential by its shape, or the value of an environment variable that is named like one."""
+    """A credential by its shape, its name or its place, or the value of an environment variable named like one."""
     SECRET_LIKE = "secret-like"  # noqa: S105 - as above
-    """What may be one: a random text in quotes, or a password in evidence."""
+    """What may be one: a random word, the beginning of a token, or a password in evidence."""
     LEAK = "leak"
     """A skill quotes an answer, a check, or the input of a selection or test item."""
     HUGE_FILE = "huge-file"
@@ -149,19 +148,27 @@ def finding(
 
 ALLOW_LIST = ".skillgit-allow"
 BASELINE = ".secrets.baseline"
+_KEY_HEADER = re.compile(r"-{2,5}(BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-{2,5}")
+_INLINE = re.compile(r"pragma: ?(?:allow|white)list[ -](?P<next>nextline[ -])?secret")
 _FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     fingerprints: frozenset[str]
-    # path, detector and hash of secrets that a baseline holds and nobody has marked as real
-    secrets: frozenset[tuple[str, str, str]]
+    secrets: frozenset[tuple[str, str]]
+    """Path and digest of secrets that a baseline of detect-secrets holds and nobody has marked as real."""
 
-    def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:
-        """Say whether the baseline holds everything that detect-secrets found in a line of the file at ``path``."""
-        hashes = [secret for secret in secrets if secret.digest]
-        return bool(hashes) and all((path, secret.kind, secret.digest) in self.secrets for secret in hashes)
+    def holds(self, path: str, values: Iterable[str]) -> bool:
+        """Say whether the baseline holds all of these values of the file at ``path``."""
+        return all(any((path, digest) in self.secrets for digest in _digests(value)) for value in values)
+
+
+def _digests(value: str) -> Iterator[str]:
+    """Yield what a baseline of detect-secrets may hold of a value: its hash, or of a private key that of its head."""
+    header = _KEY_HEADER.match(value)
+    for text in (value, header[1] if header else value):
+        yield hashlib.sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def read_allowed(repo: Repo) -> Allowed:
@@ -194,7 +201,13 @@ def _fingerprints(text: str) -> Iterator[str]:
             yield fingerprint
 
 
-def _baseline(text: str) -> Iterator[tuple[str, str, str]]:
+def is_allowed_inline(line: str, above: str) -> bool:
+    """Say whether a remark such as ``pragma: allowlist secret`` allows what is in ``line``."""
+    own, before = _INLINE.search(line), _INLINE.search(above)
+    return (own is not None and not own["next"]) or (before is not None and bool(before["next"]))
+
+
+def _baseline(text: str) -> Iterator[tuple[str, str]]:
     if not text.strip():
         return
     try:
@@ -202,6 +215,6 @@ def _baseline(text: str) -> Iterator[tuple[str, str, str]]:
         rows = [(path, row) for path, entries in results.items() for row in entries]
         for path, row in rows:
             if row.get("is_secret") is not True:
-                yield str(path), str(row["type"]), str(row["hashed_secret"])
+                yield str(path), str(row["hashed_secret"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{BASELINE} is no baseline", hint="detect-secrets scan > .secrets.baseline") from error

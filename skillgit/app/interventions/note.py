@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.credentials.detector import Certainty
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import NotFoundError, UsageError
@@ -38,8 +39,8 @@ class Noted:
 
 
 def note(context: Context, revision: str, text: str) -> Noted:
-    """Write what a person says about an event; credentials in it are masked."""
-    words = redact(storable(text)).strip()
+    """Write what a person says about an event; what looks like a credential is masked, for notes are pushed."""
+    words = redact(storable(text), Certainty.LIKELY).strip()
     if not words:
         raise UsageError("a note without a text says nothing", hint="skillgit note REV 'TEXT'")
     if len(words) > MOST_CHARACTERS:

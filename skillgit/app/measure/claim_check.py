@@ -40,6 +40,7 @@ from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.address import parse
+from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.trajectory import Trajectory, Turn
@@ -56,7 +57,6 @@ from skillgit.errors import (
 from skillgit.files import read_plain
 from skillgit.index import queries, version_queries
 from skillgit.plugin.environment import Environment, LongLived, asks_judge, check_machine
-from skillgit.plugin.redaction import MASK
 from skillgit.plugin.registry import find_environment
 from skillgit.store.history_reader import read_run
 from skillgit.store.tree import entry_id

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -43,6 +42,7 @@ from skillgit.app.sources.tasks import (
     reader_of_tasks,
     reviewed_tasks,
 )
+from skillgit.domain.credentials.detector import Certainty, is_guess
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
 from skillgit.domain.untrusted.file_names import file_name, path_fault
@@ -50,8 +50,7 @@ from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitErr
 from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.likeness import alike_to
-from skillgit.plugin.redaction import credentials
-from skillgit.plugin.secret_detectors import BY_SHAPE, SecretScanner, secret_scanner
+from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.repo import Repo
 
@@ -67,7 +66,6 @@ _BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no tex
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
 _HINT = "skillgit tasks review --skill {} shows what there is"
 _TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
-_SCANNING = threading.Lock()  # the detectors have one set of settings in a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,19 +128,18 @@ def open_drafts(context: Context, skill: str, into: Path | None = None) -> Itera
     if repo.workdir is None:
         raise UsageError("this repository has no work tree, where tasks would go", hint="review in one that has")
     into = context.directory / into if into is not None else reviewed_tasks(repo.workdir, skill)
-    with _SCANNING, secret_scanner() as scanner:
-        drafts = DraftFolder(context, repo, folder, inside(into, repo.workdir), scanner)
-        if drafts.is_cut_off:
-            with drafts.alone():
-                drafts.finish()
-        yield drafts
+    drafts = DraftFolder(context, repo, folder, inside(into, repo.workdir))
+    if drafts.is_cut_off:
+        with drafts.alone():
+            drafts.finish()
+    yield drafts
 
 
 class DraftFolder:
     """The drafts of one skill; every answer takes effect at once. ``tasks`` is where accepted ones go."""
 
-    def __init__(self, context: Context, repo: Repo, folder: Path, into: Path, scanner: SecretScanner) -> None:
-        self._folder, self._scanner = folder, scanner
+    def __init__(self, context: Context, repo: Repo, folder: Path, into: Path) -> None:
+        self._folder, self._redactor = folder, Redactor.now(Certainty.LIKELY)
         self._date = context.clock().date().isoformat()
         self._reader = reader_of_tasks(context)
         self._root = cast("Path", repo.workdir).resolve()
@@ -357,23 +354,22 @@ class DraftFolder:
         """Yield where what would be committed may hold a credential, never which, and whether it only looks random."""
         is_suspected = False
         for position, text in [*places(task), *((f"{file.name}:", file.text()) for file in files)]:
-            if "\0" in text[:_BINARY] or len(text) > LARGEST // 16:
-                lines = {0: {BY_SHAPE: False}} if any(credentials(text)) else {}
-            else:
-                lines = {number: self._kinds(part) for number, part in enumerate(text.split("\n"), start=1)}
-            for number, kinds in lines.items():
-                if kinds:
-                    is_suspected = is_suspected or not all(kinds.values())
-                    yield f"{position}{number} may hold a secret ({', '.join(kinds)})", all(kinds.values())
-        if not is_suspected and (kinds := self._kinds(line)) and not all(kinds.values()):
+            for number, kinds in self._kinds(text).items():
+                is_suspected = is_suspected or not all(kinds.values())
+                yield f"{position}{number} may hold a secret ({', '.join(kinds)})", all(kinds.values())
+        rows = self._kinds(line).values()
+        if not is_suspected and (kinds := next(iter(rows), {})) and not all(kinds.values()):
             yield f"its line may hold a secret ({', '.join(kinds)})", False
 
-    def _kinds(self, line: str) -> dict[str, bool]:
-        """Return the kinds of secrets that a line may hold, and whether it is only their randomness that says so."""
-        kinds: dict[str, bool] = {}
-        for secret in self._scanner.secrets(line):
-            kinds[secret.kind] = kinds.get(secret.kind, True) and secret.random
-        return kinds
+    def _kinds(self, text: str) -> dict[int, dict[str, bool]]:
+        """Return by line, 0 for a file that is no text, what kinds of secrets it may hold, and which are guesses."""
+        is_plain = "\0" not in text[:_BINARY] and len(text) <= LARGEST // 16
+        redactor = self._redactor if is_plain else Redactor.now()
+        rows: dict[int, dict[str, bool]] = {}
+        for credential in redactor.find(text):
+            number = text.count("\n", 0, credential.start) + 1 if is_plain else 0
+            rows.setdefault(number, {})[credential.kind] = is_guess(credential)
+        return rows
 
     def _warnings(self, row: Row) -> Iterator[str]:
         item = self._item(row)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of
+from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of, mask_again
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SessionRedactor
 from skillgit.app.sources.pending_draft import DRAFT_FILES, DRAFT_ROWS, DRAFTS, drafts_lock, folder_of_drafts
@@ -148,6 +148,9 @@ class _Harvest:
                 drafts += list(self._of(session))
             except (ValueError, TypeError, LookupError, ArithmeticError, OSError) as error:
                 self._search.unreadable.append(f"{session.path.name} cannot be read: {error}")
+        # A session that was read later may have said what is a secret in an earlier one.
+        for draft in drafts:
+            mask_again(draft, self.redactor.secrets)
         return drafts
 
     def _found(self) -> Iterator[AgentSession]:

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted
+from skillgit.app.sources.harvest_redaction import file_name_of
 from skillgit.app.sources.pending_draft import DRAFT_FILES
 from skillgit.app.sources.tasks import DRAFT, REVIEWED, Row
 from skillgit.domain.evaluation import Split
@@ -30,12 +31,13 @@ from skillgit.store.project_files import ProjectFiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from skillgit.app.sources.harvest_redaction import SessionRedactor
+    from skillgit.app.sources.harvest_redaction import SecretValues, SessionRedactor
     from skillgit.app.sources.sessions.session import AgentSession
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Environment, Judge
 
 _BEFORE, _PROJECT, _CHECK = "before", "project", "check.py"
+_OURS = ("id", "status", "group", "task_type")  # fields of a draft that no session says
 _MOST_FILES, _MOST_BYTES = 20, 200_000  # that a target is shown
 _MOST_PROJECT_FILES, _MOST_PROJECT_BYTES = 60, 400_000  # that a check has besides
 _MOST_COMMANDS, _SECONDS = 3, 20.0  # that are tried for a draft, and that one may take
@@ -138,6 +140,32 @@ def draft_of(
     draft = HarvestedDraft(id=identity, row=row, files=files, final=final, commands=commands if final else ())
     draft.origin = _origin(episode, skill, projects, digest) | {"follow_up": follow_up}
     return draft
+
+
+def mask_again(draft: HarvestedDraft, secrets: SecretValues) -> None:
+    """Take out of a draft what has turned out to be a secret since it was made; its program stays as it is."""
+
+    def name(path: str) -> str:
+        return "/".join(file_name_of(secrets.masked(part)) for part in path.split("/"))
+
+    def value(part: object) -> object:
+        if isinstance(part, str):
+            return secrets.masked(part)
+        if isinstance(part, dict):
+            rows = cast("Row", part).items()
+            return {key: list(map(name, cast("list[str]", row))) if key == "files" else value(row) for key, row in rows}
+        return list(map(value, part)) if isinstance(part, list) else part
+
+    draft.row = {field: row if field in _OURS else value({field: row})[field] for field, row in draft.row.items()}  # type: ignore[index]
+    draft.files = {
+        name(path): content if path == _CHECK else _masked(content, secrets) for path, content in draft.files.items()
+    }
+    draft.final = {name(path): secrets.masked(text) for path, text in draft.final.items()}
+
+
+def _masked(content: bytes, secrets: SecretValues) -> bytes:
+    text = _decoded(content)
+    return content if text is None else secrets.masked(text).encode()
 
 
 class _Texts:

@@ -17,7 +17,6 @@ from skillgit.app.exchange.push_check import Severity, check, scan, scan_commits
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.plugin.redaction import credentials, redact
-from skillgit.plugin.secret_detectors import secret_scanner
 
 AWS = "AKIA" + "IOSFODNN7ABCDEFG"
 GITHUB = "ghp_" + "a1B2" * 9
@@ -61,13 +60,41 @@ def test_a_planted_secret_is_found_where_it_came_in_though_a_later_commit_took_i
     result = scan(context)
     assert [(found.commit, found.path, found.line) for found in result.stops] == [(planted, f"{PATH}/SKILL.md", 10)]
     assert result.commits == 4
-    assert (result.stops[0].what, result.stops[0].excerpt) == ("AWS Access Key", "- Use [redacted] there.")
+    assert (result.stops[0].what, result.stops[0].excerpt) == ("AWS token", "- Use [redacted] there.")
     with pytest.raises(
         SkillgitError, match=f"{planted[:12]} holds what must not leave, in {PATH}/SKILL.md:10"
     ) as caught:
         check(result)
     assert caught.value.exit_code == 1
     assert AWS not in f"{caught.value}{caught.value.hint}{result}"
+
+
+SEVEN = (
+    *("hvs." + "Q7mX2kR9vL4pT8wZ1cN6bH3jF5gD", "ntn_12345678901" + "a1B2c" * 7, "glsa_" + "a1B2" * 8 + "_0123abcd"),
+    *("GOCSPX-" + "a1B2c3D" * 4, "tvly-" + "a1B2" * 8, "NRAK-" + "A1B2C3D4E" * 3, "dp.pt." + "a1B2c3D4" * 5 + "abc"),
+)
+
+
+@pytest.mark.parametrize("token", SEVEN)
+def test_what_is_masked_in_a_log_stops_a_push_and_is_no_task_either(context, home, token):
+    commit(home, "x", **{"notes.txt": f"use {token} there\n"})
+    assert [finding.excerpt for finding in scan(context).stops] == ["use [redacted] there"]
+    assert redact(f"use {token} there") == "use [redacted] there"
+
+
+def test_a_push_stops_at_notes_that_hold_a_secret(context, home):
+    git(home, "notes", "--ref=skillgit/evals", "add", "-m", f"use {SEVEN[0]}", "HEAD")
+    found = scan(context)
+    assert [finding.rule.value for finding in found.stops] == ["secret"]
+    with pytest.raises(SkillgitError, match="holds what must not leave"):
+        check(found)
+
+
+def test_a_value_on_a_new_line_behind_a_name_on_an_old_one_is_found(context, home):
+    commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- name: DB_PASSWORD\n"})
+    git(home, "update-ref", "refs/remotes/origin/main", "main")
+    commit(home, "y", **{f"{PATH}/SKILL.md": f"{SEED}- name: DB_PASSWORD\n  value: Gr4nite-77-moss\n"})
+    assert kinds(scan(context)) == [("secret", f"{PATH}/SKILL.md", 10)]
 
 
 def test_messages_companions_and_binary_files_are_looked_at_too(context, home):
@@ -191,18 +218,6 @@ def test_words_that_name_nothing_are_refused(context):
         scan(context, "nothing")
     with pytest.raises(UsageError, match="three dots"):
         scan(context, "a...b")
-
-
-def test_the_detectors_are_put_back_as_they_were():
-    from detect_secrets.settings import get_settings  # noqa: PLC0415 - of that test alone
-
-    before = get_settings().json()
-    with secret_scanner() as scanner:
-        assert [secret.kind for secret in scanner.secrets(f"x {AWS}")] == [
-            "AWS Access Key",
-            "a credential by its shape",
-        ]
-    assert get_settings().json() == before
 
 
 @given(

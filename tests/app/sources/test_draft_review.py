@@ -106,7 +106,7 @@ def test_a_dropped_draft_leaves_its_id_and_group_and_no_file(context):
     [
         ({"prompt": f"{TEXTS[0]}\nmy key is {TOKEN}"}, {}, f"prompt:{TEXTS[0].count(chr(10)) + 2} may hold"),
         ({"rubric": f"It uses {TOKEN}."}, {}, "rubric:1 may hold a secret"),
-        ({"context": "password = 'correct-horse-battery'"}, {}, "context:1 may hold a secret (Secret Keyword)"),
+        ({"context": "password = 'correct-horse-battery'"}, {}, "context:1 may hold a secret (named as a secret)"),
         ({"files": ["files/one"]}, {"files/one/.env": f"x=1\nKEY={TOKEN}".encode()}, "one/.env:2 may hold a secret"),
         ({"images": ["files/one/a.png"]}, {"files/one/a.png": b"\0PNG " + TOKEN.encode()}, "one/a.png:0 may hold"),
     ],

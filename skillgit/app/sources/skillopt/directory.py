@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED
 from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes, RecordedScore, measured, number
+from skillgit.domain.credentials.detector import MASK
+from skillgit.domain.credentials.named_values import is_name_of_credential
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.domain.event import Models
@@ -18,7 +20,7 @@ from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import SkillText, clean, storable
 from skillgit.errors import DataError
 from skillgit.files import read_plain
-from skillgit.plugin.redaction import MASK, redact
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from skillgit.app.sources.skillopt.skill_texts import Texts
 
 
-_SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")
 _SHORTEST_SECRET = 4
 _LARGEST = 64 * 1024 * 1024  # no file of a directory is larger in earnest, in bytes
 _LEFT_OUT = ", and is left out"
@@ -188,7 +189,7 @@ class Directory:
 
 
 def _is_secret(key: str, value: object) -> bool:
-    return isinstance(value, str) and bool(value) and _SECRET_KEY.search(key) is not None
+    return isinstance(value, str) and bool(value) and is_name_of_credential(key, certainly=True)
 
 
 def _secrets(value: object) -> Iterable[str]:
