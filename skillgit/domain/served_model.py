@@ -7,11 +7,21 @@ Providers that fix what a name means are identified by backend and name, whereve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from enum import StrEnum
+from urllib.parse import quote, unquote, urlsplit
 
 from skillgit.domain.ids import short_digest
+
+
+class Provenance(StrEnum):
+    """Whether what was recorded comes from the model that is asked now."""
+
+    SAME = "same"
+    UNKNOWN = "unknown"  # an older skillgit recorded it, without the server
+    OTHER = "other"
+
 
 _PORTS = {"http": 80, "https": 443}
 _USUAL_PATHS = ("", "/", "/v1")
@@ -27,6 +37,9 @@ class ServedModel:
     facts: tuple[tuple[str, str], ...] = ()  # what the server says about the model, such as its digest and size
     is_pinned: bool = False  # whether the address is that of a provider whose names mean the same everywhere
     variable: str = field(default="", compare=False)  # the environment variable that named the address
+    # whether the server does not answer now, so that the facts are those of an earlier time
+    is_assumed: bool = field(default=False, compare=False)
+    role: str = field(default="", compare=False)  # what it is asked for, where that matters: target, optimizer, judge
 
     @property
     def digest(self) -> str:
@@ -34,6 +47,11 @@ class ServedModel:
         if not self.address or self.is_pinned:
             return ""
         return short_digest([self.address, *map(list, self.facts)])
+
+    @property
+    def key(self) -> str:
+        """Identify the model among all that a ledger has answers of."""
+        return short_digest([self.backend, self.model, self.address, *map(list, self.facts)])
 
     @property
     def phrase(self) -> str:
@@ -72,6 +90,43 @@ def differing_facts(a: ServedModel, b: ServedModel) -> tuple[str, ...]:
     return tuple(name for name in {**first, **second} if first.get(name) != second.get(name))
 
 
-def sorted_facts(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """Return what a server says, without what it leaves empty, in an order that is always the same."""
-    return tuple((name, str(value)) for name, value in sorted(facts.items()) if value not in (None, ""))
+_LONGEST_VALUE = 48  # characters of one fact, as a trailer has it
+_LONGEST_FACTS = 150  # characters of all facts
+_BETWEEN = "+"  # separates facts in a trailer
+
+
+def compact_facts(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Return what a server says, in an order that is always the same, and short enough for a trailer.
+
+    What a server leaves empty is no fact. Of a long value the beginning and a digest remain, and of the facts that have
+    no room a digest of them all, so that different facts stay different.
+    """
+    kept: list[tuple[str, str]] = []
+    rest: list[list[str]] = []
+    for name, value in sorted((name, str(value)) for name, value in facts.items() if value not in (None, "")):
+        short_name, short_value = quote(name, safe="")[:20], _short(value)
+        if rest or len(write_facts([*kept, (short_name, short_value)])) > _LONGEST_FACTS:
+            rest.append([name, value])
+        else:
+            kept.append((short_name, short_value))
+    return (*kept, *([("rest", short_digest(rest))] if rest else []))
+
+
+def _short(value: str) -> str:
+    if len(quote(value, safe="._:/-")) <= _LONGEST_VALUE:
+        return value
+    beginning = "".join(letter for letter in value[:24] if letter.isascii() and letter.isprintable())
+    return f"{beginning}~{short_digest(value)}"
+
+
+def write_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Return facts as one text, which :func:`read_facts` reads."""
+    return _BETWEEN.join(f"{name}:{quote(value, safe='._:/-')}" for name, value in facts)
+
+
+def read_facts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the facts in ``text``; a ValueError if it has none."""
+    pairs = [part.partition(":") for part in text.split(_BETWEEN)]
+    if not all(name and colon for name, colon, _ in pairs):
+        raise ValueError(text)
+    return tuple((name, unquote(value)) for name, _, value in pairs)

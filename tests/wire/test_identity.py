@@ -1,0 +1,211 @@
+"""Answers of one server never count for another one of the same names, through the program and over real HTTP."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from program import Done, attempt, git, new_repository, skillgit
+from served import Served, llama_cpp, model_server, ollama
+
+ITEMS = {f"Item {number}: which of the two words fits?": f"word{number}" for number in range(24)}
+SHORT = (
+    *("-o", "env.data_path=tasks.jsonl", "-o", "train.num_epochs=1", "-o", "train.batch_size=8"),
+    *("-o", "optimizer.slow_update_samples=2", "-o", "evaluation.leak_lint=false"),
+)
+CLEAN = dict.fromkeys(
+    ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_COMPATIBLE_BASE_URL", "OPENAI_COMPATIBLE_API_KEY"), ""
+)
+SKILL = "# Words\n\n- Answer with the one word that fits.\n- Say nothing else.\n"
+
+
+def right(text: str) -> str:
+    word = next((answer for question, answer in ITEMS.items() if question in text), "none")
+    return f"<answer>{word}</answer>"
+
+
+def wrong(_: str) -> str:
+    return "<answer>nothing</answer>"
+
+
+def half(text: str) -> str:
+    return right(text) if any(f"Item {number}:" in text for number in range(0, 24, 2)) else wrong(text)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = new_repository(tmp_path / "repository")
+    splits = [*["train"] * 8, *["selection"] * 8, *["test"] * 8]
+    rows = [
+        {"id": f"i{number}", "question": question, "answer": answer, "split": split}
+        for number, ((question, answer), split) in enumerate(zip(ITEMS.items(), splits, strict=True))
+    ]
+    (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "SKILL.md").write_text(SKILL)
+    skillgit("init", "--skill", "SKILL.md", cwd=folder)
+    return folder
+
+
+def at(server: Served | str) -> tuple[str, ...]:
+    url = server if isinstance(server, str) else server.url
+    keys = ("target_backend=openai_compatible", "target=qwen", f"target_base_url={url}")
+    return tuple(word for key in keys for word in ("-o", f"model.{key}"))
+
+
+def train(repository: Path, run: str, server: Served | str, *options: str, env: dict[str, str] | None = None) -> Done:
+    command = ("train", "tasks/default", *SHORT, *at(server), "--run", run, "--json", *options)
+    return attempt(*command, cwd=repository, env={**CLEAN, **(env or {})})
+
+
+def evaluate(repository: Path, revision: str, *options: str) -> Done:
+    return attempt("eval", revision, "--json", *options, cwd=repository, env=CLEAN)
+
+
+def score(done: Done) -> float:
+    return json.loads(done.out)["arms"][0]["splits"][0]["overall"]["hard"]
+
+
+def test_training_with_a_second_server_asks_it(repository):
+    with model_server(half) as first, model_server(right) as second:
+        begun, other = train(repository, "one", first), train(repository, "two", second)
+        assert (begun.code, other.code) == (0, 0), (begun, other)
+        assert json.loads(other.out)["report"][0]["selection"] == 1.0
+        assert json.loads(begun.out)["report"][0]["selection"] == 0.5
+        assert len(second.questions) > 0
+        assert json.loads(other.out)["reused"] == ""
+
+
+def test_training_again_with_the_same_server_says_whose_answers_it_reuses(repository):
+    with model_server(half) as server:
+        train(repository, "one", server)
+        count = len(server.questions)
+        again = train(repository, "two", server)
+        assert len(server.questions) == count
+        said = json.loads(again.out)["reused"]
+        assert f"openai_compatible qwen at 127.0.0.1:{server.port}" in said, again
+        assert "--fresh asks again" in said
+        fresh = train(repository, "three", server, "--fresh")
+        assert fresh.code == 0, fresh
+        assert (json.loads(fresh.out)["reused"], len(server.questions)) == ("", 2 * count)
+
+
+def test_the_run_records_who_answered_it_and_no_credential(repository):
+    with model_server(half, says=llama_cpp("q.gguf", created=5)) as server:
+        secret = server.url.replace("http://", "http://user:hunter2secret@") + "?key=hunter2secret"
+        done = train(repository, "one", secret)
+        assert done.code == 0, done
+        messages = git("log", "--all", "--format=%B", cwd=repository).out
+    [line] = [line for line in messages.splitlines() if line.startswith("Skillgit-Served:")]
+    assert f"target backend=openai_compatible model=qwen at=http://127.0.0.1:{server.port}/v1" in line
+    assert "n_params" in line
+    assert "hunter2secret" not in messages
+    assert b"hunter2secret" not in (repository / ".git/skillgit/ledger.db").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (llama_cpp("q15.gguf", created=1), llama_cpp("q05.gguf", created=2)),
+        (llama_cpp("q.gguf", created=1, size=1), llama_cpp("q.gguf", created=2, size=2)),
+        (llama_cpp("q.gguf", created=1), llama_cpp("q.gguf", created=2, build="b7000-ffff")),
+        (ollama("aaaa", created=1), ollama("bbbb", created=2)),
+        (
+            {"/v1/models": {"data": [{"id": "qwen", "root": "/models/checkpoint-1/final", "owned_by": "vllm"}]}},
+            {"/v1/models": {"data": [{"id": "qwen", "root": "/models/checkpoint-2/final", "owned_by": "vllm"}]}},
+        ),
+    ],
+    ids=["file", "size", "build", "digest", "root"],
+)
+def test_a_server_that_shows_other_weights_after_a_restart_is_another_one(repository, before, after):
+    with model_server(half, says=before) as server:
+        train(repository, "one", server)
+        server.says, server.answer = after, right
+        measured = evaluate(repository, "one/v0")
+        assert score(measured) == 1.0, measured
+        assert "server is" in measured.err
+        resumed = train(repository, "one", server)
+        assert resumed.code == 3, resumed
+        assert "was begun with" in resumed.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (llama_cpp("q.gguf", created=1), llama_cpp("q.gguf", created=2)),
+        (ollama("aaaa", created=1), ollama("aaaa", created=2)),
+        ({}, {}),
+    ],
+    ids=["llama.cpp", "ollama", "nothing to say"],
+)
+def test_a_restart_that_shows_nothing_new_reuses_and_says_so(repository, before, after):
+    with model_server(half, says=before) as server:
+        train(repository, "one", server)
+        server.says, server.answer, count = after, right, len(server.questions)
+        measured = evaluate(repository, "one/v0")
+        assert (score(measured), len(server.questions)) == (0.5, count), measured
+        assert f"8 of 8 rollouts come from answers of openai_compatible qwen at 127.0.0.1:{server.port}" in measured.err
+
+
+def test_eval_gate_ablate_and_diff_keep_two_servers_apart(repository):
+    with model_server(half) as first, model_server(right) as second:
+        train(repository, "one", first)
+        train(repository, "two", second)
+        # eval of the first run's version at the second server
+        there = evaluate(repository, "one/v0", *at(second))
+        assert score(there) == 1.0, there
+        assert "the server is" in there.err
+        # ablate at the second server
+        ablated = attempt(
+            "ablate", "one/v0", "--json", "--config", "tasks/default", *SHORT, *at(second), cwd=repository, env=CLEAN
+        )
+        assert "score" not in ablated.out or json.loads(ablated.out)["score"] == 1.0, ablated
+        # diff between versions of the two runs
+        compared = attempt("diff", "one/v0", "two/v0", "--items", "--json", cwd=repository, env=CLEAN)
+        assert compared.code == 0, compared
+        document = json.loads(compared.out)
+        assert "server" in json.dumps(document["differs"]), compared
+        assert document["p"] is None
+
+
+def test_a_gate_does_not_take_another_servers_outcomes(repository):
+    with model_server(half) as first, model_server(right) as second:
+        train(repository, "one", first)
+        git("checkout", "-q", "-b", "topic", "main", cwd=repository)
+        [skill] = list(repository.glob("skills/*/SKILL.md"))
+        skill.write_text(skill.read_text() + "- Be brief.\n")
+        git("commit", "-qam", "topic", cwd=repository)
+        command = ("gate", "main..topic", "--json", "--config", "tasks/default", *SHORT)
+        at_first = attempt(*command, *at(first), cwd=repository, env=CLEAN)
+        at_second = attempt(*command, *at(second), cwd=repository, env=CLEAN)
+        sides = [json.loads(done.out)["skills"][0]["base"] for done in (at_first, at_second)]
+        assert [side["score"] for side in sides] == [0.5, 1.0], (at_first, at_second)
+        assert [side["recorded"] for side in sides] == [8, 0]
+
+
+def test_an_address_of_the_environment_belongs_to_the_run(repository):
+    with model_server(half) as server, model_server(right) as other:
+        variables = {"OPENAI_COMPATIBLE_BASE_URL": server.url, "OPENAI_COMPATIBLE_API_KEY": "sk-local-0123456789abcdef"}
+        keys = ("-o", "model.target_backend=openai_compatible", "-o", "model.target=qwen")
+        command = ("train", "tasks/default", *SHORT, *keys, "--run", "one")
+        begun = attempt(*command, cwd=repository, env=CLEAN | variables)
+        assert begun.code == 0, begun
+        assert "by=OPENAI_COMPATIBLE_BASE_URL" in git("log", "--all", "--format=%B", cwd=repository).out
+        key = {"OPENAI_COMPATIBLE_API_KEY": variables["OPENAI_COMPATIBLE_API_KEY"]}
+        for words in (("eval", "one/v0"), command, ("ablate", "one/v0"), ("eval", "one/v0", "--fresh")):
+            later = attempt(*words, cwd=repository, env=CLEAN | key)
+            assert later.code == 3, later
+            assert "OPENAI_COMPATIBLE_BASE_URL" in later.err
+            assert f"export OPENAI_COMPATIBLE_BASE_URL={server.url}" in later.err
+        moved = attempt(*command, cwd=repository, env=CLEAN | variables | {"OPENAI_COMPATIBLE_BASE_URL": other.url})
+        assert moved.code == 3, moved
+        assert f"127.0.0.1:{server.port}" in moved.err
+        assert f"127.0.0.1:{other.port}" in moved.err
+        assert other.questions == []
+
+
+def test_a_server_that_is_down_gives_what_it_answered_before(repository):
+    with model_server(half, says=llama_cpp("q.gguf", created=5)) as server:
+        train(repository, "one", server)
+    measured = evaluate(repository, "one/v0")
+    assert score(measured) == 0.5, measured
