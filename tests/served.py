@@ -16,8 +16,8 @@ OPENAI_LIST: Mapping[str, object] = {"data": [{"id": MODEL, "object": "model", "
 
 def llama_cpp(file: str, *, created: int, size: int = 986, build: str = "b6666-1234abc") -> dict[str, object]:
     """Return what llama.cpp's server says at its paths, as its build of October 2026 does."""
-    meta = {"n_params": 1543, "size": size, "n_vocab": 151936, "n_ctx_train": 32768}
-    entry = {"id": file, "object": "model", "created": created, "owned_by": "llamacpp", "meta": meta}
+    meta = {"n_vocab": 151936, "n_ctx": 4096, "n_params": 1543, "size": size, "ftype": "Q4_K - Medium"}
+    entry = {"id": file, "object": "model", "created": created, "owned_by": "llamacpp", "aliases": [file], "meta": meta}
     return {
         "/v1/models": {"object": "list", "data": [entry]},
         "/props": {"model_path": f"/models/{file}", "build_info": build, "chat_template": "{{ messages }}"},

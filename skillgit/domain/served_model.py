@@ -24,6 +24,7 @@ class Provenance(StrEnum):
 
 
 _PORTS = {"http": 80, "https": 443}
+_LONGEST_ADDRESS = 160  # characters, so that a trailer has room for it
 _USUAL_PATHS = ("", "/", "/v1")
 
 
@@ -81,7 +82,11 @@ def normalised(url: str) -> str:
     except ValueError:  # urlsplit takes any text for a port
         port = None
     place = host if port in (None, _PORTS.get(scheme)) else f"{host}:{port}"
-    return f"{scheme}://{place}{parts.path.rstrip('/')}"
+    path = quote(parts.path.rstrip("/"), safe="/%:~._-+")
+    address = f"{scheme}://{place}{path}"
+    return (
+        address if len(address) <= _LONGEST_ADDRESS else f"{address[: _LONGEST_ADDRESS // 2]}~{short_digest(address)}"
+    )
 
 
 def differing_facts(a: ServedModel, b: ServedModel) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from skillgit_backends.openai_wire.dialects import mappings
 from skillgit_backends.provider_messages import mapping
 
 _ENTRY = ("digest", "owned_by", "parent", "quantization", "root", "size")
-_META = ("n_embd", "n_params", "n_vocab", "size")
+_META = ("ftype", "n_params", "size")
 _SERVERS_WITHOUT_MORE = frozenset({"sglang", "vllm"})
 _LLAMA_CPP, _LM_STUDIO = "llamacpp", "organization_owner"
 _PATH = re.compile(r"(?:/|~|[A-Za-z]:[\\/]).*[\\/](?P<name>[^\\/]+)[\\/]*")
