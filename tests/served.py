@@ -59,7 +59,7 @@ def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             served.looks.append(self.path)
-            document = served.says.get(self.path)
+            document = served.says.get(self.path.partition("?")[0])
             self._send(404 if document is None else 200, document or {"error": {"message": "Not Found"}})
 
         def do_POST(self) -> None:

@@ -47,10 +47,10 @@ __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
 @dataclass(slots=True)
 class _Making:
-    """An outcome that is being made: how many of its questions were asked, and how many were answered before."""
+    """An outcome that is being made: how many questions it asked, and how many answers were there before."""
 
-    asked: int = 0
-    reused: int = 0
+    questions: int = 0
+    repetitions: int = 0
 
 
 _UNCOUNTED = Cost(calls=1)
@@ -73,7 +73,7 @@ class Reuse:
     """How much of one command's work was taken from answers that other commands had paid for."""
 
     rollouts: int = 0  # outcomes of items in all
-    reused: int = 0  # of them, those that nothing was asked for
+    free: int = 0  # of them, those that nothing was asked for
     replies: int = 0  # further answers that were reused, as those of an optimizer
     oldest: float = 0.0  # when the oldest of them was recorded, in seconds since 1970; 0 where that is not known
     sources: dict[str, ServedModel] = field(default_factory=dict)  # who gave them, by key
@@ -81,16 +81,16 @@ class Reuse:
 
     def sentence(self, now: datetime, again: str = "") -> str:
         """Say what was reused, whose it is and how old; ``again`` is what asks again. Empty if nothing was reused."""
-        if not self.reused and not self.replies:
+        if not self.free and not self.replies:
             return ""
         names = [model.phrase for model in self.sources.values()]
         names += ["a server that was not recorded"] if self.is_unknown else []
-        what = f"{self.reused} of {self.rollouts} rollouts" if self.reused else ""
-        other = "other " if self.reused else ""
-        replies = f"{self.replies} {other}{'reply' if self.replies == 1 else 'replies'}" if self.replies else ""
+        what = f"{self.free} of {self.rollouts} rollouts" if self.free else ""
+        adjective = "other " if self.free else ""
+        replies = f"{self.replies} {adjective}{'reply' if self.replies == 1 else 'replies'}" if self.replies else ""
         age = f", {ago(datetime.fromtimestamp(self.oldest, UTC), now)}" if self.oldest else ""
         parts = " and ".join(filter(None, (what, replies)))
-        verb = "comes" if (self.reused or self.replies) == 1 and not (self.reused and self.replies) else "come"
+        verb = "comes" if (self.free or self.replies) == 1 and not (self.free and self.replies) else "come"
         return f"{parts} {verb} from answers of {' and '.join(names)}{age}{f'; {again}' if again else ''}"
 
 
@@ -119,7 +119,7 @@ class Calls:
         self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
         self._fingerprints_by_name = {role: each.by_name.fingerprint for role, each in routes.items()}
         self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
-        self._fresh, self.reuse, self._served_recorded = fresh, Reuse(), set[str]()
+        self._fresh, self.reuse, self._models = fresh, Reuse(), set[str]()
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
@@ -242,7 +242,7 @@ class Calls:
             old_key = reply_key(by_name, digest, draw)
             old = self._known(old_key)
             # What a ledger holds from before servers were recorded may be anybody's; of this server it may be too.
-            if old is not None and not old.served:
+            if old is not None and not old.server:
                 key, paid = old_key, old
         is_known = paid is not None
         if request.messages != QUESTION:
@@ -303,7 +303,7 @@ class Calls:
         """Return the key of the model that answered the target's questions of ``rollout``, and when."""
         first = next((charge.key for charge in rollout.charges if charge.role == "target"), "")
         paid = self.ledger.reply(first) if first else None
-        return ("", 0.0) if paid is None else (paid.served, paid.time)
+        return ("", 0.0) if paid is None else (paid.server, paid.time)
 
     def _note_reuse(self, route: Route, paid: PaidReply | None) -> None:
         """Count an answer that is taken from the ledger, for the outcome that is being made, or by itself."""
@@ -311,18 +311,18 @@ class Calls:
             return
         making, is_reused = _MAKING.get(), paid is not None and paid.run != self._run
         if making is not None:
-            making.asked, making.reused = making.asked + (not is_reused), making.reused + is_reused
+            making.questions, making.repetitions = making.questions + (not is_reused), making.repetitions + is_reused
         elif is_reused:
             self.reuse.replies += 1
         if is_reused and paid is not None:
-            self._note_source(route, paid.served, paid.time)
+            self._note_source(route, paid.server, paid.time)
 
-    def _note_source(self, route: Route, served: str, time: float) -> None:
+    def _note_source(self, route: Route, server: str, time: float) -> None:
         reuse = self.reuse
         reuse.oldest = min(reuse.oldest or time, time) if time else reuse.oldest
-        source = self.ledger.served(served) if served else None
+        source = self.ledger.served(server) if server else None
         if source is not None:
-            reuse.sources[served] = source
+            reuse.sources[server] = source
         elif route.served.is_pinned:
             reuse.sources[route.served.key] = route.served
         else:
@@ -347,7 +347,7 @@ class Calls:
         if route.served.address:
             self.reuse.rollouts += 1
             if rollout is not None and rollout.run != self._run:
-                self.reuse.reused += 1
+                self.reuse.free += 1
                 self._note_source(route, *self._source_of(rollout))
         if rollout is not None and not rollout.failed:
             self._failures.answered_before(charge.role for charge in rollout.charges)
@@ -465,21 +465,21 @@ class Calls:
             if not reply.usage.plausible:
                 reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
             cost = call_cost(reply.usage, order.route.price, seconds)
-        charge, served, now = (
+        charge, model, now = (
             Charge(key=order.key, role=order.role, stage=order.stage, cost=cost),
             order.route.served,
             self._clock(),
         )
-        if served.key not in self._served_recorded:
-            self.ledger.record_served(served, now)
-            self._served_recorded.add(served.key)
+        if model.key not in self._models:
+            self.ledger.record_served(model, now)
+            self._models.add(model.key)
         paid = self.ledger.record_reply(
             PaidReply(
                 reply=self._redactor.reply(reply),
                 scope=order.scope,
                 charge=charge,
                 request=order.question,
-                served=served.key,
+                server=model.key,
                 time=now,
             )
         )
@@ -491,7 +491,7 @@ class Calls:
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
         _MAKING.set(making := _Making())
         value, keep = await produce()
-        self.reuse.reused += bool(making.reused and not making.asked)
+        self.reuse.free += bool(making.repetitions and not making.questions)
         rollout = KnownRollout(
             value=self._redactor.text(storable(encode_json(value))), scope=tab.scope, charges=tab.charges()
         )

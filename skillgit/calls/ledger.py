@@ -50,7 +50,7 @@ class PaidReply:
     scope: str  # the event in progress that paid for it
     charge: Charge
     request: str = ""  # the digest of the question, by which a record can be replayed
-    served: str = ""  # the key of the model that answered; empty in what an older skillgit recorded
+    server: str = ""  # the key of the model that answered; empty in what an older skillgit recorded
     time: float = 0.0  # when it was recorded, in seconds since 1970; 0 where that is not known
 
     @property
@@ -81,7 +81,7 @@ def run_of(scope: str) -> str:
 
 def read_paid(key: str, row: Sequence[object]) -> PaidReply:
     """Return the reply of the call ``key`` from a row of ``_REPLY_COLUMNS``; a RowError if it is damaged."""
-    scope, role, stage, text, request, served, when, calls, usd, seconds, unpriced_calls, *counts = cast(
+    scope, role, stage, text, request, server, when, calls, usd, seconds, unpriced_calls, *counts = cast(
         "Sequence[Any]", row
     )
     cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (calls, usd, seconds, unpriced_calls, *counts))
@@ -95,7 +95,7 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
         scope=scope,
         charge=Charge(key=key, role=role, stage=stage, cost=cost),
         request=request,
-        served=served,
+        server=server,
         time=when,
     )
 
@@ -300,7 +300,7 @@ class Ledger:
         reply, usage, charge = paid.reply, paid.reply.usage, paid.charge
         row = (
             *(charge.key, paid.scope, charge.role, charge.stage, encode_json(reply_json(reply)), paid.request),
-            *(paid.served, paid.time),
+            *(paid.server, paid.time),
             *(charge.cost.calls, charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
             *(getattr(usage, name) for name in COUNTS),
         )
@@ -336,8 +336,8 @@ class Ledger:
     def last_served(self, model: ServedModel) -> ServedModel | None:
         """Return what the server of ``model`` said about it when it last answered; None if it never did."""
         condition = "backend = ? AND model = ? AND address = ? ORDER BY last DESC LIMIT 1"
-        served = next(iter(self._served(condition, model.backend, model.model, model.address)), None)
-        return None if served is None else replace(model, facts=served.facts)
+        latest = next(iter(self._served(condition, model.backend, model.model, model.address)), None)
+        return None if latest is None else replace(model, facts=latest.facts)
 
     def _served(self, condition: str, *values: str) -> list[ServedModel]:
         query = f"SELECT backend, model, address, facts, pinned FROM served WHERE {condition}"  # noqa: S608 - constants

@@ -106,15 +106,15 @@ def compact_facts(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     What a server leaves empty is no fact. Of a long value the beginning and a digest remain, and of the facts that have
     no room a digest of them all, so that different facts stay different.
     """
-    kept: list[tuple[str, str]] = []
+    short_facts: list[tuple[str, str]] = []
     rest: list[list[str]] = []
     for name, value in sorted((name, str(value)) for name, value in facts.items() if value not in (None, "")):
         short_name, short_value = quote(name, safe="")[:20], _short(value)
-        if rest or len(write_facts([*kept, (short_name, short_value)])) > _LONGEST_FACTS:
+        if rest or len(write_facts([*short_facts, (short_name, short_value)])) > _LONGEST_FACTS:
             rest.append([name, value])
         else:
-            kept.append((short_name, short_value))
-    return (*kept, *([("rest", short_digest(rest))] if rest else []))
+            short_facts.append((short_name, short_value))
+    return (*short_facts, *([("rest", short_digest(rest))] if rest else []))
 
 
 def _short(value: str) -> str:

@@ -74,7 +74,7 @@ def test_training_with_a_second_server_asks_it(repository):
         assert json.loads(other.out)["report"][0]["selection"] == 1.0
         assert json.loads(begun.out)["report"][0]["selection"] == 0.5
         assert len(second.questions) > 0
-        assert json.loads(other.out)["reused"] == ""
+        assert json.loads(other.out)["reuse"] == ""
 
 
 def test_training_again_with_the_same_server_says_whose_answers_it_reuses(repository):
@@ -83,12 +83,12 @@ def test_training_again_with_the_same_server_says_whose_answers_it_reuses(reposi
         count = len(server.questions)
         again = train(repository, "two", server)
         assert len(server.questions) == count
-        said = json.loads(again.out)["reused"]
+        said = json.loads(again.out)["reuse"]
         assert f"openai_compatible qwen at 127.0.0.1:{server.port}" in said, again
         assert "--fresh asks again" in said
         fresh = train(repository, "three", server, "--fresh")
         assert fresh.code == 0, fresh
-        assert (json.loads(fresh.out)["reused"], len(server.questions)) == ("", 2 * count)
+        assert (json.loads(fresh.out)["reuse"], len(server.questions)) == ("", 2 * count)
 
 
 def test_the_run_records_who_answered_it_and_no_credential(repository):

@@ -260,11 +260,11 @@ class _Judging:
 
     def _from_history(self, setup: Setup) -> tuple[str, ...]:
         """Return a sentence on the outcomes that are taken from runs and notes, where a server gave them."""
-        count, served = sum(len(side.outcomes) for side in self._sides), setup.routes["target"].served
-        if not count or not served.address:
+        count, target = sum(len(side.outcomes) for side in self._sides), setup.routes["target"].served
+        if not count or not target.address:
             return ()
         total = len(self._sides) * len(setup.task.items[self._split])
-        source = "by a server that was not recorded" if self._outcomes.is_unknown else f"with {served.phrase}"
+        source = "by a server that was not recorded" if self._outcomes.is_unknown else f"with {target.phrase}"
         return (f"{count} of {total} outcomes were measured before, {source}",)
 
     async def _measure(self, measuring: Measuring) -> Cost:

@@ -73,7 +73,7 @@ class Conditions:
     seed: int | None  # the seed; None where that is not known
     parameters: Mapping[str, object] | None  # settings that may change answers, by key; None if unknown here
     # who answers the roles that decide outcomes, by role; without those of which no server is known
-    served: Mapping[str, ServedModel] = field(default_factory=dict)
+    servers: Mapping[str, ServedModel] = field(default_factory=dict)
 
 
 def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | None:
@@ -93,7 +93,7 @@ def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | No
         items=item_queries.item_sets(workspace.index, row.run, split.value),
         seed=getattr(start.evaluation, "seed", None),
         parameters=_recorded_parameters(workspace, first),
-        served={model.role: model for model in start.served if model.role in _DECIDING},
+        servers={model.role: model for model in start.served if model.role in _DECIDING},
     )
 
 
@@ -108,7 +108,7 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
         items=frozenset({setup.task.item_set(split)}),
         seed=setup.config.values.train.seed,
         parameters=measuring_settings(setup.config.document),
-        served={role: route.served for role, route in setup.routes.items() if role in _DECIDING},
+        servers={role: route.served for role, route in setup.routes.items() if role in _DECIDING},
     )
 
 
@@ -128,7 +128,7 @@ def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
     if not _same_judge(a.judge, b.judge):
         yield Difference(aspect=Aspect.JUDGE, a=a.judge or "none", b=b.judge or "none")
     for role in _DECIDING:
-        then, now = a.served.get(role), b.served.get(role)
+        then, now = a.servers.get(role), b.servers.get(role)
         # another name is said already
         if then is not None and now is not None and then != now and _names(then) == _names(now):
             yield Difference(aspect=Aspect.SERVER, a=_place(then, now), b=_place(now, then))
@@ -154,12 +154,12 @@ def _names(model: ServedModel) -> tuple[str, str]:
     return model.backend, model.model
 
 
-def _place(model: ServedModel, other: ServedModel) -> str:
-    """Return where ``model`` is, and where ``other`` is at the same place, what its server says of it."""
-    if model.address != other.address:
+def _place(model: ServedModel, counterpart: ServedModel) -> str:
+    """Return where ``model`` is, and where ``counterpart`` is at the same place, what its server says of it."""
+    if model.address != counterpart.address:
         return model.place or f"{model.backend} without an address"
     facts = dict(model.facts)
-    words = ", ".join(f"{name} {facts.get(name, 'not given')}" for name in differing_facts(model, other))
+    words = ", ".join(f"{name} {facts.get(name, 'not given')}" for name in differing_facts(model, counterpart))
     return f"{model.place} with {words}"
 
 

@@ -353,8 +353,8 @@ def evaluation_note(
         setup=setup.digest,
         time=time,
     )
-    served = setup.routes["target"].served.digest
-    note |= {"served": served} if served else {}
+    if identity := setup.routes["target"].served.digest:
+        note |= {"served": identity}
     return with_outcomes(note, fresh or evaluation, sample=sample)
 
 

@@ -23,33 +23,33 @@ from skillgit.plugin.redaction import redact
 
 
 def identified_routes(
-    routes: Mapping[str, Route], ledger: Path, recorded: Callable[[ServedModel], ServedModel | None]
+    routes: Mapping[str, Route], ledger: Path, from_history: Callable[[ServedModel], ServedModel | None]
 ) -> dict[str, Route]:
     """Return ``routes`` with what their servers say about their models.
 
     A server that does not answer now is taken for what it was when it last answered, as far as the ledger, or else
-    ``recorded``, knows: what it answered can be used while it is down, and :func:`check_servers` looks again once it
-    has answered a call.
+    ``from_history``, knows: what it answered can be used while it is down, and :func:`check_servers` looks again once
+    it has answered a call.
     """
-    asked = _asked(routes.values())
-    if not asked:
+    ways = _ways(routes.values())
+    if not ways:
         return dict(routes)
-    facts = asyncio.run(_facts_of(asked))
+    facts = asyncio.run(_facts_of(ways))
     with Ledger.read(ledger) as record:
         servers = {
-            server: with_facts(server, said)
-            if said is not None
-            else replace(record.last_served(server) or recorded(server) or server, is_assumed=True)
-            for server, said in facts.items()
+            server: with_facts(server, answer)
+            if answer is not None
+            else replace(record.last_served(server) or from_history(server) or server, is_assumed=True)
+            for server, answer in facts.items()
         }
     return {role: _with_servers(route, servers) for role, route in routes.items()}
 
 
 async def check_servers(routes: Mapping[str, Route]) -> None:
     """Look again at servers that did not answer; a ConfigError if one is not what it was taken for."""
-    asked = {server: way for server, way in _asked(routes.values()).items() if server.is_assumed}
-    for server, said in (await _facts_of(asked)).items():
-        if said is not None and (now := with_facts(server, said)) != server:
+    ways = {server: way for server, way in _ways(routes.values()).items() if server.is_assumed}
+    for server, answer in (await _facts_of(ways)).items():
+        if answer is not None and (now := with_facts(server, answer)) != server:
             raise ConfigError(
                 f"{server.phrase} serves another model than when it was last looked at: {difference(server, now)}",
                 hint="type the command again, so that all of its answers are those of one model",
@@ -73,7 +73,7 @@ def difference(then: ServedModel, now: ServedModel) -> str:
     return ", ".join(words)
 
 
-def _asked(routes: Iterable[Route]) -> dict[ServedModel, tuple[Route, AsksServer]]:
+def _ways(routes: Iterable[Route]) -> dict[ServedModel, tuple[Route, AsksServer]]:
     """Return the models whose servers are asked what they serve, each with a way to it."""
     every = (each for route in routes for each in (route, route.behind) if each is not None)
     return {
@@ -84,10 +84,10 @@ def _asked(routes: Iterable[Route]) -> dict[ServedModel, tuple[Route, AsksServer
 
 
 async def _facts_of(
-    asked: Mapping[ServedModel, tuple[Route, AsksServer]],
+    ways: Mapping[ServedModel, tuple[Route, AsksServer]],
 ) -> dict[ServedModel, Mapping[str, object] | None]:
-    facts = await ordered(_facts, list(asked.values()), limit=len(asked) or 1)
-    return dict(zip(asked, facts, strict=True))
+    facts = await ordered(_facts, list(ways.values()), limit=len(ways) or 1)
+    return dict(zip(ways, facts, strict=True))
 
 
 async def _facts(way: tuple[Route, AsksServer]) -> Mapping[str, object] | None:
