@@ -11,6 +11,7 @@ from skillgit.domain import cost as quantities
 if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
     from skillgit.domain.score import Score
+    from skillgit.domain.served_model import ServedModel
     from skillgit.view.surface import Screen
 
 count, duration, money = quantities.count, quantities.duration, quantities.money
@@ -88,3 +89,9 @@ def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:
     if screen.terminal and len(items) > limit:
         return f"{' '.join(items[:limit])} {screen.glyphs.ellipsis}"
     return " ".join(items)
+
+
+def served(model: ServedModel) -> str:
+    """Return who answers a role at which server, what that says about it, and which variable named it."""
+    source = f", named by {model.variable}" if model.variable else ""
+    return f"{model.role}: {model.description}{source}"

@@ -7,7 +7,7 @@ look like another model. Three servers say more at paths of their own, which the
 - llama.cpp's server at ``/props``: the file, the build, which is also the ``system_fingerprint`` of its replies, and
   the template of a conversation;
 - LM Studio at ``/api/v0/models``: architecture and quantization;
-- Ollama at ``/api/tags``: the digest, which a pull of the same tag changes.
+- Ollama, whose models are all called ``name:tag``, at ``/api/tags``: the digest, which a new pull of a tag changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from skillgit_backends.provider_messages import mapping
 
 _ENTRY = ("digest", "owned_by", "parent", "quantization", "root", "size")
 _META = ("ftype", "n_params", "size")
-_SERVERS_WITHOUT_MORE = frozenset({"sglang", "vllm"})
 _LLAMA_CPP, _LM_STUDIO = "llamacpp", "organization_owner"
 _PATH = re.compile(r"(?:/|~|[A-Za-z]:[\\/]).*[\\/](?P<name>[^\\/]+)[\\/]*")
 _LONGEST = 200  # characters of a fact; a server may say anything
@@ -37,13 +36,14 @@ async def served_facts(ask: Callable[[str], Awaitable[object]], url: str, model:
     listed_name = str(entry.get("id") or "")
     if listed_name and listed_name != model:
         facts["name"] = listed_name
-    facts |= await _facts_of_its_own(ask, url.rstrip("/").removesuffix("/v1"), model, str(entry.get("owned_by") or ""))
+    facts |= await _facts_of_its_own(ask, url.rstrip("/").removesuffix("/v1"), model, entry)
     return {name: _short(value) for name, value in facts.items() if isinstance(value, str | int | float)}
 
 
-async def _facts_of_its_own(ask: Callable[[str], Awaitable[object]], root: str, model: str, owner: str) -> Facts:
-    if owner in _SERVERS_WITHOUT_MORE:
-        return {}
+async def _facts_of_its_own(
+    ask: Callable[[str], Awaitable[object]], root: str, model: str, listed: Mapping[str, object]
+) -> Facts:
+    owner = listed.get("owned_by")
     if owner == _LLAMA_CPP:
         properties = mapping(await ask(f"{root}/props"))
         template = properties.get("chat_template")
@@ -55,6 +55,8 @@ async def _facts_of_its_own(ask: Callable[[str], Awaitable[object]], root: str, 
     if owner == _LM_STUDIO:
         entry = _entry(mappings(mapping(await ask(f"{root}/api/v0/models")).get("data")), "id", model)
         return {name: entry.get(name) for name in ("arch", "publisher", "quantization")}
+    if ":" not in str(listed.get("id")):
+        return {}
     entry = _entry(mappings(mapping(await ask(f"{root}/api/tags")).get("models")), "name", model)
     details = mapping(entry.get("details"))
     return {name: entry.get(name) for name in ("digest", "size") if name in entry} | {

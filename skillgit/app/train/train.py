@@ -79,9 +79,9 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
-        setup = identified(workspace, setup)
         if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps, request.cap)
+        setup = identified(workspace, setup)
         fresh = _is_fresh(workspace, name, request)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again, fresh=fresh)
