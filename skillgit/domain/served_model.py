@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from skillgit.domain.ids import short_digest
 
@@ -70,6 +70,14 @@ class ServedModel:
         """The phrase with what the server says about the model."""
         facts = ", ".join(f"{name} {value}" for name, value in self.facts)
         return f"{self.phrase} ({facts})" if facts else self.phrase
+
+
+def without_credentials(url: str) -> str:
+    """Return ``url`` as it was written, or where it has a user, a query or a fragment, without these."""
+    parts = urlsplit(url)
+    if not parts.scheme or not ("@" in parts.netloc or parts.query or parts.fragment):
+        return url
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def normalised(url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,17 +92,28 @@ def test_training_again_with_the_same_server_says_whose_answers_it_reuses(reposi
         assert (json.loads(fresh.out)["reuse"], len(server.questions)) == ("", 2 * count)
 
 
-def test_the_run_records_who_answered_it_and_no_credential(repository):
+def test_the_run_records_who_answered_it_and_says_so(repository):
     with model_server(half, says=llama_cpp("q.gguf", created=5)) as server:
-        secret = f"{server.url}?key=hunter2secret"
-        done = train(repository, "one", secret)
-        assert done.code == 0, done
-        messages = git("log", "--all", "--format=%B", cwd=repository).out
+        train(repository, "one", server)
+    messages = git("log", "--all", "--format=%B", cwd=repository).out
     [line] = [line for line in messages.splitlines() if line.startswith("Skillgit-Served:")]
     assert f"target backend=openai_compatible model=qwen at=http://127.0.0.1:{server.port}/v1" in line
     assert "n_params" in line
-    assert "hunter2secret" not in messages
-    assert b"hunter2secret" not in (repository / ".git/skillgit/ledger.db").read_bytes()
+    for words in (("show", "one/v0"), ("status",)):
+        shown = attempt(*words, cwd=repository, env=CLEAN)
+        assert f"target: openai_compatible qwen at 127.0.0.1:{server.port} (" in shown.out, shown
+
+
+def test_a_credential_in_an_address_is_recorded_nowhere(repository):
+    with model_server(half, says={}) as server:
+        done = train(repository, "one", f"{server.url}?key=hunter2secret")
+        assert done.code == 0, done
+    objects = subprocess.run(
+        ["git", "cat-file", "--batch-all-objects", "--batch"], cwd=repository, capture_output=True, check=True
+    ).stdout
+    assert f"127.0.0.1:{server.port}".encode() in objects
+    assert b"hunter2secret" not in objects
+    assert all(b"hunter2secret" not in path.read_bytes() for path in (repository / ".git").rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize(
