@@ -30,17 +30,27 @@ _USUAL_PATHS = ("", "/", "/v1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """The identity of the model that answers a role."""
+    """The identity of the model that answers a role.
+
+    Attributes:
+        backend: The backend.
+        model: Its name, as the configuration has it.
+        address: Scheme, host, port and path of the server; empty for a backend that asks none.
+        facts: What the server says about the model, such as its digest and size.
+        is_pinned: Whether the server is a provider's own, whose names of models mean the same everywhere.
+        variable: The environment variable that named the address; empty where a setting or a default did.
+        is_assumed: Whether the server does not answer now, so that the facts are those of an earlier time.
+        role: What it is asked for: target, optimizer or judge; empty where that does not matter.
+    """
 
     backend: str
     model: str
-    address: str = ""  # as of :func:`normalised`; empty for a backend that asks no server
-    facts: tuple[tuple[str, str], ...] = ()  # what the server says about the model, such as its digest and size
-    is_pinned: bool = False  # whether the address is that of a provider whose names mean the same everywhere
-    variable: str = field(default="", compare=False)  # the environment variable that named the address
-    # whether the server does not answer now, so that the facts are those of an earlier time
+    address: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    is_pinned: bool = False
+    variable: str = field(default="", compare=False)
     is_assumed: bool = field(default=False, compare=False)
-    role: str = field(default="", compare=False)  # what it is asked for, where that matters: target, optimizer, judge
+    role: str = field(default="", compare=False)
 
     @property
     def digest(self) -> str:
@@ -75,7 +85,7 @@ class ServedModel:
 def without_credentials(url: str) -> str:
     """Return ``url`` as it was written, or where it has a user, a query or a fragment, without these."""
     parts = urlsplit(url)
-    if not parts.scheme or not ("@" in parts.netloc or parts.query or parts.fragment):
+    if parts.scheme not in _PORTS or not ("@" in parts.netloc or parts.query or parts.fragment):
         return url
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 

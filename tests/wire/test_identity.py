@@ -92,6 +92,24 @@ def test_training_again_with_the_same_server_says_whose_answers_it_reuses(reposi
         assert (json.loads(fresh.out)["reuse"], len(server.questions)) == ("", 2 * count)
 
 
+def test_a_fresh_run_that_was_stopped_goes_on_without_buying_twice_and_leaves_others_their_answers(repository):
+    with model_server(half) as server:
+        whole = train(repository, "one", server)
+        count = len(server.questions)
+        stopped = train(repository, "two", server, "--fresh", "--max-calls", "30")
+        assert stopped.code == 7, stopped
+        at_the_stop = len(server.questions) - count
+        assert 0 < at_the_stop < count
+        resumed = train(repository, "two", server)  # it is fresh as it began
+        assert resumed.code == 0, resumed
+        assert len(server.questions) == 2 * count
+        assert json.loads(resumed.out)["report"] == json.loads(whole.out)["report"]
+        refused = train(repository, "one", server, "--fresh")
+        assert (refused.code, "began without --fresh" in refused.err) == (2, True), refused
+        assert train(repository, "three", server).code == 0
+        assert len(server.questions) == 2 * count
+
+
 def test_the_run_records_who_answered_it_and_says_so(repository):
     with model_server(half, says=llama_cpp("q.gguf", created=5)) as server:
         train(repository, "one", server)

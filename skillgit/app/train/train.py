@@ -32,6 +32,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.run_state import RunState, advance, fold
+from skillgit.domain.served_model import without_credentials
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
@@ -85,7 +86,8 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         fresh = _is_fresh(workspace, name, request)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again, fresh=fresh)
-            publication = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
+            command = continuing(_without_credentials(request), name)
+            publication = publishing(workspace.repo, name, watcher, caps=caps, command=command)
             with stop_on_interrupt(calls), publication as publisher:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
@@ -422,6 +424,14 @@ def continuing(request: TrainRequest, run: str, *, open_cap: str = "") -> str:
         value = "N" if cap == open_cap else None if limit is None else str(limit).removesuffix(".0")
         words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
     return shlex.join(words)
+
+
+def _without_credentials(request: TrainRequest) -> TrainRequest:
+    """Return ``request`` as it may be kept: addresses in its overrides lack what may be a credential."""
+    pairs = [override.partition("=") for override in request.overrides]
+    return replace(
+        request, overrides=tuple(f"{key}{equals}{without_credentials(value)}" for key, equals, value in pairs)
+    )
 
 
 @contextmanager
