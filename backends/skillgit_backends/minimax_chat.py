@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Request
@@ -86,6 +87,7 @@ class MiniMaxChatBackend(OpenAIWireBackend):
         url_variable="MINIMAX_BASE_URL",
         key_variable="MINIMAX_API_KEY",
         default_url=_by_region,
+        provider_hosts=tuple(urlsplit(url).netloc for url in REGIONS.values()),
         effort=False,
         extra_body=_thinking,
         fault=_fault,

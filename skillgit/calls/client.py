@@ -10,21 +10,24 @@ from __future__ import annotations
 import json
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from skillgit.calls.batch import BatchLane
-from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, encode_json
+from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, displaced, encode_json, run_of
 from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
 from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline, question_key
 from skillgit.calls.traffic import Traffic
+from skillgit.domain.ages import ago
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
+from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
 from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool, estimated_usage
@@ -41,9 +44,19 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
+
+@dataclass(slots=True)
+class _Making:
+    """An outcome that is being made: how many questions it asked, and how many answers were there before."""
+
+    questions: int = 0
+    repetitions: int = 0
+
+
 _UNCOUNTED = Cost(calls=1)
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
 _SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
+_MAKING: ContextVar[_Making | None] = ContextVar("skillgit_making", default=None)
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -55,11 +68,37 @@ class Unanswered:
     reason: str
 
 
+@dataclass(slots=True, kw_only=True)
+class Reuse:
+    """How much of one command's work was taken from answers that other commands had paid for."""
+
+    rollouts: int = 0  # outcomes of items in all
+    free: int = 0  # of them, those that nothing was asked for
+    replies: int = 0  # further answers that were reused, as those of an optimizer
+    oldest: float = 0.0  # when the oldest of them was recorded, in seconds since 1970; 0 where that is not known
+    sources: dict[str, ServedModel] = field(default_factory=dict)  # who gave them, by key
+    is_unknown: bool = False  # whether there is one of which no server is recorded
+
+    def sentence(self, now: datetime, again: str = "") -> str:
+        """Say what was reused, whose it is and how old; ``again`` is what asks again. Empty if nothing was reused."""
+        if not self.free and not self.replies:
+            return ""
+        names = [model.phrase for model in self.sources.values()]
+        names += ["a server that was not recorded"] if self.is_unknown else []
+        what = f"{self.free} of {self.rollouts} rollouts" if self.free else ""
+        adjective = "other " if self.free else ""
+        replies = f"{self.replies} {adjective}{'reply' if self.replies == 1 else 'replies'}" if self.replies else ""
+        age = f", {ago(datetime.fromtimestamp(self.oldest, UTC), now)}" if self.oldest else ""
+        parts = " and ".join(filter(None, (what, replies)))
+        verb = "comes" if (self.free or self.replies) == 1 and not (self.free and self.replies) else "come"
+        return f"{parts} {verb} from answers of {' and '.join(names)}{age}{f'; {again}' if again else ''}"
+
+
 class Calls:
     """The door; ``sleep`` and ``clock`` are in seconds, and without a clock calls take 0.
 
     ``meter`` says what the event in progress has cost, and ``_ahead`` the same of events that are yet to be entered;
-    ``ask_again`` repeats what was recorded as unanswerable.
+    ``ask_again`` repeats what was recorded as unanswerable, and ``fresh`` asks what other runs have asked already.
     """
 
     _endpoint: MeteredEndpoint | None = None  # where agents ask, once there is one
@@ -75,9 +114,12 @@ class Calls:
         clock: Callable[[], float] = lambda: 0.0,
         policy: CallPolicy | None = None,
         ask_again: bool = False,
+        fresh: bool = False,
     ) -> None:
         self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
+        self._fingerprints_by_name = {role: each.by_name.fingerprint for role, each in routes.items()}
         self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
+        self._fresh, self.reuse, self._models = fresh, Reuse(), set[str]()
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
@@ -114,7 +156,7 @@ class Calls:
     def enter(self, scope: str, spending: Cost) -> None:
         """Begin the event ``scope``, always called so: the meter starts at what failed attempts at it have cost."""
         if not self._scope:  # an earlier process may have had answers for the same run
-            self._failures.answered_before(self.ledger.roles_answered(_run_of(scope)))
+            self._failures.answered_before(self.ledger.roles_answered(run_of(scope)))
         self._scope = scope
         self._before = spending
         self._redactor = Redactor.now()
@@ -159,8 +201,15 @@ class Calls:
         """Return ``backend/model`` of a role."""
         return self._routes[role].name
 
+    def served(self, role: str) -> ServedModel:
+        return replace(self._routes[role].served, role=role)
+
     def fingerprint(self, role: str) -> str:
         return self._fingerprints[role]
+
+    def fingerprint_by_name(self, role: str) -> str:
+        """Return the fingerprint of a role as it was before servers were part of it."""
+        return self._fingerprints_by_name[role]
 
     async def call(
         self,
@@ -182,14 +231,22 @@ class Calls:
     async def _call(self, role: str, stage: str, route: Route, request: Request, draw: tuple[str | int, ...]) -> Reply:
         digest = request_digest(request)
         key = reply_key(route.answerer, digest, draw)
-        paid = self.ledger.reply(key)
+        paid = self._known(key)
         if paid is None and request.schema is not None:
             # What this run paid for before it sent schemas is not bought again.
             plain_key = reply_key(route.answerer, request_digest(replace(request, schema=None)), draw)
             plain = self.ledger.reply(plain_key)
-            if plain is not None and _run_of(plain.scope) == _run_of(_SCOPE.get() or self._scope):
+            if plain is not None and plain.run == self._run:
                 key, paid = plain_key, plain
+        if paid is None and (by_name := route.by_name.answerer) != route.answerer:
+            old_key = reply_key(by_name, digest, draw)
+            old = self._known(old_key)
+            # What a ledger holds from before servers were recorded may be anybody's; of this server it may be too.
+            if old is not None and not old.server:
+                key, paid = old_key, old
         is_known = paid is not None
+        if request.messages != QUESTION:
+            self._note_reuse(route, paid)
         if paid is None:
             scope = _SCOPE.get() or self._scope
             order = CallOrder(
@@ -208,6 +265,69 @@ class Calls:
             self._charge_for_more(key, route)
         return paid.reply
 
+    @property
+    def _run(self) -> str:
+        return run_of(_SCOPE.get() or self._scope)
+
+    def _known(self, key: str) -> PaidReply | None:
+        """Return what is kept of the call ``key`` for this run: its own answer, else that of another one.
+
+        A run that asks afresh sets aside what others were answered; so their answers are not lost to them.
+        """
+        paid = self.ledger.reply(key)
+        if paid is None or paid.run == self._run:
+            return paid
+        own = self.ledger.reply(displaced(key, self._run))
+        if own is None and self._fresh:
+            self.ledger.displace(key, paid.run)
+            return None
+        return own or paid
+
+    def known_rollout(self, key: str, old_key: str = "") -> KnownRollout | None:
+        """Return the outcome ``key`` as the ledger has it for this run, without a charge.
+
+        ``old_key`` is what it was kept under before servers were recorded; empty where that is the same.
+        """
+        rollout = self.ledger.rollout(key)
+        if rollout is not None and rollout.run != self._run:
+            own = self.ledger.rollout(displaced(key, self._run))
+            if own is None and self._fresh:
+                return None
+            rollout = own or rollout
+        if rollout is None and old_key and not self._fresh:
+            old = self.ledger.rollout(old_key)
+            return old if old is not None and not self._source_of(old)[0] else None
+        return rollout
+
+    def _source_of(self, rollout: KnownRollout) -> tuple[str, float]:
+        """Return the key of the model that answered the target's questions of ``rollout``, and when."""
+        first = next((charge.key for charge in rollout.charges if charge.role == "target"), "")
+        paid = self.ledger.reply(first) if first else None
+        return ("", 0.0) if paid is None else (paid.server, paid.time)
+
+    def _note_reuse(self, route: Route, paid: PaidReply | None) -> None:
+        """Count an answer that is taken from the ledger, for the outcome that is being made, or by itself."""
+        if not route.served.address:
+            return
+        making, is_reused = _MAKING.get(), paid is not None and paid.run != self._run
+        if making is not None:
+            making.questions, making.repetitions = making.questions + (not is_reused), making.repetitions + is_reused
+        elif is_reused:
+            self.reuse.replies += 1
+        if is_reused and paid is not None:
+            self._note_source(route, paid.server, paid.time)
+
+    def _note_source(self, route: Route, server: str, time: float) -> None:
+        reuse = self.reuse
+        reuse.oldest = min(reuse.oldest or time, time) if time else reuse.oldest
+        source = self.ledger.served(server) if server else None
+        if source is not None:
+            reuse.sources[server] = source
+        elif route.served.is_pinned:
+            reuse.sources[route.served.key] = route.served
+        else:
+            reuse.is_unknown = True
+
     def _charge_for_more(self, key: str, route: Route) -> None:
         """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""
         copy = self.ledger.reply(_copy_key(key))
@@ -215,13 +335,20 @@ class Calls:
         for paid in (*([] if copy is None else [copy]), *questions):
             self._charge(paid.scope, (paid.charge,))
 
-    async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
+    async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]], old_key: str = "") -> JSON:
         """Return the item outcome ``key``, redacted and the caller's own; one that was kept comes from the ledger.
 
         ``produce`` makes it, at the cost of its calls through this door, and says whether to keep it; what
         infrastructure spoilt is not. An object whose first key is ``failed`` is of an item that is never evaluated.
         """
-        rollout = self.ledger.rollout(key)
+        rollout, route = self.known_rollout(key, old_key), self._routes["target"]
+        if rollout is None and self._fresh and (other := self.ledger.rollout(key)) is not None:
+            self.ledger.displace(key, other.run)
+        if route.served.address:
+            self.reuse.rollouts += 1
+            if rollout is not None and rollout.run != self._run:
+                self.reuse.free += 1
+                self._note_source(route, *self._source_of(rollout))
         if rollout is not None and not rollout.failed:
             self._failures.answered_before(charge.role for charge in rollout.charges)
         elif rollout is None or self._failures.lets_ask(key):
@@ -302,7 +429,7 @@ class Calls:
             raise AssertionError(order.route.name)
         request = _request_of(route, question, native=bool(provider))
         key = question_key(order.key, digest([request_digest(request), draw]))
-        paid = self.ledger.reply(key)
+        paid = self._known(key)
         if paid is None:
             inner = CallOrder(
                 key=key,
@@ -338,9 +465,23 @@ class Calls:
             if not reply.usage.plausible:
                 reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
             cost = call_cost(reply.usage, order.route.price, seconds)
-        charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
+        charge, model, now = (
+            Charge(key=order.key, role=order.role, stage=order.stage, cost=cost),
+            order.route.served,
+            self._clock(),
+        )
+        if model.key not in self._models:
+            self.ledger.record_served(model, now)
+            self._models.add(model.key)
         paid = self.ledger.record_reply(
-            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.question)
+            PaidReply(
+                reply=self._redactor.reply(reply),
+                scope=order.scope,
+                charge=charge,
+                request=order.question,
+                server=model.key,
+                time=now,
+            )
         )
         self._meter(paid.scope, (paid.charge,))  # now, not when a waiter wakes: the next call is checked against it
         return paid
@@ -348,7 +489,9 @@ class Calls:
     async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
         tab = Tab(_SCOPE.get() or self._scope)
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
+        _MAKING.set(making := _Making())
         value, keep = await produce()
+        self.reuse.free += bool(making.repetitions and not making.questions)
         rollout = KnownRollout(
             value=self._redactor.text(storable(encode_json(value))), scope=tab.scope, charges=tab.charges()
         )
@@ -380,10 +523,6 @@ def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Reque
         tool_choice=question.tool_choice,
         native=native,
     )
-
-
-def _run_of(scope: str) -> str:
-    return scope.rpartition("/")[0]
 
 
 def _all_routes(routes: Iterable[Route]) -> list[Route]:

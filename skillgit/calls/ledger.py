@@ -21,6 +21,7 @@ from skillgit.calls.retry_policy import FailedAttempt
 from skillgit.calls.spending_caps import WITHIN, Charge, question_keys
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
+from skillgit.domain.served_model import ServedModel, read_facts, write_facts
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import Reply, Usage, token_count
 from skillgit.plugin.call_records import read_reply, reply_json
@@ -49,6 +50,12 @@ class PaidReply:
     scope: str  # the event in progress that paid for it
     charge: Charge
     request: str = ""  # the digest of the question, by which a record can be replayed
+    server: str = ""  # the key of the model that answered; empty in what an older skillgit recorded
+    time: float = 0.0  # when it was recorded, in seconds since 1970; 0 where that is not known
+
+    @property
+    def run(self) -> str:
+        return run_of(self.scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +65,25 @@ class KnownRollout:
     charges: tuple[Charge, ...] = ()
 
     @property
+    def run(self) -> str:
+        return run_of(self.scope)
+
+    @property
     def failed(self) -> bool:
         """Whether it is that of an item that will never be evaluated: an object whose first key is ``failed``."""
         return self.value.startswith(FAILED_PREFIX)
 
 
+def run_of(scope: str) -> str:
+    """Return the run, or the other command, that an event in progress belongs to."""
+    return scope.rpartition("/")[0]
+
+
 def read_paid(key: str, row: Sequence[object]) -> PaidReply:
     """Return the reply of the call ``key`` from a row of ``_REPLY_COLUMNS``; a RowError if it is damaged."""
-    scope, role, stage, text, request, calls, usd, seconds, unpriced_calls, *counts = cast("Sequence[Any]", row)
+    scope, role, stage, text, request, server, when, calls, usd, seconds, unpriced_calls, *counts = cast(
+        "Sequence[Any]", row
+    )
     cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (calls, usd, seconds, unpriced_calls, *counts))
     usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
     try:
@@ -73,7 +91,28 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
     except ValueError as error:
         raise RowError(str(error)) from None
     return PaidReply(
-        reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost), request=request
+        reply=reply,
+        scope=scope,
+        charge=Charge(key=key, role=role, stage=stage, cost=cost),
+        request=request,
+        server=server,
+        time=when,
+    )
+
+
+def displaced(key: str, run: str) -> str:
+    """Return the key of what ``run`` paid for, once another run has asked again."""
+    return f"{key}|{run}"
+
+
+def _read_served(row: Sequence[Any]) -> ServedModel:
+    backend, model, address, facts, pinned = row
+    return ServedModel(
+        backend=backend,
+        model=model,
+        address=address,
+        facts=read_facts(facts) if facts else (),
+        is_pinned=bool(pinned),
     )
 
 
@@ -140,7 +179,7 @@ def _read_json(text: str) -> JSON:
 
 
 T = TypeVar("T")
-_FORMAT = 6
+_FORMAT = 7
 _BUSY_S = 30.0
 _FAILURES = (
     """CREATE TABLE failure (
@@ -153,17 +192,22 @@ _FAILURES = (
 ) STRICT""",
     "CREATE INDEX failure_scope ON failure (scope)",
 )
+_SERVED = """CREATE TABLE served (
+    key TEXT PRIMARY KEY, backend TEXT NOT NULL, model TEXT NOT NULL, address TEXT NOT NULL, facts TEXT NOT NULL,
+    pinned INTEGER NOT NULL, last REAL NOT NULL
+) STRICT"""
 _SCHEMA = f"""
 CREATE TABLE reply (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
     tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
     usd REAL NOT NULL, seconds REAL NOT NULL, request TEXT NOT NULL DEFAULT '',
-    cache_written INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 1
+    cache_written INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 1,
+    served TEXT NOT NULL DEFAULT '', time REAL NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
-{";".join((*_FAILURES, *TABLES))};
+{";".join((*_FAILURES, *TABLES, _SERVED))};
 """
 _BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
 """For sums; it is no part of the format, and a ledger without it is as good."""
@@ -174,9 +218,10 @@ _UPGRADES = {
     3: _FAILURES,
     4: (f"{_ADD} calls INTEGER NOT NULL DEFAULT 1",),
     5: TABLES,
+    6: (f"{_ADD} served TEXT NOT NULL DEFAULT ''", f"{_ADD} time REAL NOT NULL DEFAULT 0", _SERVED),
 }
-"""What makes a ledger one of the next format; older rows have no digest of their request and no unknown prices."""
-_REPLY_COLUMNS = f"scope, role, stage, reply, request, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
+"""What makes a ledger one of the next format; older rows lack the request's digest, unknown prices and the server."""
+_REPLY_COLUMNS = f"scope, role, stage, reply, request, served, time, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
 _FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(CHARGED)}"
 _FAILED = f"substr(value, 1, {len(FAILED_PREFIX)}) = '{FAILED_PREFIX}'"
 
@@ -255,6 +300,7 @@ class Ledger:
         reply, usage, charge = paid.reply, paid.reply.usage, paid.charge
         row = (
             *(charge.key, paid.scope, charge.role, charge.stage, encode_json(reply_json(reply)), paid.request),
+            *(paid.server, paid.time),
             *(charge.cost.calls, charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
             *(getattr(usage, name) for name in COUNTS),
         )
@@ -265,6 +311,37 @@ class Ledger:
             )
             count = self._connection.execute(insert, row).rowcount
         return paid if count else (self.reply(charge.key) or paid)
+
+    def displace(self, key: str, run: str) -> None:
+        """Let the call or the outcome ``key`` be made again; ``run``, which paid for it, still finds what it had."""
+        with _explained(self._name):
+            for table, column in (("reply", "key"), ("rollout", "key"), ("failure", "call")):
+                update = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {column} = ?"  # noqa: S608 - constants
+                self._connection.execute(update, (displaced(key, run), key))
+
+    def record_served(self, model: ServedModel, now: float) -> None:
+        """Remember who answers, and that it did at ``now``."""
+        row = (model.key, model.backend, model.model, model.address, write_facts(model.facts), int(model.is_pinned))
+        with _explained(self._name):
+            insert = (
+                "INSERT INTO served (key, backend, model, address, facts, pinned, last) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET last = excluded.last"
+            )
+            self._connection.execute(insert, (*row, now))
+
+    def served(self, key: str) -> ServedModel | None:
+        """Return the model with this key; None where it is not known, as in what an older skillgit recorded."""
+        return next(iter(self._served("key = ?", key)), None)
+
+    def last_served(self, model: ServedModel) -> ServedModel | None:
+        """Return what the server of ``model`` said about it when it last answered; None if it never did."""
+        condition = "backend = ? AND model = ? AND address = ? ORDER BY last DESC LIMIT 1"
+        latest = next(iter(self._served(condition, model.backend, model.model, model.address)), None)
+        return None if latest is None else replace(model, facts=latest.facts)
+
+    def _served(self, condition: str, *values: str) -> list[ServedModel]:
+        query = f"SELECT backend, model, address, facts, pinned FROM served WHERE {condition}"  # noqa: S608 - constants
+        return self._rows(_read_served, query, *values)
 
     def questions_within(self, key: str) -> list[PaidReply]:
         """Return the replies to what an agent asked in the course of the call ``key``."""

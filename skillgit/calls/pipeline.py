@@ -12,6 +12,7 @@ from skillgit.calls.pricing import half
 from skillgit.calls.retry_policy import Failures, RetryPolicy
 from skillgit.calls.spending_caps import Stop, overdue, waiting
 from skillgit.domain.ids import digest
+from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import (
@@ -149,6 +150,7 @@ class Route:
     batch: bool = False  # whether calls go to the provider together, at half the price
     lane: str = ""  # whose limits its calls share; empty for those of all calls of this backend and model
     behind: Route | None = None  # who answers an agent's own questions, which are metered; None for all other backends
+    server: ServedModel | None = None  # the server that the backend asks by itself; None if it asks none
     as_written: Callable[[str], str] = field(default=str, compare=False)
 
     @property
@@ -156,10 +158,24 @@ class Route:
         return f"{self.backend_name}/{self.model}"
 
     @property
+    def served(self) -> ServedModel:
+        """Who answers in the end: of an agent whose questions are metered, the server of the model behind it."""
+        if self.behind is not None:
+            return replace(self.behind.served, backend=self.backend_name)
+        return self.server or ServedModel(backend=self.backend_name, model=self.model)
+
+    @property
     def answerer(self) -> str:
-        """The backend with those of its settings that may change what it answers, for keys of the ledger."""
+        """The backend with what may change what it answers, for keys of the ledger: its settings, and its server."""
+        identity = "" if self.server is None else self.server.digest
         own = f"{self.backend_name}#{self.variant}" if self.variant else self.backend_name
+        own = f"{own}@{identity}" if identity else own
         return own if self.behind is None else f"{own}<{self.behind.answerer}"
+
+    @property
+    def by_name(self) -> Route:
+        """The same way, identified as it was before the server was looked at: by backend, name and settings alone."""
+        return replace(self, server=None, behind=None if self.behind is None else self.behind.by_name)
 
     @property
     def fingerprint(self) -> str:

@@ -203,6 +203,8 @@ def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> I
             yield from (option, str(value))
     if request.ask_again:
         yield "--ask-again"
+    if request.fresh:
+        yield "--fresh"
     if session.form is Form.JSON:
         yield "--json"
     if strict:

@@ -15,6 +15,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts, Screening
+from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import SkillText, clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ class RunStarted(_Event):
         evaluation: The seed's score on the selection split.
         gauge: What the run's gate compares; the hard score where a history of an older skillgit does not tell.
         fork_of: ``<run>/v<N>`` for a fork.
+        served: Who answers each role at which server; empty where no server is asked, and in a history of an older
+            skillgit, which does not tell.
         cost: What the baseline cost.
     """
 
@@ -122,11 +125,16 @@ class RunStarted(_Event):
     evaluation: Measurement
     gauge: Gauge = field(default_factory=Gauge)
     fork_of: str = ""
+    served: tuple[ServedModel, ...] = ()
     cost: Cost = field(default_factory=Cost)
 
     @property
     def version(self) -> int:
         return 0
+
+    def served_as(self, role: str) -> ServedModel | None:
+        """Return who answers ``role`` at which server; None where that is not recorded."""
+        return next((model for model in self.served if model.role == role), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,10 +104,11 @@ async def roll_out(
     otherwise.
     """
     skill = delivered(skill, session.settings.target)
-    prefix = _shared_key(session, skill)
+    prefixes = _shared_keys(session, skill)
 
     async def one(item: Item) -> Rollout:
-        return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, prefix))
+        keys = _keys(session, item, sample, prefixes)
+        return await _one(session, skill, item, stage, sample=sample, keys=keys)
 
     def tell(rollout: Rollout) -> None:
         session.monitor.rolled(rollout)
@@ -116,15 +117,21 @@ async def roll_out(
     return await ordered(one, items, limit=session.workers if slots is None else slots, each=tell)
 
 
-def _shared_key(session: Session, skill: Skill) -> tuple[str, ...]:
-    return (skill.digest, session.setup)
+def _shared_keys(session: Session, skill: Skill) -> tuple[tuple[str, ...], ...]:
+    """Return what the keys of a skill's outcomes begin with: as they are, and where it differs, as they once were."""
+    return tuple((skill.digest, setup) for setup in dict.fromkeys((session.setup, session.setup_by_name)))
 
 
-def _key(session: Session, item: Item, sample: int, prefix: tuple[str, ...]) -> str:
-    return digest(["rollout", *prefix, item.id, item.digest, session.seed, *_resampled(sample)])
+def _keys(session: Session, item: Item, sample: int, prefixes: tuple[tuple[str, ...], ...]) -> tuple[str, str]:
+    keys = [
+        digest(["rollout", *prefix, item.id, item.digest, session.seed, *_resampled(sample)]) for prefix in prefixes
+    ]
+    return keys[0], keys[1] if len(keys) > 1 else ""
 
 
-async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample: int, key: str) -> Rollout:
+async def _one(
+    session: Session, skill: Skill, item: Item, stage: str, *, sample: int, keys: tuple[str, str]
+) -> Rollout:
     async def produce() -> tuple[object, bool]:
         context = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
         target = _Conversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
@@ -150,7 +157,7 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
             _go_on(target, judge)
         return row, keep
 
-    row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
+    row = cast("Mapping[str, object]", await session.calls.rollout(keys[0], produce, keys[1]))
     return _rollout(item, row)
 
 
@@ -175,10 +182,13 @@ def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
     return Rollout(item=item, trajectory=trajectory, outcome=outcome)
 
 
-def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sample: int = 0) -> list[str]:
-    """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``."""
-    prefix = _shared_key(session, delivered(skill, session.settings.target))
-    return [_key(session, item, sample, prefix) for item in items]
+def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sample: int = 0) -> list[tuple[str, str]]:
+    """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``.
+
+    The second one is what an outcome was kept under before servers were recorded; empty where that is the same.
+    """
+    prefixes = _shared_keys(session, delivered(skill, session.settings.target))
+    return [_keys(session, item, sample, prefixes) for item in items]
 
 
 TAG = "companion"

@@ -251,6 +251,7 @@ class Trainer:
             evaluation=summary,
             gauge=session.gauge,
             fork_of=start.fork_of,
+            served=session.served,
             cost=session.cost_since(began),
         )
         files = evidence_files.rollouts_files("selection", measurement.rollouts)

@@ -13,6 +13,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Outcome, Split, item_set_digest
 from skillgit.domain.event import Event, Models
 from skillgit.domain.ids import short_digest
+from skillgit.domain.served_model import ServedModel
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
 from skillgit.engine.minibatches import steps_per_epoch
@@ -103,6 +104,11 @@ class Session:
         return setup_digest(self.task, self.calls.fingerprint)
 
     @property
+    def setup_by_name(self) -> str:
+        """The setup as it was identified before servers were part of it."""
+        return setup_digest(self.task, self.calls.fingerprint_by_name)
+
+    @property
     def judged(self) -> bool:
         return asks_judge(self.task.environment)
 
@@ -120,6 +126,12 @@ class Session:
         calls = self.calls
         judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if self.judged else ""
         return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
+
+    @property
+    def served(self) -> tuple[ServedModel, ...]:
+        """Who answers each role at which server, as far as a server is asked."""
+        roles = ("target", "optimizer", *(("judge",) if self.judged else ()))
+        return tuple(model for role in roles if (model := self.calls.served(role)).address)
 
     def cost_since(self, began: datetime) -> Cost:
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease
     from skillgit.plugin.backend import Reply, ReplyForm, Tool
-    from skillgit.plugin.environment import Environment, ServedModel
+    from skillgit.plugin.environment import Environment, ModelEndpoint
 
 Row = dict[str, object]  # an outcome as JSON values: answer, feedback, turns and scores
 
@@ -52,7 +52,7 @@ class AskedModel(ABC):
         return reply
 
     @asynccontextmanager
-    async def serve(self) -> AsyncIterator[ServedModel]:
+    async def serve(self) -> AsyncIterator[ModelEndpoint]:
         async with self.lease(self._ask_and_count) as lease:
             yield lease
         if lease.refusal is not None:  # what the program did without an answer is no result

@@ -358,6 +358,34 @@ class TellsContext(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelServer:
+    """The server that a backend asks."""
+
+    url: str  # of the API; a user, a query and a fragment in it are never recorded
+    variable: str = ""  # the environment variable that named it; empty for a setting and for a default
+    is_pinned: bool = False  # whether it is a provider's own, whose names mean the same models everywhere
+
+
+@runtime_checkable
+class AsksServer(Protocol):
+    """What a backend adds that asks a server: two servers may call different models by the same name.
+
+    Without it, backend and model identify who answers.
+    """
+
+    def server(self) -> ModelServer | None:
+        """Return where calls go, without a request and without a key; None where the backend cannot tell."""
+        ...
+
+    async def served_facts(self, model: str) -> Mapping[str, object] | None:
+        """Return what the server says about ``model`` that changes with its weights, such as digest and size.
+
+        None if the server does not answer now; empty if it says nothing. It is never asked of a pinned provider.
+        """
+        ...
+
+
 @runtime_checkable
 class PlaysRole(Protocol):
     """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""

@@ -172,7 +172,7 @@ class Asked(Protocol):
         """Ask the model; each call is a new turn, and a BackendError means that it failed for good."""
         ...
 
-    def serve(self) -> AbstractAsyncContextManager[ServedModel]:
+    def serve(self) -> AbstractAsyncContextManager[ModelEndpoint]:
         """Serve the model to a program during a block, for rollouts whose agent asks by itself.
 
         Each question is a call like one of ``chat``: recorded, capped, charged to this rollout. What ends the run, such
@@ -181,7 +181,7 @@ class Asked(Protocol):
         ...
 
 
-class ServedModel(Protocol):
+class ModelEndpoint(Protocol):
     """A model behind an address of this machine, in the dialects of OpenAI (chat, responses) and Anthropic."""
 
     @property

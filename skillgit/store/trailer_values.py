@@ -20,6 +20,7 @@ from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
+from skillgit.domain.served_model import ServedModel, read_facts, write_facts
 from skillgit.errors import TrailerError
 from skillgit.store import trailers
 from skillgit.store.trailers import TOKEN, format_token, parse_value
@@ -297,6 +298,22 @@ GAUGE = Record(
 )
 PLACEBO = Record(Placebo, Field("n", INTEGER), Field("accepted", INTEGER), Field("rate", NUMBER, derived=True))
 MODELS = Record(Models, Field("target", TEXT), Field("optimizer", TEXT), Field("judge", TEXT))
+FACTS = TokenKind(
+    "facts, as `name:value+name:value`",
+    TOKEN,
+    lambda token: read_facts(_text(token)),
+    lambda facts: format_token(write_facts(facts)),
+)
+SERVED = Record(
+    ServedModel,
+    Field(WORD, TEXT, "role", absent=NEEDED),
+    Field("backend", TEXT, absent=NEEDED),
+    Field("model", TEXT, absent=NEEDED),
+    Field("at", TEXT, "address", absent=NEEDED),
+    Field("by", TEXT, "variable"),
+    Field("pinned", flag("yes", means=True), "is_pinned"),
+    Field("facts", FACTS),
+)
 COST = Record(
     Cost,
     Field("calls", AMOUNT, absent=NEEDED),

@@ -5,18 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from skillgit.domain import ages
 from skillgit.domain import cost as quantities
 
 if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
     from skillgit.domain.score import Score
+    from skillgit.domain.served_model import ServedModel
     from skillgit.view.surface import Screen
 
 count, duration, money = quantities.count, quantities.duration, quantities.money
+age, ago = ages.age, ages.ago
 
 OID_LENGTH = 7
-_AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))
-_WEEK, _YEAR = 7 * 86400, 365 * 86400
 
 
 def score(value: float | None) -> str:
@@ -39,28 +40,6 @@ def delta(value: float | None) -> str:
     if value is None:
         return ""
     return f"{'-' if value < 0 else '+'}{score(abs(value))}"
-
-
-def age(moment: datetime, now: datetime) -> str:
-    """Return how long ago ``moment`` was, in at most three columns: ``12m``."""
-    seconds = max(0, int((now - moment).total_seconds()))
-    for limit, unit, short, _ in _AGES:
-        if seconds < limit:
-            return f"{seconds // unit}{short}"
-    return f"{seconds // _WEEK}w" if seconds < _YEAR else f"{seconds // _YEAR}y"
-
-
-def ago(moment: datetime, now: datetime) -> str:
-    """Return how long ago ``moment`` was in words: ``12 min ago``."""
-    seconds = max(0, int((now - moment).total_seconds()))
-    for limit, unit, _, word in _AGES:
-        if seconds < limit:
-            count = seconds // unit
-            return f"{count} {'day' if word == 'days' and count == 1 else word} ago"
-    if seconds < _YEAR:
-        return f"{seconds // _WEEK} weeks ago"
-    years = seconds // _YEAR
-    return f"{years} year{'s' * (years > 1)} ago"
 
 
 def rfc3339(moment: datetime) -> str:
@@ -110,3 +89,9 @@ def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:
     if screen.terminal and len(items) > limit:
         return f"{' '.join(items[:limit])} {screen.glyphs.ellipsis}"
     return " ".join(items)
+
+
+def served(model: ServedModel) -> str:
+    """Return who answers a role at which server, what that says about it, and which variable named it."""
+    source = f", named by {model.variable}" if model.variable else ""
+    return f"{model.role}: {model.description}{source}"

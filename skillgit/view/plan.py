@@ -99,6 +99,8 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
     yield ""
     yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
+    if result.reuse:
+        yield from wrap(result.reuse, screen.width)
     yield from facts(under("next", result.next_commands), screen, label=4, gap=2)
 
 

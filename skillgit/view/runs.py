@@ -10,7 +10,7 @@ from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import facts, headed
+from skillgit.view.text import facts, headed, under
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -84,6 +84,7 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     run = status.run
     if run is not None:
         pairs.extend(_run_facts(run, status, screen))
+    pairs.extend(under("servers", map(numbers.served, status.served)))
     if status.promoted:
         pairs.append(("main", f"has {status.promoted}, promoted"))
     if status.placebo is not None:

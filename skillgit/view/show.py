@@ -214,6 +214,7 @@ def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[st
     yield "score", _measured(event.evaluation, gauge, screen)
     if event.fork_of:
         yield "fork of", event.fork_of
+    yield from under("servers", map(numbers.served, event.served))
     yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
 
 

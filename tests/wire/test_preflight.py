@@ -68,9 +68,9 @@ def test_each_role_has_its_own_server_and_key_and_is_asked_once_before_a_run(rep
         for wire, role, key in ((one, "target", "TARGET_KEY"), (other, "optimizer", "OPTIMIZER_KEY")):
             assert {entry.role for entry in asked(wire)} == {role}
             assert {entry.headers["authorization"] for entry in asked(wire)} == {f"Bearer {KEYS[key]}"}
-        count = len(one.log()) + len(other.log())
+        count = len(asked(one)) + len(asked(other))
         skillgit("eval", "demo/v0", "--split", "selection", cwd=repository, env=CLEAN | KEYS)
-        assert len(one.log()) + len(other.log()) == count, "what was measured is measured again without a call"
+        assert len(asked(one)) + len(asked(other)) == count, "what was measured is measured again without a call"
     first = git("log", "--format=%(trailers:key=Skillgit-Cost,valueonly)", "--reverse", "run/demo", cwd=repository).out
     assert "calls=10 " in next(line for line in first.splitlines() if line), "8 selection items and 2 tiny calls"
 
@@ -88,7 +88,7 @@ def test_a_refusal_ends_before_anything_is_spent_or_written(repository):
 def test_a_missing_key_of_one_role_keeps_the_other_from_being_asked(repository):
     with wire_server() as one, wire_server() as other:
         ended = train(repository, *apart(one, other), env={"OPTIMIZER_KEY": ""}, code=5)
-        assert one.log() == other.log() == []
+        assert asked(one) == asked(other) == []
     assert "OPTIMIZER_KEY" in ended.err
 
 
@@ -109,13 +109,13 @@ def test_it_can_be_switched_off_and_a_backend_on_this_machine_needs_none(reposit
     with wire_server(keep=True) as one, wire_server(keep=True) as other:
         one.change(faults=Faults(rate=1, kinds=("unauthorized",), row=10**6))
         train(repository, *apart(one, other), *off, code=5)
-        assert tiny(one) == tiny(other) == other.log() == []
+        assert tiny(one) == tiny(other) == asked(other) == []
 
 
 def test_a_cap_that_does_not_pay_for_baseline_step_and_tiny_calls_is_refused(repository):
     with wire_server() as one, wire_server() as other:
         ended = train(repository, *apart(one, other), "--max-calls", "30", code=2)
-        assert one.log() == other.log() == []
+        assert asked(one) == asked(other) == []
     assert "--max-calls to 31" in ended.err
 
 
@@ -147,5 +147,5 @@ def test_azure_has_configuration_keys_for_each_role_as_in_the_reference(reposito
             "optimizer_api_key_env=OPTIMIZER_KEY",
         )
         train(repository, *(word for key in keys for word in ("-o", key)), code=5)
-        assert {entry.headers["api-key"] for entry in one.log()} == {KEYS["TARGET_KEY"]}
-        assert {entry.headers["api-key"] for entry in other.log()} == {KEYS["OPTIMIZER_KEY"]}
+        assert {entry.headers["api-key"] for entry in asked(one)} == {KEYS["TARGET_KEY"]}
+        assert {entry.headers["api-key"] for entry in asked(other)} == {KEYS["OPTIMIZER_KEY"]}

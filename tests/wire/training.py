@@ -23,7 +23,7 @@ ENVIRONMENT = {
 }
 """The keys of a user who has no other settings in the environment."""
 DIALECTS = ("chat", "responses", "messages")
-_COST = re.compile(r"^Skillgit-(?:Cost|Spent|Evidence): .*$", re.MULTILINE)
+_COST = re.compile(r"^Skillgit-(?:Cost|Served|Spent|Evidence): .*$", re.MULTILINE)
 
 
 def over(wire: Wire, dialect: str) -> tuple[str, ...]:

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError, UnusableAnswerError
-from skillgit.plugin.backend import BackendInfo, ModelAccess, ModelBehind, Probe, Reply, Request, Usage
+from skillgit.plugin.backend import BackendInfo, ModelAccess, ModelBehind, ModelServer, Probe, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.work_folder import changes_in
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
 from skillgit_backends.agent_cli.process import Ended, Event, EventLines, ProcessLimits, run, start_limits, version
 from skillgit_backends.agent_cli.seal import Seal, seal_problem, sealed
-from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit_backends.backend_settings import FreeKey, read_keys, server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -187,6 +187,8 @@ class AgentBackend(ABC):
     info: BackendInfo
     login: str
     usual_model: ClassVar[str]  # the backend that asks the same models by itself
+    url_variable: ClassVar[str] = ""  # of the environment, which names the address that the program asks by itself
+    provider_host: ClassVar[str] = ""  # the host of the provider that it asks without an address
     _seal: Seal | None = None  # around the program of the call in progress; None where it is trusted with less
 
     def __init__(self, settings: AgentSettings) -> None:
@@ -213,6 +215,21 @@ class AgentBackend(ABC):
             return None
         account = {"base_url": settings.base_url, "api_key_env": variable}
         return ModelBehind(backend=self.usual_model, settings={name: value for name, value in account.items() if value})
+
+    def server(self) -> ModelServer | None:
+        """Return the address at which the program asks by itself; None where that is its provider's, by any login."""
+        variable = "" if self._agent.base_url or not self._passes(self.url_variable) else self.url_variable
+        url = self._agent.base_url or os.environ.get(variable, "").strip()
+        return ModelServer(url=url, variable=variable, is_pinned=server(url) == self.provider_host) if url else None
+
+    def _passes(self, variable: str) -> bool:
+        """Say whether the program gets ``variable`` of the environment."""
+        return variable in self._agent.pass_env
+
+    async def served_facts(self, model: str) -> Mapping[str, object]:
+        """Return nothing: only the program knows how the address is asked."""
+        del model
+        return {}
 
     async def complete_through(self, request: Request, access: ModelAccess) -> Reply:
         """Let the program ask at ``access`` alone: it gets the token in place of every credential of the user."""

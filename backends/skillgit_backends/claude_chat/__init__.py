@@ -47,9 +47,9 @@ from skillgit.errors import (
     PromptTooLongError,
     RetryableBackendError,
 )
-from skillgit.plugin.backend import BackendInfo, BatchState, Probe, Reply, Request, encodable
+from skillgit.plugin.backend import BackendInfo, BatchState, ModelServer, Probe, Reply, Request, encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
-from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, source
+from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, server_of, source
 from skillgit_backends.provider_messages import asked_pause, is_unreached, mapping, quoted
 from skillgit_backends.request_fields import Refusals
 
@@ -95,6 +95,14 @@ class ClaudeChatBackend:
         key = credential(self._settings)
         self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK
         return Probe(place=host(self._settings), ready=True, detail=f"the key in {key.name}" if key.name else "no key")
+
+    def server(self) -> ModelServer:
+        return server_of(self._settings)
+
+    async def served_facts(self, model: str) -> Mapping[str, object]:
+        """Return nothing: an address that speaks the Messages API has no list that tells weights apart."""
+        del model
+        return {}
 
     async def send_batch(self, mark: str, requests: Mapping[str, Request]) -> str:
         del mark  # the API keeps none: the keys of the results have to tell whose a batch is

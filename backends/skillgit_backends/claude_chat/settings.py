@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.plugin.backend import ModelServer
 from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key, read_keys, server
 
 if TYPE_CHECKING:
@@ -73,6 +74,12 @@ def credential(settings: ClaudeChatSettings) -> Credential:
 
 def host(settings: ClaudeChatSettings) -> str:
     return server(settings.base_url or _variable(URL_VARIABLE) or ANTHROPIC)
+
+
+def server_of(settings: ClaudeChatSettings) -> ModelServer:
+    env_url = "" if settings.base_url else _variable(URL_VARIABLE)
+    url = settings.base_url or env_url or ANTHROPIC
+    return ModelServer(url=url, variable=URL_VARIABLE if env_url else "", is_pinned=server(url) == server(ANTHROPIC))
 
 
 def source(settings: ClaudeChatSettings) -> str:

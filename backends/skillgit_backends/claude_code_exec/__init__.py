@@ -150,10 +150,15 @@ class ClaudeCodeExecBackend(AgentBackend):
     )
     login = HOW
     usual_model = "claude_chat"
+    url_variable = "ANTHROPIC_BASE_URL"
+    provider_host = "api.anthropic.com"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
         super().__init__(self._settings)
+
+    def _passes(self, variable: str) -> bool:
+        return variable == self.url_variable or super()._passes(variable)
 
     def _key_variable(self, environ: Mapping[str, str]) -> str:
         settings = self._settings
@@ -332,8 +337,8 @@ class ClaudeSession:
         return usage if is_complete and usage.plausible else None
 
 
-_BASE_URL = "ANTHROPIC_BASE_URL"
-_OWN = "https://api.anthropic.com"
+_BASE_URL = ClaudeCodeExecBackend.url_variable
+_OWN = f"https://{ClaudeCodeExecBackend.provider_host}"
 _ACCOUNT = ".credentials.json"
 
 

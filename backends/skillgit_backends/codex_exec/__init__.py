@@ -140,6 +140,8 @@ class CodexExecBackend(AgentBackend):
     )
     login = HOW
     usual_model = "openai_chat"
+    url_variable = "OPENAI_BASE_URL"
+    provider_host = "api.openai.com"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)

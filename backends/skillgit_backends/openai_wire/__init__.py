@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, encodable, token_count
+from skillgit.plugin.backend import BackendInfo, ModelServer, Probe, Reply, Request, encodable, token_count
 from skillgit_backends.backend_settings import NO_KEY
 from skillgit_backends.openai_wire import dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
@@ -26,9 +26,11 @@ from skillgit_backends.openai_wire.endpoint import (
     embedded,
     failure,
     find_endpoint,
+    find_server,
     judged,
     looked_at,
 )
+from skillgit_backends.openai_wire.served_facts import served_facts
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
 from skillgit_backends.provider_messages import mapping
 from skillgit_backends.request_fields import Refusals
@@ -118,6 +120,7 @@ def context_in(document: object, model: str) -> int | None:
 
 
 _LIST_S = 10.0
+_NOTHING_THERE = frozenset({400, 404, 405, 501})  # what servers answer at paths that they do not have
 _NEWER, _OLDER = "max_completion_tokens", "max_tokens"
 _NOT_KNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted", re.IGNORECASE)
 
@@ -175,6 +178,39 @@ class OpenAIWireBackend:
             return context_in(read_document(body), model)
         except (BackendError, TimeoutError, ValueError):
             return None  # a server need not list its models; whether it can be reached, a call tells
+
+    def server(self) -> ModelServer | None:
+        return find_server(self.variant, self._settings, os.environ, self._role)
+
+    async def served_facts(self, model: str) -> Mapping[str, object] | None:
+        """Return what the server says about ``model`` in its list of models, and where it is one that says more."""
+        endpoint = self._endpoint()
+        if endpoint.azure:
+            return {}  # a deployment has no list of models
+        # A connection of its own, for the caller may be in another event loop than the calls.
+        connection = Connection(self.variant.name, _LIST_S)
+        try:
+            async with asyncio.timeout(_LIST_S):
+                return await served_facts(lambda url: self._listed(connection, endpoint, url), endpoint.url, model)
+        except (BackendError, TimeoutError):
+            return None
+        finally:
+            await connection.aclose()
+
+    async def _listed(self, connection: Connection, endpoint: Endpoint, url: str) -> object:
+        """Return the JSON at ``url``; None if the server has nothing there. A BackendError if it does not answer."""
+        from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
+
+        options: RequestOptions = {"security": {"bearer_auth": True}}
+        call = connection.client(endpoint).get(url, cast_to=Response, options=options)
+        try:
+            return read_document(await self._sent(call, endpoint))
+        except DocumentError:
+            return None
+        except BackendError as error:
+            if error.status_code in _NOTHING_THERE:
+                return None
+            raise
 
     async def aclose(self) -> None:
         await self._connection.aclose()

@@ -16,6 +16,7 @@ from skillgit.errors import (
     RetryableBackendError,
     behind,
 )
+from skillgit.plugin.backend import ModelServer
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 from skillgit_backends.openai_wire.dialects import LONGEST, withheld
 from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
@@ -115,6 +116,24 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
     source = variables.name(variant.url_variable) if env_url and not settings.base_url else ""
     return Endpoint(
         url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name if key else ""
+    )
+
+
+def find_server(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> ModelServer | None:
+    """Return where :func:`find_endpoint` would call, with or without a key; None if nothing names an address."""
+    variables = Variables(environ, role)
+    if variant.azure and not settings.base_url:
+        env_url = variables.get(_AZURE_ENDPOINT)
+        if url := settings.azure_endpoint or ("" if _is_covered(variables) else env_url):
+            return ModelServer(url=url, variable="" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT))
+    env_url = "" if settings.base_url else variables.get(variant.url_variable)
+    url = settings.base_url or env_url or variant.default_url(settings)
+    if not url:
+        return None
+    return ModelServer(
+        url=url,
+        variable=variables.name(variant.url_variable) if env_url else "",
+        is_pinned=server(url) in {*OFFICIAL, *variant.provider_hosts},
     )
 
 

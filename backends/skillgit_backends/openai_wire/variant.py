@@ -59,6 +59,7 @@ class Variant:
     default_url: Callable[[Settings], str]  # where neither a setting nor the environment names one
     keys: Mapping[str, FreeKey] = field(default_factory=dict)
     needs_key: bool = True  # whether the server at default_url wants one
+    provider_hosts: tuple[str, ...] = ()  # hosts besides OpenAI's whose names of models mean the same everywhere
     azure: bool = False
     effort: bool = True
     extra_body: Callable[[Settings, Request], dict[str, Any]] = lambda *_: {}

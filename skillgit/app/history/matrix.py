@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.index.version_queries import ScoreRow
 
-Difference = Literal["items", "environment", "judge"]
-"""What keeps a number from being compared: other items, another environment or another judge than those of the run."""
+Difference = Literal["items", "environment", "judge", "server"]
+"""What keeps a number from being compared: other items, another environment, judge or server than those of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +111,12 @@ def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCe
     )
 
 
+def _is_elsewhere(evaluation: KnownEvaluation, start: RunStarted) -> bool:
+    """Say whether another server answered than the one that the run recorded."""
+    own = start.served_as("target")
+    return own is not None and evaluation.served != own.digest
+
+
 def _of_note(evaluation: KnownEvaluation, gauge: Gauge, start: RunStarted | None, item_set: str) -> MatrixCell:
     differs: list[Difference] = []
     if item_set and evaluation.item_set != item_set:
@@ -119,6 +125,8 @@ def _of_note(evaluation: KnownEvaluation, gauge: Gauge, start: RunStarted | None
         differs.append("environment")
     if start is not None and evaluation.judge not in {"", start.models.judge.rpartition("@")[0]}:
         differs.append("judge")
+    if start is not None and evaluation.target in {"", start.models.target} and _is_elsewhere(evaluation, start):
+        differs.append("server")
     hard, soft = min(evaluation.hard, 1.0), min(evaluation.soft, 1.0)
     return MatrixCell(
         model=evaluation.target or (start.models.target if start is not None else ""),

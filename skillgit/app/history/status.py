@@ -25,6 +25,7 @@ from skillgit.domain.event_keys import (
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.proposal import Origin
+from skillgit.domain.served_model import ServedModel
 from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
 from skillgit.index import queries
@@ -70,6 +71,7 @@ class Status:
     broken: tuple[str, ...] = ()  # names of the runs whose history cannot be read; nothing else here speaks of them
     index_fresh: bool  # whether the index on disk is up to date; otherwise a stand-in in memory answered
     promoted: str = ""  # the version that was promoted to `main`; empty without one, and in the past
+    served: tuple[ServedModel, ...] = ()  # who answers the default run at which servers, as far as that is recorded
     placebo: Placebo | None = None  # what the run's gate made of candidates that change nothing; None without any
     diagnosis: Diagnosis | None = None  # why the default run gets nowhere; None if it does, or is finished
     unfinished: tuple[Unfinished, ...] | None = None  # spent on events not recorded yet; None if unknown
@@ -85,7 +87,9 @@ def status(context: Context) -> Status:
         run = next((run for run in runs if run.name == name), None)
         is_past = workspace.past
         change = None if run is None or is_past else last_change(workspace.repo, run.skill, _LOOKED_BACK)
-        end = _newest(workspace, name, EventKind.RUN_FINISHED) if name else None
+        end, start = (
+            _newest(workspace, name, kind) if name else None for kind in (EventKind.RUN_FINISHED, EventKind.RUN_STARTED)
+        )
         return Status(
             repository=workspace.repo.workdir or workspace.repo.common_dir,
             run=run,
@@ -97,11 +101,12 @@ def status(context: Context) -> Status:
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
             promoted=change.version if change is not None else "",
+            served=start.served if isinstance(start, RunStarted) else (),
             placebo=end.placebo if isinstance(end, RunFinished) else None,
             diagnosis=of_run(workspace, name) if name else None,
             unfinished=unfinished(workspace, [name]) if name else None,
             unpushed=() if is_past else unpushed(workspace.repo),
-            detectable=_detectable(workspace, name) if name else None,
+            detectable=_detectable(start),
         )
 
 
@@ -110,8 +115,7 @@ def _newest(workspace: Workspace, run: str, kind: EventKind) -> Event | None:
     return read_commit(workspace.repo, rows[0].commit).event if rows else None
 
 
-def _detectable(workspace: Workspace, run: str) -> float | None:
-    event = _newest(workspace, run, EventKind.RUN_STARTED)
+def _detectable(event: Event | None) -> float | None:
     if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
         return None
     gauge = event.gauge

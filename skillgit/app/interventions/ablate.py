@@ -223,7 +223,7 @@ def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ab
             work = Ablating(measuring, row.commit, skill, Split(request.split), row.label)
             numbers = _numbers(work, request.rule)
             ablations: list[Ablation] = []
-            scope, note_count = f"ablate/{context.entropy(8).hex()}", 0
+            scope, note_count = f"ablate-{context.entropy(8).hex()}/measure", 0
             try:
                 base = measuring.carry_out(_plan(work, numbers), scope, _measured(work, numbers, ablations))
             finally:
@@ -286,7 +286,11 @@ def _result(work: Ablating, row: LogRow, base: Evaluation, ablations: Sequence[A
         rules=tuple(sorted(ablated_rules, key=_rank)),
         every=len(work.rules),
         cost=measuring.cost(),
-        warnings=(*differences(measuring.workspace, row.run, measuring.setup), *filter(None, [lack])),
+        warnings=(
+            *differences(measuring.workspace, row.run, measuring.setup),
+            *measuring.reused(),
+            *filter(None, [lack]),
+        ),
         exit_code=ExitCode.SERVICE if lack else ExitCode.OK,
     )
 

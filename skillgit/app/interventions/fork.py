@@ -105,6 +105,7 @@ def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
         evaluation=replace(evaluation, version=None),
         gauge=gauge,
         fork_of=source,
+        served=start.served,
     )
 
 

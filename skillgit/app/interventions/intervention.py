@@ -328,7 +328,7 @@ class Gating:
             left_out=left_out(candidate.reports),
             tokens_before=skill_tokens(before),
             tokens_after=skill_tokens(candidate.skill),
-            notes=tuple(notes),
+            notes=(*notes, *self.measuring.reused()),
             cost=self.measuring.cost(),
         )
 

@@ -117,7 +117,7 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         terms = replace(request.terms, overrides=model_overrides(request.model))
         with open_measuring(context, workspace, run, terms, watcher) as measuring:
             head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
-            scope = f"resurrect/{context.entropy(8).hex()}"
+            scope = f"resurrect-{context.entropy(8).hex()}/measure"
             return _Retrial(measuring, newest.version, head, request, scope=scope).result(rows)
 
 

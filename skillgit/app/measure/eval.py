@@ -291,6 +291,7 @@ class _Evaluating:
         self._groups = {split.value: (split,) for split in self._splits} | whole  # what has shares, by name
         self._measured: dict[tuple[str, Split], Evaluation] = {}
         self._noted = 0
+        self._reuse: tuple[str, ...] = ()
 
     def plan(self, planner: Planner) -> Plan:
         """Return what it asks: every arm on every split."""
@@ -319,6 +320,7 @@ class _Evaluating:
         for split in self._splits:
             for arm in self._arms.every:
                 self._measured[arm.key, split] = await measuring.measure_items(arm.name, arm.skill, items[split], split)
+        self._reuse = measuring.reused("eval --fresh draws new ones")
         return measuring.cost()
 
     def note(self, time: datetime) -> None:
@@ -348,7 +350,7 @@ class _Evaluating:
             comparisons=self._comparisons(),
             noted=self._noted,
             cost=cost,
-            warnings=(*warnings, *thin),
+            warnings=(*warnings, *self._reuse, *thin),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
             conditions=self._conditions,
         )

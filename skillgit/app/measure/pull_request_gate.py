@@ -236,6 +236,7 @@ class _Judging:
         rule = rule if policy is None else replace(rule, policy=load_policy(policy))
         base, head = (self._evaluation(setup, side) for side in self._sides)
         comparison = compare(rule, base, head, {item.id: item.task_type for item in items})
+        self._warnings = (*self._warnings, *self._from_history(setup))
         word, reason, code = conclusion(rule, comparison, recorded_only=self._request.recorded_only)
         return SkillReport(
             skill=self._change.path,
@@ -257,12 +258,22 @@ class _Judging:
             exit_code=code,
         )
 
+    def _from_history(self, setup: Setup) -> tuple[str, ...]:
+        """Return a sentence on the outcomes that are taken from runs and notes, where a server gave them."""
+        count, target = sum(len(side.outcomes) for side in self._sides), setup.routes["target"].served
+        if not count or not target.address:
+            return ()
+        total = len(self._sides) * len(setup.task.items[self._split])
+        source = "by a server that was not recorded" if self._outcomes.is_unknown else f"with {target.phrase}"
+        return (f"{count} of {total} outcomes were measured before, {source}",)
+
     async def _measure(self, measuring: Measuring) -> Cost:
         missing = self._missing()
         measuring.every = sum(len(items) for _, items in missing)
         for side, items in missing:
             name = f"{self._name} at {side.name}"
             side.fresh = await measuring.measure_items(name, side.skill, items, self._split)
+        self._warnings = (*self._warnings, *measuring.reused())
         return measuring.cost()
 
     def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:

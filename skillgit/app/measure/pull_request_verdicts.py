@@ -13,6 +13,7 @@ from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Spl
 from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of
 from skillgit.domain.gate_policies import PAIRED, shortfall
 from skillgit.domain.outcomes import Pairs
+from skillgit.domain.served_model import Provenance
 from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect
 from skillgit.errors import ExitCode
 from skillgit.index import queries
@@ -35,6 +36,7 @@ class KnownOutcomes:
         self._workspace = workspace
         self._setup = setup
         self._split = split
+        self.is_unknown = False  # whether an outcome is taken whose server was not recorded
         self._items = {item.id: item.digest for item in setup.task.items[split]}
         self._target = setup.routes["target"].name
         task = setup.task
@@ -73,14 +75,18 @@ class KnownOutcomes:
         start = started(self._workspace, run)
         if start is None or start.environment not in self._environments:
             return False
-        if recorded_setup(self._workspace, run) not in {"", self._setup.digest}:
+        provenance = self._setup.measured(recorded_setup(self._workspace, run))
+        if provenance is Provenance.OTHER:
             return False
         first = queries.row_of_version(self._workspace.index, run, 0)
         then = of_event(self._workspace, first, self._split) if first is not None else None
         if then is None:
             return False
         differing = differences(then, of_setup(self._setup, self._split))
-        return not any(difference.matters and difference.aspect is not Aspect.ITEMS for difference in differing)
+        if any(difference.matters and difference.aspect is not Aspect.ITEMS for difference in differing):
+            return False
+        self.is_unknown |= provenance is Provenance.UNKNOWN
+        return True
 
     def _common_items(self, run: str) -> set[str]:
         """Return the items that ``run`` had with the same content; where its list is not here, all or none."""
@@ -102,12 +108,14 @@ class KnownOutcomes:
         """Say whether ``note`` tells of items as they are here, under the same conditions."""
         if (note.split, note.target, note.judge) != (self._split.value, self._target, self.judge):
             return False
-        if note.environment not in self._environments or note.setup not in {"", self._setup.digest}:
+        if note.environment not in self._environments or self._setup.measured(note.setup) is Provenance.OTHER:
             return False
         if not note.outcomes.keys() <= self._items.keys():
             return False
         items = {item: self._items[item] for item in note.outcomes}
-        return note.item_set in {item_set_digest(self._items), item_set_digest(items)}
+        counts = note.item_set in {item_set_digest(self._items), item_set_digest(items)}
+        self.is_unknown |= counts and self._setup.measured(note.setup) is Provenance.UNKNOWN
+        return counts
 
     def _only_skill(self, commit: str) -> str:
         """Return the skill that a note on ``commit`` means if it names none: that of its run."""

@@ -133,6 +133,7 @@ class _Retesting:
         self._draws: Mapping[str, int] = {arm.key: self._draw(arm) for arm in self._arms}
         self._measured: dict[str, Evaluation] = {}
         self._noted = 0
+        self._reuse: tuple[str, ...] = ()
         self.plan = RetestPlan(
             target=self._target,
             split=self._split.value,
@@ -160,6 +161,7 @@ class _Retesting:
         for arm in self._arms:
             draw = self._draws[arm.key]
             self._measured[arm.key] = await measuring.measure_items(arm.name, arm.skill, self._items, self._split, draw)
+        self._reuse = measuring.reused()
         return measuring.cost()
 
     def note(self, context: Context) -> None:
@@ -187,7 +189,7 @@ class _Retesting:
             rows=tuple(self._row(arm, rule) for arm in arms),
             noted=self._noted,
             cost=cost,
-            warnings=thin,
+            warnings=(*self._reuse, *thin),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
         )
 

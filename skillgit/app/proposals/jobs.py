@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.proposals.proposal import Answer, ProposalPin
 from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.run_setup import Setup, set_up
+from skillgit.app.setup.run_setup import Setup, identified, set_up
 from skillgit.app.sources.tasks import TASKS, reviewed_tasks
 from skillgit.app.train.starting_point import SKILLS
 from skillgit.app.train.train import TrainRequest
@@ -112,7 +112,7 @@ class Jobs:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
         repo, name = workspace.repo, path.rpartition("/")[2]
         overrides = self._overrides(name)
-        setup = set_up(load_config(self.context, self._config, overrides))
+        setup = identified(workspace, set_up(load_config(self.context, self._config, overrides)))
         base = self.base(workspace)
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)
         run = _run_name(name, tree, setup)
@@ -186,8 +186,9 @@ class Jobs:
 def _run_name(skill: str, tree: str, setup: Setup) -> str:
     """Return the name of the run that trains the text ``tree`` of a skill as ``setup`` says.
 
-    The same text, items and configuration make the same name on every machine, so that a run is known again wherever
-    it was begun, and something is new exactly if the name is.
+    The same text, items, configuration and servers make the same name on every machine, so that a run is known again
+    wherever it was begun, and something is new exactly if the name is.
     """
-    identity = short_digest([skill, tree, setup.splits_digest, setup.config.digest])
+    servers = sorted({route.served.digest for route in setup.routes.values()} - {""})
+    identity = short_digest([skill, tree, setup.splits_digest, setup.config.digest, *servers])
     return check_run_name(f"{skill[:40].rstrip('-')}-propose-{identity[:8]}")

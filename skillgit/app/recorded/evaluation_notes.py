@@ -101,6 +101,7 @@ class KnownEvaluation:
     target: str = ""  # the model that worked on the items; empty where the run's is meant
     environment: str = ""  # digest of the environment; empty where the run's is meant
     judge: str = ""  # the model that scored; empty where none was asked, and where the note does not tell
+    served: str = ""  # digest of the server that answered; empty for a provider that fixes what names mean
     types: Mapping[str, Mapping[str, float]]  # task type to its numbers
     time: datetime | None  # when it was measured; absent if the note does not say
 
@@ -176,7 +177,7 @@ def _from_line(line: str) -> KnownEvaluation | None:
         return None
     return KnownEvaluation(
         source="note",
-        **{name: str(note.get(name, "")) for name in ("split", "item_set", "target", "environment", "judge")},
+        **{name: str(note.get(name, "")) for name in ("split", "item_set", "target", "environment", "judge", "served")},
         n=counts[0],
         scored=counts[1],
         hard=means[0],

@@ -6,13 +6,14 @@ parameters that decide what models answer. The seed only chooses among draws of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
 from skillgit.app.setup.config.resolved import measuring_settings, read_document
 from skillgit.domain.event import NOBODY, RunStarted
+from skillgit.domain.served_model import ServedModel, differing_facts
 from skillgit.errors import SkillgitError
 from skillgit.index import item_queries, queries
 from skillgit.plugin.environment import asks_judge
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 CONFIG = "config.json"
+_DECIDING = ("target", "judge")  # roles whose models decide outcomes
 
 
 class Aspect(StrEnum):
     TARGET = "target"
     JUDGE = "judge"
+    SERVER = "server"
     ENVIRONMENT = "environment"
     ITEMS = "items"
     PARAMETERS = "parameters"
@@ -69,6 +72,8 @@ class Conditions:
     items: frozenset[str]  # digests of the item sets that were measured; empty where that is not known
     seed: int | None  # the seed; None where that is not known
     parameters: Mapping[str, object] | None  # settings that may change answers, by key; None if unknown here
+    # who answers the roles that decide outcomes, by role; without those of which no server is known
+    servers: Mapping[str, ServedModel] = field(default_factory=dict)
 
 
 def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | None:
@@ -88,6 +93,7 @@ def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | No
         items=item_queries.item_sets(workspace.index, row.run, split.value),
         seed=getattr(start.evaluation, "seed", None),
         parameters=_recorded_parameters(workspace, first),
+        servers={model.role: model for model in start.served if model.role in _DECIDING},
     )
 
 
@@ -102,6 +108,7 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
         items=frozenset({setup.task.item_set(split)}),
         seed=setup.config.values.train.seed,
         parameters=measuring_settings(setup.config.document),
+        servers={role: route.served for role, route in setup.routes.items() if role in _DECIDING},
     )
 
 
@@ -120,6 +127,11 @@ def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
         yield Difference(aspect=Aspect.TARGET, a=a.target, b=b.target)
     if not _same_judge(a.judge, b.judge):
         yield Difference(aspect=Aspect.JUDGE, a=a.judge or "none", b=b.judge or "none")
+    for role in _DECIDING:
+        then, now = a.servers.get(role), b.servers.get(role)
+        # another name is said already
+        if then is not None and now is not None and then != now and _names(then) == _names(now):
+            yield Difference(aspect=Aspect.SERVER, a=_place(then, now), b=_place(now, then))
     if (a.environment, a.version) != (b.environment, b.version):
         same = a.environment == b.environment
         names = (f"{side.environment} {side.version}" if same else side.environment for side in (a, b))
@@ -136,6 +148,19 @@ def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
         yield from _other_parameters(first, second)
     if a.seed is not None and b.seed is not None and a.seed != b.seed:
         yield Difference(aspect=Aspect.SEED, a=str(a.seed), b=str(b.seed))
+
+
+def _names(model: ServedModel) -> tuple[str, str]:
+    return model.backend, model.model
+
+
+def _place(model: ServedModel, counterpart: ServedModel) -> str:
+    """Return where ``model`` is, and where ``counterpart`` is at the same place, what its server says of it."""
+    if model.address != counterpart.address:
+        return model.place or f"{model.backend} without an address"
+    facts = dict(model.facts)
+    words = ", ".join(f"{name} {facts.get(name, 'not given')}" for name in differing_facts(model, counterpart))
+    return f"{model.place} with {words}"
 
 
 def _same_judge(a: str, b: str) -> bool:

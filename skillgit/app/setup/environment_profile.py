@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Turn
     from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
-    from skillgit.plugin.environment import EnvironmentInfo, ServedModel
+    from skillgit.plugin.environment import EnvironmentInfo, ModelEndpoint
 
 SCORER = "scorer"
 """The option by which an environment lets its user choose a scorer."""
@@ -194,7 +194,7 @@ class _StandIn:
         await asyncio.sleep(0)  # so that a rollout that asks for ever can be stopped
         raise _AskedError("a stand-in answers no question")
 
-    def serve(self) -> AbstractAsyncContextManager[ServedModel]:
+    def serve(self) -> AbstractAsyncContextManager[ModelEndpoint]:
         raise _AskedError("a stand-in answers no question")
 
 

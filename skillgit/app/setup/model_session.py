@@ -14,6 +14,7 @@ from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
 from skillgit.app.recorded.score_summary import Scores, by_type, scores
 from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
+from skillgit.app.setup.servers import check_servers
 from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
@@ -91,6 +92,11 @@ class Measuring:
 
     def cost(self) -> Cost:
         return self.session.cost_since(self.began)
+
+    def reused(self, again: str = "") -> tuple[str, ...]:
+        """Return a sentence on the answers that other commands paid for; none if nothing was reused."""
+        sentence = self.session.calls.reuse.sentence(self.session.clock(), again)
+        return (sentence,) if sentence else ()
 
     @contextmanager
     def shown(self, name: str, split: Split, total: int) -> Iterator[None]:
@@ -184,8 +190,13 @@ def measured_or_planned(
         note()
 
 
-def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False) -> Calls:
-    """Return the door to the models of ``setup``; ``ask_again`` asks once more what is never answered."""
+def open_door(
+    context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False, fresh: bool = False
+) -> Calls:
+    """Return the door to the models of ``setup``.
+
+    ``ask_again`` asks once more what is never answered, and ``fresh`` what other runs have asked already.
+    """
     settings = setup.config.values.calls
     return Calls(
         routes=setup.routes,
@@ -203,6 +214,7 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
             hedge=settings.hedge,
         ),
         ask_again=ask_again,
+        fresh=fresh,
     )
 
 
@@ -268,12 +280,19 @@ def nothing_is_lost(on_stop: str) -> Iterator[None]:
 
 @contextmanager
 def open_session(
-    context: Context, workspace: Workspace, setup: Setup, caps: Caps, *, run: str = "", dry_run: bool = False
+    context: Context,
+    workspace: Workspace,
+    setup: Setup,
+    caps: Caps,
+    *,
+    run: str = "",
+    dry_run: bool = False,
+    fresh: bool = False,
 ) -> Iterator[Session]:
     """Open the ledger and the calls to the models of ``setup``; ``dry_run`` records nothing and checks no cap."""
     path = workspace.repo.private_dir / "ledger.db"
     with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
-        calls = open_door(context, setup, Caps() if dry_run else caps, ledger)
+        calls = open_door(context, setup, Caps() if dry_run else caps, ledger, fresh=fresh)
         yield Session(
             run=run,
             skill_path=workspace.index.skill_path(run) if run else "",
@@ -306,6 +325,7 @@ def carry_out(
     async def whole() -> T:
         try:
             await ask_each(setup, calls, roles)
+            await check_servers(setup.routes)
             return await work
         finally:
             work.close()
@@ -333,6 +353,8 @@ def evaluation_note(
         setup=setup.digest,
         time=time,
     )
+    if identity := setup.routes["target"].served.digest:
+        note |= {"served": identity}
     return with_outcomes(note, fresh or evaluation, sample=sample)
 
 

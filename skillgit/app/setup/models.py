@@ -12,9 +12,20 @@ from skillgit.app.setup.config.schema import ModelSettings
 from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
+from skillgit.domain.served_model import ServedModel, normalised
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import AsksModels, Backend, Batches, PlaysRole, Probe, Probes, TellsContext
+from skillgit.plugin.backend import (
+    AsksModels,
+    AsksServer,
+    Backend,
+    Batches,
+    PlaysRole,
+    Probe,
+    Probes,
+    TellsContext,
+)
+from skillgit.plugin.redaction import redact
 from skillgit.plugin.registry import find_backend, load_backend
 
 if TYPE_CHECKING:
@@ -44,6 +55,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     settings = config.settings(role)
     backend, source = _backend(config, role, settings)
     _check_model(name, role, backend, config)
+    lane, behind = _lane(config, role, backend, name, settings), _behind(config, role, backend, name)
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
     return Route(
         backend=backend,
@@ -60,8 +72,9 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
         batch=_takes_batches(config, role, backend),
-        lane=_lane(config, role, backend, name, settings),
-        behind=_behind(config, role, backend, name),
+        lane=lane,
+        behind=behind,
+        server=_server(backend, name) if behind is None else None,
         as_written=partial(_as_written, config, role),
     )
 
@@ -84,6 +97,7 @@ def _behind(config: ResolvedConfig, role: str, agent: Backend, model: str) -> Ro
     plugin = find_backend(behind.backend, config.root)
     values, calls, backend = config.values.model, config.values.calls, plugin.cls(settings)
     neutral = {name: value for name, value in settings.items() if not is_neutral(f"model.x_{name}")}
+    lane = _lane(config, role, backend, model, settings)
     return Route(
         backend=backend,
         backend_name=backend.info.name,
@@ -94,8 +108,23 @@ def _behind(config: ResolvedConfig, role: str, agent: Backend, model: str) -> Ro
         price=_price(config, model, backend),
         concurrency=calls.concurrency,
         timeout_s=calls.timeout_s or backend.info.timeout_s or TIMEOUT_S,
-        lane=_lane(config, role, backend, model, settings),
+        lane=lane,
+        server=_server(backend, model),
         as_written=partial(_as_written, config, role),
+    )
+
+
+def _server(backend: Backend, model: str) -> ServedModel | None:
+    """Return the model at the server that ``backend`` asks, which knows its role by now; None if it asks none."""
+    place = backend.server() if isinstance(backend, AsksServer) else None
+    if place is None:
+        return None
+    return ServedModel(
+        backend=backend.info.name,
+        model=model,
+        address=redact(normalised(place.url)),
+        is_pinned=place.is_pinned,
+        variable=place.variable,
     )
 
 

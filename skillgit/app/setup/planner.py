@@ -94,12 +94,12 @@ class Planner:
         for skill, items, sample in texts:
             keys = rollout_keys(self.session, skill, items, sample=sample)
             length = self._document(skill)
-            for item, key in zip(items, keys, strict=True):
+            for item, (key, old_key) in zip(items, keys, strict=True):
                 if key in self._seen:
                     continue
                 self._seen.add(key)
                 self.rollouts += 1
-                if self.session.calls.ledger.rollout(key) is not None:
+                if self.session.calls.known_rollout(key, old_key) is not None:
                     self.known += 1
                 else:
                     self._take(sums, item, length, 1)

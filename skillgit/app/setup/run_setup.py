@@ -8,16 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.run_record import recorded_items, start_record
+from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import find_routes
+from skillgit.app.setup.servers import check_address, identified_routes
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.evaluation import Split, item_set_digest
+from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import PINNED_TYPE, GateRule, NoRegression
 from skillgit.domain.ids import short_digest
+from skillgit.domain.served_model import Provenance, ServedModel
 from skillgit.domain.untrusted.allowed_settings import RecordedSettings, of_own_run, of_stranger
 from skillgit.engine.evidence_files import json_file
 from skillgit.engine.prompt_sections import FILES, prompts_digest
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.workspace.context import Context
     from skillgit.calls.client import Route
-    from skillgit.domain.event import RunStarted
     from skillgit.domain.trajectory import Item
     from skillgit.engine.method_settings import GateSettings
     from skillgit.index.rows import LogRow
@@ -89,6 +91,17 @@ class Setup:
         return setup_digest(self.task, lambda role: self.routes[role].fingerprint)
 
     @property
+    def digest_by_name(self) -> str:
+        """The digest as it was before servers were looked at: what it identifies may have been asked of any server."""
+        return setup_digest(self.task, lambda role: self.routes[role].by_name.fingerprint)
+
+    def measured(self, digest: str) -> Provenance:
+        """Say whether what bears the digest of a setup was measured by this one."""
+        if digest == self.digest:
+            return Provenance.SAME
+        return Provenance.UNKNOWN if digest in {"", self.digest_by_name} else Provenance.OTHER
+
+    @property
     def prices(self) -> dict[str, Price | None]:
         return {role: route.price for role, route in self.routes.items()}
 
@@ -97,8 +110,8 @@ class Setup:
         """How the gate compares."""
         return self.config.values.method.rule(self.pins)
 
-    def evidence(self) -> dict[str, bytes]:
-        """Return the files behind the digests of a run's first event."""
+    def evidence(self, *, fresh: bool = False) -> dict[str, bytes]:
+        """Return the files behind the digests of a run's first event, which asks again if it is ``fresh``."""
         splits = {
             split.value: [{"id": item.id, "digest": item.digest} for item in items]
             for split, items in self.task.items.items()
@@ -112,6 +125,7 @@ class Setup:
             "scorer": info.scorer,
             "setup": self.digest,
             **({"strategy": self.strategy_code} if self.strategy_code else {}),
+            **({"fresh": True} if fresh else {}),
         }
         return {
             "config.json": json_file(self.config.document),
@@ -195,12 +209,31 @@ def measuring_setup(
     ``gates`` says whether a gate decides on what is measured.
     """
     if terms.config is not None:
-        return set_up(load_config(context, terms.config, terms.overrides), gates=gates)
+        return identified(workspace, set_up(load_config(context, terms.config, terms.overrides), gates=gates))
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
     config = recorded_config(context, workspace, runs[0], terms.overrides)
     with _as_recorded(workspace, runs[0], NAME_ONE):
-        return set_up(config, gates=gates)
+        setup = set_up(config, gates=gates)
+    start = start_record(workspace, runs[0])
+    if start is not None and isinstance(start.event, RunStarted) and is_own(workspace.repo, start=start.commit):
+        check_address(runs[0], start.event, setup.routes)
+    return identified(workspace, setup)
+
+
+def identified(workspace: Workspace, setup: Setup) -> Setup:
+    """Return ``setup`` with what its servers say about their models, or else what is known of them here."""
+
+    def recorded(server: ServedModel) -> ServedModel | None:
+        for run in queries.run_names(workspace.index):
+            start = started(workspace, run)
+            for model in () if start is None else start.served:
+                if (model.model, model.address) == (server.model, server.address) and model.facts:
+                    return replace(server, facts=model.facts)
+        return None
+
+    path = workspace.repo.private_dir / "ledger.db"
+    return replace(setup, routes=identified_routes(setup.routes, path, recorded))
 
 
 def recorded_config(
@@ -259,7 +292,10 @@ def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, 
     if then is None:
         return ()
     every = comparable_conditions.differences(then, comparable_conditions.of_setup(setup, Split.SELECTION))
-    verbs = {Aspect.TARGET: ("is", "was"), Aspect.JUDGE: ("is", "was"), Aspect.PARAMETERS: ("are", "were")}
+    verbs = {
+        **dict.fromkeys((Aspect.TARGET, Aspect.JUDGE, Aspect.SERVER), ("is", "was")),
+        Aspect.PARAMETERS: ("are", "were"),
+    }
     sentences = ((difference, *verbs[difference.aspect]) for difference in every if difference.aspect in verbs)
     return tuple(
         f"the {changed_model.aspect} {now} {changed_model.b} here, and {past} {changed_model.a} in run {row.run}"

@@ -50,6 +50,7 @@ MEANINGS: dict[RunOutcome, str] = {
     RunOutcome.STOPPED: "Ctrl-C; what was in flight is recorded, the run can go on",
 }
 """What each outcome means, in one line."""
+ASK_AGAIN = "train --fresh asks again"
 UNFINISHED: dict[RunOutcome, ExitCode] = {
     RunOutcome.PROVIDER_FAILURE: ExitCode.SERVICE,
     RunOutcome.BUDGET: ExitCode.BUDGET,
@@ -78,6 +79,7 @@ class Trained:
     cost: Cost  # what the run cost in all, what is not recorded yet included
     next_commands: tuple[str, ...]
     placebo: Placebo | None = None  # what the gate made of candidates that change nothing; None if there were none
+    reuse: str = ""  # whose answers were reused that other commands had paid for, in a sentence; empty if none were
     unfinished: tuple[Unfinished, ...] = ()  # spent on events that are not recorded yet; a resume does not buy it again
 
 
@@ -116,6 +118,7 @@ def finished(session: Session, state: RunState, end: RunFinished, *, is_resumed:
         cost=_rounded(state.cost),
         next_commands=_next_commands(session.run, state),
         placebo=end.placebo,
+        reuse=session.calls.reuse.sentence(session.clock(), ASK_AGAIN),
     )
 
 

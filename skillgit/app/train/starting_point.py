@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,12 @@ from skillgit.app.recorded.run_record import start_document
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.error_sentences import shown
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
+from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import normalise, read_seed, starter
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
+from skillgit.domain.served_model import ServedModel
 from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index.refresh import open_index
 from skillgit.store import refs, work_tree
@@ -208,7 +211,21 @@ def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup
             fork = f"--from {name}/best --run NAME goes on from its best version, and knows what was tried there"
         sentence = f"run {name} was started with another {' and other '.join(different)}"
         raise ConfigError(sentence + _differences(changes, unknown=different == ["configuration"]), hint=fork)
+    if (servers := other_servers(start_event, setup.routes)) is not None:
+        raise _served_otherwise(name, *servers)
     return start_event
+
+
+def _served_otherwise(run: str, then: ServedModel, now: ServedModel) -> ConfigError:
+    """Return the error of a run whose model is another one now: its scores and those to come would not compare."""
+    sentence = f"run {run} was begun with {then.description}, and here it is {now.description}"
+    another_run = f"--from {run}/best --run NAME begins another run with this one"
+    if then.address == now.address:
+        return ConfigError(sentence, hint=f"start the server with the earlier model to go on; {another_run}")
+    if then.variable and not os.environ.get(then.variable, "").strip():
+        sentence += f"; the variable {then.variable}, which named the address, is not set"
+        return ConfigError(sentence, hint=f"export {then.variable}={then.address} to go on; {another_run}")
+    return ConfigError(sentence, hint=f"name the earlier address to go on; {another_run}")
 
 
 def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:

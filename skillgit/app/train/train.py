@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
 from skillgit.app.recorded.recomputed_gates import version_outcomes
-from skillgit.app.recorded.run_record import ENVIRONMENT, start_document
+from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, start_record
 from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.config.load import load_config
@@ -20,7 +20,8 @@ from skillgit.app.setup.estimate import least_calls, plan_training, steps_of, st
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.run_setup import Setup, recorded_config, set_up
+from skillgit.app.setup.run_setup import Setup, identified, recorded_config, set_up
+from skillgit.app.setup.servers import check_servers
 from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning
@@ -32,6 +33,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.run_state import RunState, advance, fold
+from skillgit.domain.served_model import without_credentials
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
@@ -70,6 +72,7 @@ class TrainRequest:
     caps: Caps = field(default_factory=Caps)  # what the run may cost; where it names no cap, the configuration's holds
     cap: int | None = None  # the cap on calls as the user wrote it, where that of ``caps`` was reckoned from it
     ask_again: bool = False  # whether to ask once more what was recorded as never to be answered
+    fresh: bool = False  # whether to ask what other runs have asked already; a run that goes on is as it began
 
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
@@ -80,9 +83,12 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
         if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps, request.cap)
+        setup = identified(workspace, setup)
+        fresh = _is_fresh(workspace, name, request)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
-            calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
-            publication = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
+            calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again, fresh=fresh)
+            command = continuing(_without_credentials(request), name)
+            publication = publishing(workspace.repo, name, watcher, caps=caps, command=command)
             with stop_on_interrupt(calls), publication as publisher:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
@@ -114,6 +120,20 @@ def _set_up(context: Context, request: TrainRequest) -> Setup:
     return setup
 
 
+def _is_fresh(workspace: Workspace, name: str, request: TrainRequest) -> bool:
+    """Say whether run ``name`` asks what other runs have asked already: as it began, else as the request has it."""
+    start = start_record(workspace, name)
+    if start is None:
+        return request.fresh
+    was_fresh = start_document(workspace.repo, start.evidence, ENVIRONMENT).get("fresh") is True
+    if request.fresh and not was_fresh:
+        raise UsageError(
+            f"run {name} began without --fresh, and goes on as it began",
+            hint="leave out --fresh, or begin another run: --run NAME",
+        )
+    return was_fresh
+
+
 def _new_name(context: Context, setup: Setup) -> str:
     return new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
 
@@ -141,8 +161,10 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:
+        setup = identified(workspace, setup)
         beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
-        with open_session(context, workspace, setup, caps, dry_run=True) as session:
+        fresh = _is_fresh(workspace, request.run or "", request)
+        with open_session(context, workspace, setup, caps, dry_run=True, fresh=fresh) as session:
             plan_maker = planner(workspace, setup, session)
             plan_training(plan_maker, beginning.skill)
             facts = _facts(setup, request, beginning.skill_path)
@@ -245,7 +267,8 @@ class Training:
 
     def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
         setup = self._setup
-        digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": setup.evidence()}
+        evidence = setup.evidence(fresh=request.fresh)
+        digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": evidence}
         if self._started is not None:
             first, repo = self._recorded[0], self._workspace.repo
             seed = skill_at(repo, first.commit, self._started.skill)
@@ -253,7 +276,7 @@ class Training:
         beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start, request.skill)
         if beginning.fork_of:
             attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
-            digests["evidence"] = {**setup.evidence(), **tried_file(attempts)}
+            digests["evidence"] = {**evidence, **tried_file(attempts)}
         start = Start(skill=beginning.skill, fork_of=beginning.fork_of, **digests)  # type: ignore[arg-type]
         return start, beginning.skill_path, beginning.commit
 
@@ -274,7 +297,7 @@ class Training:
 
     async def to_the_end(self) -> Trained:
         is_begun = self._begun
-        for sentence in filter(None, (self._lacking(), self._edited())):
+        for sentence in filter(None, (self._lacking(), self._edited(), self._unknown_server())):
             self._watcher.remark(sentence)
         if not is_begun:
             for sentence in obstacles(self._setup, self._start.skill):
@@ -287,6 +310,7 @@ class Training:
             while (transition := await unless_failed(trainer.next(state), writing)) is not None:
                 if writing is not None:
                     await writing
+                await check_servers(self._setup.routes)
                 before, state = state, _advanced(state, transition.event)
                 self._note_made(transition)
                 writing = asyncio.create_task(self._write(transition, before, state))
@@ -331,8 +355,16 @@ class Training:
             return ""
         return "the strategy was edited since the run began; the steps from here on are proposed by what it is now"
 
+    def _unknown_server(self) -> str:
+        """Say that it is not known whether the run began with these servers; empty if it is."""
+        if self._started is None or self._started.served or not self.session.served:
+            return ""
+        names = " and ".join(dict.fromkeys(model.phrase for model in self.session.served))
+        return f"run {self.session.run} does not record which servers answered it; it goes on with {names}"
+
     async def _prepare(self) -> None:
         await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
+        await check_servers(self._setup.routes)
         if asked_roles(self._setup):
             plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
             self._watcher.remark("; ".join((plan.sentence, *plan.notes)))
@@ -391,11 +423,19 @@ def continuing(request: TrainRequest, run: str, *, open_cap: str = "") -> str:
     """Return the command that goes on with ``run``, with the caps of the request; ``open_cap`` is left open."""
     words = ["skillgit", "train", *filter(None, (request.config,))]
     words += [word for override in request.overrides for word in ("-o", override)]
-    words += ["--run", run]
+    words += ["--run", run, *(["--fresh"] if request.fresh else [])]
     for cap, limit in asdict(request.caps).items():
         value = "N" if cap == open_cap else None if limit is None else str(limit).removesuffix(".0")
         words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
     return shlex.join(words)
+
+
+def _without_credentials(request: TrainRequest) -> TrainRequest:
+    """Return ``request`` as it may be kept: addresses in its overrides lack what may be a credential."""
+    pairs = [override.partition("=") for override in request.overrides]
+    return replace(
+        request, overrides=tuple(f"{key}{equals}{without_credentials(value)}" for key, equals, value in pairs)
+    )
 
 
 @contextmanager

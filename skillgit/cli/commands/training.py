@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @override_option
 @spending_options
 @option("--placebo", "Send N no-op candidates through the gate at the end", type=click.IntRange(min=0), metavar="N")
+@flag("--fresh", "Ask again what other runs have asked already; their answers stay in the ledger")
 @flag("--ask-again", "Ask once more what models refused to answer before")
 @flag("--exit-code strict", "Exit with a code of its own for each outcome")
 @quiet_option
@@ -55,6 +56,7 @@ def train_command(
     overrides: tuple[str, ...],
     caps: Caps,
     placebo: int | None,
+    fresh: bool,
     ask_again: bool,
     dry_run: bool,
     strict: bool,
@@ -78,6 +80,7 @@ def train_command(
         start=start,
         caps=caps,
         ask_again=ask_again,
+        fresh=fresh,
     )
     if dry_run:
         from skillgit.app.train.train import plan_train  # noqa: PLC0415 - see the package

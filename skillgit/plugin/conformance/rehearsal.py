@@ -23,8 +23,8 @@ from skillgit.plugin.conformance.case import LoopWatch, Promises, described, liv
 from skillgit.plugin.environment import (
     Environment,
     EnvironmentInfo,
+    ModelEndpoint,
     Option,
-    ServedModel,
     is_processor_bound,
 )
 from skillgit.plugin.plugin_identity import read_files
@@ -58,7 +58,7 @@ class Scripted:
         text = self.says[min(len(self.requests), len(self.says)) - 1]
         return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
 
-    def serve(self) -> AbstractAsyncContextManager[ServedModel]:
+    def serve(self) -> AbstractAsyncContextManager[ModelEndpoint]:
         raise ConfigError("a script serves no model", hint="the conformance kit covers rollouts that use chat")
 
 

@@ -20,10 +20,12 @@ from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.show import show
 from skillgit.app.setup.comparable_conditions import Aspect, Conditions, differences, matter
 from skillgit.app.setup.config.resolved import measuring_settings
+from skillgit.domain.served_model import ServedModel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+SERVER = ServedModel(backend="b", model="m", address="http://h:1/v1", facts=(("size", "1"),))
 ONE = Conditions(
     target="b/m",
     judge="b/j@0123456789ab",
@@ -32,10 +34,12 @@ ONE = Conditions(
     items=frozenset({"s1"}),
     seed=1,
     parameters={"calls.temperature": None},
+    servers={"target": SERVER},
 )
 OTHER = {
     Aspect.TARGET: {"target": "b/n"},
     Aspect.JUDGE: {"judge": "b/j@ba9876543210"},
+    Aspect.SERVER: {"servers": {"target": replace(SERVER, address="http://h:2/v1")}},
     Aspect.ENVIRONMENT: {"version": "d2"},
     Aspect.ITEMS: {"items": frozenset({"s2"})},
     Aspect.PARAMETERS: {"parameters": {"calls.temperature": 0.5}},
@@ -72,7 +76,9 @@ def test_what_differs_is_named_and_nothing_else(changed):
 
 
 @pytest.mark.parametrize(
-    "unknown", [{"items": frozenset()}, {"seed": None}, {"parameters": None}, {"judge": "b/j"}], ids=str
+    "unknown",
+    [{"items": frozenset()}, {"seed": None}, {"parameters": None}, {"judge": "b/j"}, {"servers": {}}],
+    ids=str,
 )
 def test_what_is_not_known_is_no_difference(unknown):
     assert differences(ONE, replace(ONE, **unknown)) == differences(replace(ONE, **unknown), ONE) == ()

@@ -19,7 +19,7 @@ have their defaults, so that a run that was begun without them goes on, and an e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from skillgit.app.recorded.evidence_json import parsed
@@ -38,6 +38,7 @@ from skillgit.app.setup.config.files import (
 from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
 from skillgit.app.setup.config.typed_values import settings_of, written_as
 from skillgit.domain.ids import short_digest
+from skillgit.domain.served_model import without_credentials
 from skillgit.errors import ConfigError
 from skillgit.plugin.registry import BACKENDS, installed
 
@@ -81,6 +82,10 @@ _WHERE = re.compile(r"\w+_(?:base_url|path|dir|api_key_env|azure_endpoint|azure_
 """Settings of a backend that say where it is reached, not what it answers."""
 
 
+_ADDRESS = re.compile(r"\w+_(?:base_url|azure_endpoint)")
+"""Settings of a backend that are addresses."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
     """One key for ``skillgit config``: its value as it was written, and where that is."""
@@ -103,8 +108,12 @@ class ResolvedConfig:
 
     @property
     def document(self) -> dict[str, dict[str, object]]:
-        """The configuration as nested JSON values, with paths as they were written: evidence of a run."""
-        return _nested(tuple(entry for entry in self.entries if not is_local(entry.key) and not self._is_usual(entry)))
+        """The configuration as nested JSON values, with paths as they were written: evidence of a run.
+
+        An address is recorded without a user and a query, which may be credentials.
+        """
+        entries = (entry for entry in self.entries if not is_local(entry.key) and not self._is_usual(entry))
+        return _nested(tuple(map(_public, entries)))
 
     @property
     def local(self) -> dict[str, object]:
@@ -165,6 +174,13 @@ class ResolvedConfig:
         """Identify those settings of a role's backend that may change what it answers; empty if there are none."""
         settings = {name: value for name, value in self.settings(role).items() if not is_neutral(f"model.x_{name}")}
         return short_digest(settings) if settings else ""
+
+
+def _public(entry: ConfigEntry) -> ConfigEntry:
+    """Return ``entry`` as it may be recorded."""
+    if isinstance(entry.value, str) and _is_of_backend(entry.key, _ADDRESS):
+        return replace(entry, value=without_credentials(entry.value))
+    return entry
 
 
 def is_local(key: str) -> bool:
