@@ -54,6 +54,7 @@ class Start:
     splits: str  # digest of all items
     evidence: Mapping[str, bytes]  # the files behind the digests
     fork_of: str = ""  # ``<run>/v<N>`` for a fork
+    remark: str = ""  # what else the first event says of the text
 
 
 def _check_measured(session: Session, measurement: EvaluationResult) -> None:
@@ -242,7 +243,7 @@ class Trainer:
             run=session.run,
             skill=session.skill_path,
             title=f"train {start.skill.name} on {session.task.environment.info.name}",
-            why=f"{summary.scored} of {summary.n} selection items have a score with the seed skill.",
+            why=f"{summary.scored} of {summary.n} selection items have a score with the seed skill. {start.remark}",
             config=start.config,
             splits=start.splits,
             environment=session.task.digest,

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from skillgit.engine.method_settings import GateSettings
     from skillgit.index.rows import LogRow
     from skillgit.plugin.backend import Price
+    from skillgit.plugin.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the strategy is loaded when it is asked for
@@ -184,6 +185,17 @@ def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
         problem = f"gate.pinned names '{strangers[0]}', which is no selection item"
         raise ConfigError(problem, hint="one id on a line, of items of the selection split")
     return frozenset(item for item in names if item)
+
+
+def refuse_samples(config: ResolvedConfig, environment: Environment, skill: str, work: str) -> None:
+    """Refuse to do ``work`` with a skill of the user's on the samples of an environment for data of the user's."""
+    options, info = config.options, environment.info
+    is_sample = "data_path" in options and not options["data_path"] and not options.get("split_dir")
+    if is_sample and info.public is None and skill != environment.seed_skill().name:
+        raise ConfigError(
+            f"{info.name} has no data, and {skill} would be {work} on the samples that come with it",
+            hint="name your own: -o env.data_path=FILE",
+        )
 
 
 def measuring_setup(

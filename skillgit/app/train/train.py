@@ -252,7 +252,7 @@ class Training:
         if beginning.fork_of:
             attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
             digests["evidence"] = {**setup.evidence(), **tried_file(attempts)}
-        start = Start(skill=beginning.skill, fork_of=beginning.fork_of, **digests)  # type: ignore[arg-type]
+        start = Start(skill=beginning.skill, fork_of=beginning.fork_of, remark=beginning.record, **digests)  # type: ignore[arg-type]
         return start, beginning.skill_path, beginning.commit
 
     def _tried(self) -> tuple[Tried, ...]:
