@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.score_summary import scores
+from skillgit.app.setup.basis import Basis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
@@ -75,6 +76,10 @@ class RunMeasuring(Measuring):
     @property
     def run(self) -> str:
         return self.session.run
+
+    @property
+    def basis(self) -> Basis:
+        return basis_of(self.setup)
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -155,7 +160,7 @@ def open_measuring(
     """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
     setup = measuring_setup(context, workspace, (run,), terms, gates=True)
     check(setup)
-    for note in setup.config.notes:
+    for note in (*setup.config.notes, basis_of(setup).sentence):
         watcher.remark(note)
     with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
         yield RunMeasuring(workspace, setup, session, terms, watcher)
@@ -180,6 +185,7 @@ class Candidate:
 class Decided:
     """A candidate that passed the gate or did not, as it is in history."""
 
+    basis: Basis
     event: LogRow
     of: str
     base: int = 0
@@ -316,6 +322,7 @@ class Gating:
         if row is None:
             raise AssertionError(f"{record.commit} is not in the index though it was written")
         return Decided(
+            basis=self.measuring.basis,
             event=row,
             of=candidate.of,
             base=base,

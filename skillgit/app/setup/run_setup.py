@@ -53,6 +53,7 @@ class Setup:
     task: Task
     routes: Mapping[str, Route]  # role to the way to its model
     pins: frozenset[str] = frozenset()  # ids of the items that may not score lower
+    run: str = ""  # the run that lent its configuration; empty where another one was named
 
     @cached_property
     def strategy(self) -> Strategy:
@@ -206,12 +207,15 @@ def measuring_setup(
     ``gates`` says whether a gate decides on what is measured.
     """
     if terms.config is not None:
-        return set_up(load_config(context, terms.config, terms.overrides), gates=gates)
+        setup = set_up(load_config(context, terms.config, terms.overrides), gates=gates)
+        for skill in dict.fromkeys(workspace.index.skill_path(run).rpartition("/")[2] for run in runs):
+            refuse_samples(setup.config, setup.task.environment, skill, "measured")
+        return setup
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
     config = recorded_config(context, workspace, runs[0], terms.overrides)
     with _as_recorded(workspace, runs[0], NAME_ONE):
-        return set_up(config, gates=gates)
+        return replace(set_up(config, gates=gates), run=runs[0])
 
 
 def recorded_config(
@@ -220,15 +224,6 @@ def recorded_config(
     """Return the configuration that ``run`` recorded, with ``overrides``; ``hint`` says how to name another one."""
     with _as_recorded(workspace, run, hint):
         return load_recorded(context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
-
-
-def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Sequence[str]) -> bool:
-    """Say whether ``run`` can be measured by the configuration that it recorded, with ``overrides``."""
-    try:
-        recorded_config(context, workspace, run, overrides)
-    except SkillgitError:
-        return False
-    return True
 
 
 def refused_settings(workspace: Workspace, run: str) -> str:
