@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.gate_policies import wanted
+from skillgit.domain.rehearsal import WORDS
 from skillgit.errors import ExitCode
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers, text
@@ -128,8 +129,14 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
         low, high = comparison.interval
         gain = f"gained {numbers.delta(comparison.delta)} (95 % {numbers.delta(low)} to {numbers.delta(high)})"
         yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
-    yield f"- measured {code(skill.basis.sentence)}"
+    basis = skill.basis
+    yield f"- measured by {code(basis.source)} under {code(basis.target)}"
+    if basis.judge:
+        yield f"- scored by {code(basis.judge)}"
+    yield f"- data: {code(basis.data)}"
     yield f"- text: {code(_texts(skill))}"
+    if basis.rehearsal:
+        yield f"- {basis.rehearsal}" if basis.rehearsal == WORDS else f"- {code(basis.rehearsal)}"
     yield f"- cost: {numbers.cost(skill.cost, Screen())}"
 
 

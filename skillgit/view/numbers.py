@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from skillgit.domain.score import Score
     from skillgit.view.surface import Screen
 
-count, duration, money = quantities.count, quantities.duration, quantities.money
+count, duration, money, price = quantities.count, quantities.duration, quantities.money, quantities.price
 
 OID_LENGTH = 7
 _AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))
@@ -71,11 +71,6 @@ def short(oid: str) -> str:
     return oid[:OID_LENGTH]
 
 
-def dollars(usd: float | None, *, is_all: bool) -> str:
-    """Return what calls cost, where the prices of some may not be known."""
-    return money(usd) if is_all or usd is None else f"at least {money(usd)}"
-
-
 def chance(p: float) -> str:
     """Return a p-value: ``p 0.5000``, ``p < 0.0001``."""
     return f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"  # noqa: PLR2004 - what four digits can show
@@ -99,7 +94,7 @@ def cost(total: Cost, screen: Screen) -> str:
         plural(total.calls, "call"),
         f"{count(total.tokens_in)} in{cache_share}",
         f"{count(total.tokens_out)} out",
-        dollars(total.usd, is_all=not total.unpriced) if total.usd else "price unknown" if total.unpriced else "",
+        total.price if total.usd or total.unpriced else "",
         duration(total.seconds) if total.seconds else "",
     ]
     return screen.dotted(parts)

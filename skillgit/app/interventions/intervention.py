@@ -135,6 +135,7 @@ class RunMeasuring(Measuring):
         if self.terms.dry_run:
             work.close()
             return plan
+        self.watcher.remark(self.basis.sentence)
         self.watcher.remark(plan.sentence)
         self._scope = scope
         message, began = "stopped before the work was done", self.session.clock()
@@ -160,7 +161,7 @@ def open_measuring(
     """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
     setup = measuring_setup(context, workspace, (run,), terms, gates=True)
     check(setup)
-    for note in (*setup.config.notes, basis_of(setup).sentence):
+    for note in setup.config.notes:
         watcher.remark(note)
     with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
         yield RunMeasuring(workspace, setup, session, terms, watcher)

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.cost import Cost, money
+from skillgit.domain.cost import Cost
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
@@ -229,7 +229,7 @@ class ProposalEvidence:
             "selection": f"{best}, was {first}; these items chose the version",
             "items": self.items,
             "tasks": self.tasks,
-            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {money(cost.usd)}",
+            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {cost.price}",
         }
         lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
         remark = f"\n\n{self.remark}." if self.remark else ""

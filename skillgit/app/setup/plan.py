@@ -8,6 +8,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Caps, count, duration, money
+from skillgit.domain.cost import price as cost_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,7 +120,7 @@ def price(total: PlanTotal) -> str:
     if not total.unpriced:
         return money(total.usd)
     unknown = f"price of {', '.join(total.unpriced)} unknown"
-    return unknown if total.usd is None else f"at least {money(total.usd)} ({unknown})"
+    return f"{cost_in_words(total.usd, len(total.unpriced))} ({unknown})" if total.usd else unknown
 
 
 def time(total: PlanTotal) -> str:

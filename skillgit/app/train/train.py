@@ -22,7 +22,7 @@ from skillgit.app.setup.model_session import executor_of, open_door, open_sessio
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, recorded_config, set_up
-from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, unfinished
+from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -324,7 +324,9 @@ class Training:
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
-        report = finished(self.session, state, ends[-1], is_resumed=bool(is_begun))
+        end = next(record for record in self._recorded[::-1] if isinstance(record.event, RunFinished))
+        evidence = read_evidence(self._workspace.repo, end.evidence, test_files(state)) or {}
+        report = finished(self.session, state, ends[-1], evidence, facts=self.facts, is_resumed=bool(is_begun))
         if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
@@ -390,7 +392,9 @@ class Training:
         run, making = self.session.run, tuple[Unfinished, ...]()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
             making = in_the_making(self.session.calls.ledger, run, queries.progress(self._workspace.index, run))
-        return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
+        return unfinished(
+            self.session, state, error, is_resumed=bool(self._begun), command=command, making=making, facts=self.facts
+        )
 
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""
