@@ -192,7 +192,7 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
         yield "missing", _ids(comparison.missing, screen)
     for warning in skill.warnings:
         yield "note", one_line(warning)
-    yield "with", one_line(skill.basis.sentence)
+    yield "by", one_line(skill.basis.sentence)
     yield "text", _texts(skill)
     yield "cost", numbers.cost(skill.cost, screen)
 
@@ -244,7 +244,7 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
         yield fact("skipped", cut(sentence, max(40, screen.width - LABEL), screen), screen)
     for note in result.notes:
         yield fact("note", note, screen)
-    yield fact("with", one_line(result.basis.sentence), screen)
+    yield fact("by", one_line(result.basis.sentence), screen)
     yield fact("cost", cost(result.cost, screen), screen)
 
 

@@ -45,7 +45,7 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
 
 def _basis(result: RestoreResult, screen: Screen) -> Iterator[str]:
     if result.basis is not None:
-        yield gate.fact("with", one_line(result.basis.sentence), screen)
+        yield gate.fact("by", one_line(result.basis.sentence), screen)
 
 
 def _judged(result: RestoreResult, screen: Screen) -> str:
@@ -153,7 +153,7 @@ def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
     if result.kept is not None:
         yield from gate.decided(result.kept, screen)
         return
-    yield gate.fact("with", one_line(result.basis.sentence), screen)
+    yield gate.fact("by", one_line(result.basis.sentence), screen)
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result, trials), screen)
 

@@ -115,7 +115,7 @@ def _records(
         yield "test", f"evaluated so far: {reads}"
     note = f"{numbers.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
     yield "notes", note if result.noted else "nothing new"
-    yield "with", one_line(result.basis.sentence)
+    yield "by", one_line(result.basis.sentence)
     yield "text", ", ".join(f"{row.name} {_place(row)}" for row in rows)
     yield "cost", numbers.cost(result.cost, screen)
 
@@ -216,7 +216,7 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if result.plan.split == "test" or result.test_reads:
         yield "test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far"
     if result.cost is not None:
-        yield "with", one_line(result.basis.sentence)
+        yield "by", one_line(result.basis.sentence)
         yield "text", f"{one_line(str(result.row.address))}, {numbers.short(result.row.commit)}"
         yield "notes", "1 new evaluation on refs/notes/skillgit/evals" if result.noted else "nothing new"
         yield "cost", numbers.cost(result.cost, screen)

@@ -153,7 +153,7 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(_WORTH_STYLES[worth], worth.ljust(gate.LABEL))}  {_MEANS[worth]}"
     note = f"{numbers.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
     yield gate.fact("notes", note if result.noted else "nothing new", screen)
-    yield gate.fact("with", one_line(result.basis.sentence), screen)
+    yield gate.fact("by", one_line(result.basis.sentence), screen)
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result), screen)
 

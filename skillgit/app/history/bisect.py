@@ -12,7 +12,7 @@ from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
 from skillgit.app.recorded.item_history import Cell, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
-from skillgit.app.setup.basis import Basis, basis_of
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences, measuring_setup
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def search(
     context: Context, workspace: Workspace, request: BisectRequest, line: Line, watcher: EvalWatcher
-) -> tuple[tuple[str, ...], Cost, Basis] | Plan:
+) -> tuple[tuple[str, ...], Cost, ResultBasis] | Plan:
     """Roll out the item under the ends, then halve what is left; note each, and return those versions and the cost."""
     run = line[0][0].run
     setup = measuring_setup(context, workspace, [run], request)
@@ -138,7 +138,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bisected:
-    basis: Basis | None = None  # what was measured with; absent where nothing was
+    basis: ResultBasis | None = None  # what was measured with; absent where nothing was
     run: str
     item: str
     first: str
@@ -174,7 +174,7 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
         line = [(row, cell) for row, cell in line if row.version in versions]
         fresh: tuple[str, ...] = ()
         cost: Cost | None = None
-        basis: Basis | None = None
+        basis: ResultBasis | None = None
         if request.measure and watcher is not None:
             search_result = search(context, workspace, request, line, watcher)
             if not isinstance(search_result, tuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring, open_measuring
 from skillgit.app.recorded.evaluation_notes import Note, record
-from skillgit.app.setup.basis import Basis
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
@@ -198,7 +198,7 @@ class AblatedRule:
 class Ablated:
     """The rules of a skill, the most valuable first and the dead ones last."""
 
-    basis: Basis
+    basis: ResultBasis
     run: str
     name: str
     short: str  # the name without its run

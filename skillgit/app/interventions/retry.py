@@ -18,7 +18,7 @@ from skillgit.app.interventions.intervention import (
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
-from skillgit.app.setup.basis import Basis
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
@@ -80,7 +80,7 @@ class Retried:
 class RetryResult:
     """Rejected candidates, then and now."""
 
-    basis: Basis
+    basis: ResultBasis
     run: str
     base: int
     base_score: float | None  # what it scores here; absent if no candidate applies, so that nothing was measured

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
-from skillgit.app.setup.basis import Basis, basis_of
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
@@ -241,7 +241,7 @@ class ArmScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    basis: Basis
+    basis: ResultBasis
     config: str
     environment: str
     target: str
@@ -304,7 +304,7 @@ class _Evaluating:
         facts = {
             "measure": ", ".join(arm.name for arm in arms),
             "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
-            "with": basis_of(self._setup).sentence,
+            "by": basis_of(self._setup).sentence,
             "conditions": self._conditions,
             **{f"{name} shares": self._widths(splits) for name, splits in self._groups.items()},
         }

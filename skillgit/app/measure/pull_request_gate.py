@@ -214,7 +214,7 @@ class _Judging:
         total = 2 * len(planner.session.task.items[self._split])
         facts = {
             self._name: f"{count} of {total} outcomes recorded",
-            f"{self._name} with": basis_of(self._setup).sentence if self._setup is not None else "",
+            f"{self._name} by": basis_of(self._setup).sentence if self._setup is not None else "",
         }
         return planner.plan("gate", facts, caps=Caps(), notes=self._warnings)
 

@@ -9,7 +9,7 @@ from skillgit.app.measure.eval import Arm, Arms, read_arms, resolve_all
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
-from skillgit.app.setup.basis import Basis, basis_of
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -73,7 +73,7 @@ class RetestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retested:
-    basis: Basis
+    basis: ResultBasis
     plan: RetestPlan
     own_target: str  # the model that the run was trained with; empty without a run
     differs: tuple[Difference, ...]  # what differs from the measurements of the runs, besides the draws
@@ -149,7 +149,7 @@ class _Retesting:
         planner.roll_out(self._split.value, texts)
         facts = {
             "measure": ", ".join(self.plan.names),
-            "with": basis_of(self._setup).sentence,
+            "by": basis_of(self._setup).sentence,
             "items": f"{len(self._items)} {self._split.value}",
         }
         notes = tuple(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test, record
 from skillgit.app.recorded.run_record import AsMeasured, event_outcomes, is_own, recorded_items, start_record, started
-from skillgit.app.setup.basis import Basis, basis_of
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -67,7 +67,7 @@ class VerifyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    basis: Basis
+    basis: ResultBasis
     name: str
     row: LogRow
     plan: VerifyPlan
@@ -151,7 +151,7 @@ class _Verifying:
         plan = self.plan
         return {
             "measure": plan.name,
-            "with": basis_of(self._setup).sentence,
+            "by": basis_of(self._setup).sentence,
             "items": f"{plan.items} of {plan.of} {plan.split}",
         }
 

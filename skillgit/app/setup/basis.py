@@ -18,7 +18,7 @@ _ADDRESSES = ("base_url", "azure_endpoint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
+class ResultBasis:
     """What a result rests on besides the text of the skill."""
 
     run: str = ""  # the run that lent its configuration; empty where another one was named
@@ -39,14 +39,14 @@ class Basis:
         if not self.target:
             return ""
         judge = f", scored by {self.judge}" if self.judge else ""
-        words = f"by {self.source}; {self.data}; target {self.target}{judge}"
+        words = f"{self.source}; {self.data}; target {self.target}{judge}"
         return f"{words}; {self.rehearsal}" if self.rehearsal else words
 
 
-def basis_of(setup: Setup) -> Basis:
+def basis_of(setup: Setup) -> ResultBasis:
     """Return what ``setup`` measures with."""
     judge = asks_judge(setup.task.environment)
-    return Basis(
+    return ResultBasis(
         run=setup.run,
         config="" if setup.run else setup.config.name,
         target=served(setup, "target"),

@@ -156,7 +156,7 @@ def let_measure(
     work: Callable[[Measuring], Coroutine[object, object, T]],
 ) -> T:
     """Let ``work`` measure, with the ledger open, and return what it returns."""
-    for note in (*setup.config.notes, basis_of(setup).sentence):
+    for note in (*setup.config.notes, f"by {basis_of(setup).sentence}"):
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
         scope = f"eval-{context.entropy(8).hex()}/measure"
