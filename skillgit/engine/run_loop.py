@@ -27,6 +27,7 @@ from skillgit.engine.rounds import Rounds
 from skillgit.engine.run_end import (
     finish_sentence,
     measure_placebo,
+    outcome_words,
     run_outcome,
     stop_at_once,
     stop_before_step,
@@ -275,13 +276,14 @@ class Trainer:
         tests = {version: result.evaluation for version, result in results.items()}
         outcome = run_outcome(session, state, tests)
         stop = stop_sentence(session, state) if outcome is not RunOutcome.CEILING else ""  # it would say the same
+        words = outcome_words(session, state, outcome)
         sentences = (finish_sentence(session, state, outcome, tests), stop, placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,
             epoch=state.epoch,
             step=state.step,
-            title=f"{outcome.value} after {state.step} {'step' if state.step == 1 else 'steps'}",
+            title=f"{words} after {state.step} {'step' if state.step == 1 else 'steps'}",
             why=" ".join(filter(None, sentences)),
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),

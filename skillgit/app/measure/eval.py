@@ -304,7 +304,6 @@ class _Evaluating:
         facts = {
             "measure": ", ".join(arm.name for arm in arms),
             "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
-            "by": basis_of(self._setup).sentence,
             "conditions": self._conditions,
             **{f"{name} shares": self._widths(splits) for name, splits in self._groups.items()},
         }

@@ -149,7 +149,6 @@ class _Retesting:
         planner.roll_out(self._split.value, texts)
         facts = {
             "measure": ", ".join(self.plan.names),
-            "by": basis_of(self._setup).sentence,
             "items": f"{len(self._items)} {self._split.value}",
         }
         notes = tuple(

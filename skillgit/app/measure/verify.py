@@ -151,7 +151,6 @@ class _Verifying:
         plan = self.plan
         return {
             "measure": plan.name,
-            "by": basis_of(self._setup).sentence,
             "items": f"{plan.items} of {plan.of} {plan.split}",
         }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.basis import basis_of
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
@@ -145,9 +146,10 @@ class Planner:
         hedging = ("calls.hedge sends slow calls twice, which the plan does not count",) if is_hedged else ()
         agents = {row.role: route for row in rows if (route := self.setup.routes[row.role]).behind is not None}
         asking = tuple(f"{route.backend_name} {_ASKING}" for route in agents.values())
+        has_basis = "target" in facts or any(label.rpartition(" ")[2] == "by" for label in facts)
         return Plan(
             command=command,
-            facts=facts,
+            facts=facts if has_basis else {**facts, "by": basis_of(self.setup).sentence},
             stages=rows,
             rollouts=self.rollouts,
             known=self.known,

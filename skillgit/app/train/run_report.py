@@ -20,13 +20,13 @@ from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Split
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
 from skillgit.domain.event import Event, RunFinished, RunOutcome
 from skillgit.domain.outcomes import Reason, grouped, read_outcomes
 from skillgit.domain.proposal import Origin
 from skillgit.domain.rehearsal import rehearsal
-from skillgit.domain.statistics import CHANCE, may_be_chance
 from skillgit.engine.edit_budget import analyst_budget
+from skillgit.engine.run_end import outcome_words
 from skillgit.engine.session import Progress, Session, Stage, Watcher
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 from skillgit.plugin.redaction import redact
@@ -179,12 +179,7 @@ def _report(session: Session, state: RunState, tests: dict[int | None, float]) -
 
 def _words(session: Session, state: RunState, outcome: RunOutcome) -> str:
     """Return the outcome with what a reader has to know of it: that it may be chance, and that it is a rehearsal."""
-    evaluation = state.known_evaluation(state.best)
-    gain = session.score(state, state.best) - session.score(state, 0)
-    items = evaluation.scored if evaluation is not None else 0
-    is_graded = session.rule.metric is not Metric.HARD
-    is_chance = outcome is RunOutcome.IMPROVED and may_be_chance(gain, items, graded=is_graded)
-    return ", ".join(filter(None, (outcome.value, CHANCE if is_chance else "", _rehearsal(session))))
+    return ", ".join(filter(None, (outcome_words(session, state, outcome), _rehearsal(session))))
 
 
 def _rehearsal(session: Session) -> str:
