@@ -226,7 +226,7 @@ def _notes(result: Spending) -> Iterator[str]:
         busy = sum(row.seconds for row in result.rows)
         if numbers.duration(busy) != numbers.duration(total.seconds):
             yield (
-                f"the times above the total are those of calls, {numbers.duration(busy)} in all; they overlap, and"
+                f"the times above the total are those of calls, {numbers.duration(busy)} in all; they may overlap, and"
                 f" {numbers.duration(total.seconds)} passed"
             )
     for missing in result.unpriced:

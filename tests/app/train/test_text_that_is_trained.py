@@ -31,6 +31,13 @@ class Remarks(SilentWatcher):
         self.remarks.append(text)
 
 
+class Stop(Remarks):
+    """Interrupts at the first event, as Ctrl-C pressed twice does."""
+
+    def happened(self, *_) -> None:
+        raise KeyboardInterrupt
+
+
 def text(rule: str) -> str:
     return f"{HEAD}# Rules\n\n- {rule}\n"
 
@@ -183,10 +190,6 @@ def test_an_unchanged_work_tree_is_its_commit(folder):
 def test_a_resume_takes_the_text_that_the_run_began_with_and_says_so(folder):
     edited(folder)
 
-    class Stop(Remarks):
-        def happened(self, event, commit) -> None:
-            raise KeyboardInterrupt
-
     with pytest.raises(StoppedError) as stopped:
         train(context_in(folder), request("first", "WORKTREE"), Stop())
     assert "--from WORKTREE" in stopped.value.hint, "typed before anything was recorded, it takes the same text"
@@ -206,10 +209,6 @@ def planned_run(folder: Path, run: str) -> str:
 def test_a_broken_run_resumes_to_the_commits_of_an_unbroken_one(folder, tmp_path):
     git("clone", "-q", folder, tmp_path / "other", cwd=tmp_path)
     (tmp_path / "other/tasks.jsonl").write_text((folder / "tasks.jsonl").read_text())
-
-    class Stop(Remarks):
-        def happened(self, event, commit) -> None:
-            raise KeyboardInterrupt
 
     for place in (folder, tmp_path / "other"):
         edited(place)
