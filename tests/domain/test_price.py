@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import skillgit
-from skillgit.app.deliver.export.mlflow import _of_event
 from skillgit.app.setup.plan import Bound, PlanRow, total_of
 from skillgit.app.setup.plan import price as price_of_plan
 from skillgit.domain.cost import Cost, price
@@ -68,15 +67,6 @@ def test_no_page_prints_the_dollars_of_calls_without_asking_whether_they_are_kno
     assert len(re.findall(r"usd \| money", path.read_text())) == allowed.get(path.name, 0)
 
 
-def test_what_other_programs_read_leaves_out_the_unknown():
-    class Row:
-        calls, tokens_in, tokens_out, seconds, unneeded = 3, 10, 5, 1.0, 0
-
-        def __init__(self, usd: float, unpriced: int) -> None:
-            self.usd, self.unpriced = usd, unpriced
-
-        def __getattr__(self, name: str) -> None:
-            return None
-
-    assert "cost.usd" not in dict(_of_event(Row(0.0, 3)))  # type: ignore[arg-type]
-    assert dict(_of_event(Row(0.5, 3)))["cost.usd"] == 0.5  # type: ignore[arg-type]
+@pytest.mark.parametrize(("usd", "unpriced", "known"), [(0.0, 3, None), (0.5, 3, 0.5), (0.0, 0, 0.0)])
+def test_what_other_programs_read_has_no_number_for_the_unknown(usd, unpriced, known):
+    assert Cost(calls=3, usd=usd, unpriced=unpriced).known_usd == known

@@ -81,7 +81,13 @@ def test_with_the_keys_given_the_newest_run_is_the_one_that_judges(pulled, tmp_p
     assert basis["data"] == f"6 train, 3 selection, 3 test, of tasks: {data}"
     for more in ((), ("--markdown",)):
         text = attempt(*words, *more, cwd=here).out
-        for word in ("run newest", "offline reader", f"of tasks: {data}", "rehearsal, not language models", "skills/searchqa of"):
+        for word in (
+            "run newest",
+            "offline reader",
+            f"of tasks: {data}",
+            "rehearsal, not language models",
+            "skills/searchqa of",
+        ):
             assert word in text, (more, word)
 
 

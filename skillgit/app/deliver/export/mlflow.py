@@ -157,8 +157,7 @@ def _of_event(event: EventTableRow) -> Iterator[tuple[str, float]]:
         for name in names:
             value = getattr(event, name)
             # means over the part of the items that a decision needed are no scores
-            is_unknown = name == "usd" and event.unpriced and not event.usd
-            if value is not None and not is_unknown and not (event.unneeded and name in {"hard", "soft"}):
+            if value is not None and not (event.unneeded and name in {"hard", "soft"}):
                 yield f"{prefix}.{name}", float(value)
 
 
