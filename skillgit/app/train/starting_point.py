@@ -161,7 +161,7 @@ def _beginning(
         source = f"{skill_init} (env.skill_init), on {ref} ({commit[:_SHORT]})"
         return Beginning(commit=commit, skill_path=f"{SKILLS}/{skill.name}", skill=skill, source=source)
     for ref, commit in ends:
-        if (path := _only_skill(workspace, environment, commit)) is not None:
+        if (path := _skill_meant(workspace, environment, commit, named)) is not None:
             is_head = commit == repo.head()[1]
             beginning = _at_commit(workspace, commit, path, ref)
             return replace(beginning, differs=is_head and work_tree.differs(repo, path))
@@ -228,7 +228,9 @@ def _from_work_tree(workspace: Workspace, environment: Environment, named: str) 
     repo = workspace.repo
     ends = _ends(repo)
     ref, commit = ends[0]
-    path = named or _only_of(work_tree.skills_in_work_tree(repo), environment)
+    # The skill is the one that HEAD would train; where HEAD has none, what the work tree has of skills is looked at.
+    there = named or _only_skill(workspace, environment, commit)
+    path = there or _only_of(work_tree.skills_in_work_tree(repo), environment)
     if path is None:
         raise SkillError("the work tree holds no skill", hint="skills are in skills/<name>/SKILL.md")
     files, executable = work_tree.folder_files(repo, path)
@@ -267,6 +269,13 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str, n
     if path is None:
         raise SkillError(f"there is no skill at {start}", hint="skills are in skills/<name>/SKILL.md")
     return _at_commit(workspace, resolution.commit, path, start)
+
+
+def _skill_meant(workspace: Workspace, environment: Environment, commit: str, named: str) -> str | None:
+    """Return the folder of the skill that is meant at ``commit``: the one that is ``named``, if it is there."""
+    if not named:
+        return _only_skill(workspace, environment, commit)
+    return named if work_tree.skill_tree(workspace.repo, commit, named) else None
 
 
 def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> str | None:

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 @verb("train")
 @click.argument("config", required=False, shell_complete=complete_configs)
 @option("--run", "Name the run, or continue the run NAME", metavar="NAME", shell_complete=complete_runs)
-@option(
-    "--from start", "Start from the skill at REV, or WORKTREE", metavar="REV", shell_complete=complete_revisions
-)
+@option("--from start", "Start from the skill at REV, or WORKTREE", metavar="REV", shell_complete=complete_revisions)
 @override_option
 @spending_options
 @option("--placebo", "Send N no-op candidates through the gate at the end", type=click.IntRange(min=0), metavar="N")
