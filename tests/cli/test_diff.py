@@ -48,6 +48,10 @@ CASES = {
 }
 
 
+SAME = f"{sample.RUN}/v6 and {sample.RUN}/v7 have the same text\n"
+"""Versions named without their run are of the default run, which may be another than the one meant."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_of_a_difference_is_golden(name, skillgit, fake):
     (verb, result), arguments = CASES[name]
@@ -57,7 +61,7 @@ def test_every_form_of_a_difference_is_golden(name, skillgit, fake):
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(ended.out)
-    assert ended.err == ""
+    assert ended.err == ("" if ended.out or not name.startswith("same") else SAME)
     assert ended.out == path.read_bytes()
 
 

@@ -143,7 +143,7 @@ def planned(context: Context, workspace: Workspace, setup: Setup, plan: Callable
 
 def planner(workspace: Workspace, setup: Setup, session: Session) -> Planner:
     """Return a planner of work with ``session``, which knows the paces that runs of this repository had."""
-    return Planner(setup, session, paces(workspace.index))
+    return Planner(setup, session, paces(workspace.index), basis_of(setup).sentence)
 
 
 def let_measure(
