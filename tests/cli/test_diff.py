@@ -9,6 +9,7 @@ from pathlib import Path
 
 import diff_sample as sample
 import pytest
+from cli_sample import RUN
 
 from skillgit.errors import ExitCode
 
@@ -48,7 +49,7 @@ CASES = {
 }
 
 
-SAME = f"{sample.RUN}/v6 and {sample.RUN}/v7 have the same text\n"
+SAME = f"{RUN}/v6 and {RUN}/v7 have the same text\n"
 """Versions named without their run are of the default run, which may be another than the one meant."""
 
 
