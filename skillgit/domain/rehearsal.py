@@ -19,11 +19,11 @@ def rehearsal(*, target: str, optimizer: str = "", judge: str = "") -> str:
     'rehearsal, not language models: the optimizer is offline/analyst'
     """
     models = {"target": target, "optimizer": optimizer, "judge": judge.partition("@")[0]}
-    named = {role: model for role, model in models.items() if model}
-    offline = {role: model for role, model in named.items() if is_offline(model)}
+    roles = {role: model for role, model in models.items() if model}
+    offline = {role: model for role, model in roles.items() if is_offline(model)}
     if not offline:
         return ""
-    if len(offline) == len(named):
+    if len(offline) == len(roles):
         return WORDS
     return f"{WORDS}: " + ", ".join(f"the {role} is {model}" for role, model in offline.items())
 
@@ -37,12 +37,14 @@ def half_rehearsal(*, target: str, optimizer: str) -> str:
     """Warn of a run whose target or optimizer, and not both, is a language model; empty for any other."""
     if is_offline(target) == is_offline(optimizer):
         return ""
-    paid, ruled = ("optimizer", "target") if is_offline(target) else ("target", "optimizer")
+    model_role, rule_role = ("optimizer", "target") if is_offline(target) else ("target", "optimizer")
     models = {"target": target, "optimizer": optimizer}
     effect = (
-        "its edits come from fixed rules" if ruled == "optimizer" else "its scores say nothing about a language model"
+        "its edits come from fixed rules"
+        if rule_role == "optimizer"
+        else "its scores say nothing about a language model"
     )
     return (
-        f"warning: calls of the {paid} {models[paid]} are spent on a rehearsal: the {ruled} is {models[ruled]}, and"
-        f" {effect}; set model.{ruled}_backend and model.{ruled}"
+        f"warning: calls of the {model_role} {models[model_role]} are spent on a rehearsal: the {rule_role} is"
+        f" {models[rule_role]}, and {effect}; set model.{rule_role}_backend and model.{rule_role}"
     )

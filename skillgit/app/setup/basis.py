@@ -73,8 +73,8 @@ def data_of(setup: Setup, splits: Sequence[Split] = tuple(Split)) -> str:
 def _source(setup: Setup) -> str:
     config = setup.config
     keys = {"env.data_path", "env.split_dir", *config.path_keys}
-    written = {entry.key: str(entry.value) for entry in config.entries if entry.key in keys and entry.value}
-    paths = dict.fromkeys(written[key] for key in sorted(written))
+    values = {entry.key: str(entry.value) for entry in config.entries if entry.key in keys and entry.value}
+    paths = dict.fromkeys(values[key] for key in sorted(values))
     return ", ".join(paths) or "the items that come with it"
 
 

@@ -229,8 +229,8 @@ def _from_work_tree(workspace: Workspace, environment: Environment, named: str) 
     ends = _ends(repo)
     ref, commit = ends[0]
     # The skill is the one that HEAD would train; where HEAD has none, what the work tree has of skills is looked at.
-    there = named or _only_skill(workspace, environment, commit)
-    path = there or _only_of(work_tree.skills_in_work_tree(repo), environment)
+    of_head = named or _only_skill(workspace, environment, commit)
+    path = of_head or _only_of(work_tree.skills_in_work_tree(repo), environment)
     if path is None:
         raise SkillError("the work tree holds no skill", hint="skills are in skills/<name>/SKILL.md")
     files, executable = work_tree.folder_files(repo, path)
