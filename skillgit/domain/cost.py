@@ -55,6 +55,16 @@ class Cost:
         return Cost(**amounts)
 
     @property
+    def known_usd(self) -> float | None:
+        """US dollars as far as they are known; None where no price was, which is not the same as nothing."""
+        return None if self.unpriced and not self.usd else self.usd
+
+    @property
+    def price(self) -> str:
+        """What it cost in words."""
+        return price(self.usd, self.unpriced)
+
+    @property
     def whole(self) -> Cost:
         return replace(self, parts=()) if self.parts else self
 
@@ -171,6 +181,17 @@ def money(usd: float | None) -> str:
     if usd is None:
         return "unknown"
     return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"  # noqa: PLR2004 - a cent
+
+
+def price(usd: float | None, unpriced: int) -> str:
+    """Return what calls cost in words, where the price of ``unpriced`` of them is not known.
+
+    >>> price(0.25, 0), price(0.25, 3), price(0.0, 3)
+    ('$0.25', 'at least $0.25', 'unknown price')
+    """
+    if usd is None or (unpriced and not usd):
+        return "unknown price"
+    return f"at least {money(usd)}" if unpriced else money(usd)
 
 
 def duration(seconds: float) -> str:

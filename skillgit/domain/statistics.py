@@ -33,6 +33,22 @@ def sign_test(fixes: int, breaks: int) -> float:
     return float(sum(comb(n, k) for k in range(fixes, n + 1)) / 2**n)
 
 
+CHANCE = "may be chance"
+
+
+def may_be_chance(gain: float, items: int, *, graded: bool = False) -> bool:
+    """Say whether no paired test can tell a mean ``gain`` on ``items`` from chance, however it is spread over them.
+
+    Of passes and failures the gain says how many more items were fixed than broken; none broken is the best case. Of
+    ``graded`` scores every item may have gained. Where the number of items is not known, nothing is said.
+
+    >>> may_be_chance(3 / 9, items=9), may_be_chance(6 / 9, items=9)
+    (True, False)
+    """
+    fixes = items if graded else round(gain * items)
+    return items > 0 and sign_test(max(fixes, 0), 0) > LEVEL
+
+
 def binomial_test(successes: int, n: int, share: float) -> float:
     """Return the two-sided exact binomial p-value: twice the smaller tail of Binomial(n, share), at most 1."""
     part = Fraction(share).limit_denominator(10**9)

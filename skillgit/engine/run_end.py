@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, Split, cut_phrase
+from skillgit.domain.evaluation import Evaluation, Metric, Split, cut_phrase
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.outcomes import Confirmation, Pairs, confirmation
 from skillgit.domain.placebo import Placebo, no_op
-from skillgit.domain.statistics import minimum_detectable_effect
+from skillgit.domain.statistics import CHANCE, may_be_chance, minimum_detectable_effect
 from skillgit.engine import evidence_files
 from skillgit.engine.gating import judge, recorded
 from skillgit.engine.session import Session, Stage
@@ -115,6 +115,20 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
     return RunOutcome.NULL_RESULT
 
 
+def is_chance(session: Session, state: RunState) -> bool:
+    """Say whether the gain of the best version over the seed on the selection split cannot be told from chance."""
+    first, best = _selection_scores(session, state)
+    evaluation = state.known_evaluation(state.best)
+    items = evaluation.scored if evaluation is not None else 0
+    return best > first and may_be_chance(best - first, items, graded=session.rule.metric is not Metric.HARD)
+
+
+def outcome_words(session: Session, state: RunState, outcome: RunOutcome) -> str:
+    """Return the outcome, and that it may be chance where no test can tell."""
+    is_qualified = outcome is RunOutcome.IMPROVED and is_chance(session, state)
+    return f"{outcome.value}, {CHANCE}" if is_qualified else outcome.value
+
+
 def _selection_scores(session: Session, state: RunState) -> tuple[float, float]:
     """Return the scores of seed and best version, over the items that have one under both, where these are here."""
     seed, best = recorded(session, 0), recorded(session, state.best)
@@ -148,7 +162,10 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
         case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
             version = version_label(state.best)
             gain = f"{version} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
-            return _test_sentence(gain, _confirmation(session, state, tests), session.rule.alpha)
+            sentence = _test_sentence(gain, _confirmation(session, state, tests), session.rule.alpha)
+            items = len(session.task.items[Split.SELECTION])
+            chance = f" On {items} selection {'item' if items == 1 else 'items'} such a gain {CHANCE}."
+            return sentence + (chance if is_chance(session, state) else "")
         case RunOutcome.CEILING:
             return "The seed solves every selection item, so that no edit can score higher."
         case RunOutcome.NO_CANDIDATES:

@@ -28,6 +28,7 @@ from skillgit.engine.run_end import (
     cut_sentence,
     finish_sentence,
     measure_placebo,
+    outcome_words,
     run_outcome,
     stop_at_once,
     stop_before_step,
@@ -55,6 +56,7 @@ class Start:
     splits: str  # digest of all items
     evidence: Mapping[str, bytes]  # the files behind the digests
     fork_of: str = ""  # ``<run>/v<N>`` for a fork
+    remark: str = ""  # what else the first event says of the text
 
 
 def _check_measured(session: Session, measurement: EvaluationResult) -> None:
@@ -243,7 +245,7 @@ class Trainer:
             run=session.run,
             skill=session.skill_path,
             title=f"train {start.skill.name} on {session.task.environment.info.name}",
-            why=f"{summary.scored} of {summary.n} selection items have a score with the seed skill.",
+            why=f"{summary.scored} of {summary.n} selection items have a score with the seed skill. {start.remark}",
             config=start.config,
             splits=start.splits,
             environment=session.task.digest,
@@ -276,13 +278,14 @@ class Trainer:
         tests = {version: result.evaluation for version, result in results.items()}
         outcome = run_outcome(session, state, tests)
         stop = stop_sentence(session, state) if outcome is not RunOutcome.CEILING else ""  # it would say the same
+        words = outcome_words(session, state, outcome)
         sentences = (finish_sentence(session, state, outcome, tests), stop, cut_sentence(state), placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,
             epoch=state.epoch,
             step=state.step,
-            title=f"{outcome.value} after {state.step} {'step' if state.step == 1 else 'steps'}",
+            title=f"{words} after {state.step} {'step' if state.step == 1 else 'steps'}",
             why=" ".join(filter(None, sentences)),
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.domain.rehearsal import rehearsal
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
@@ -25,13 +26,14 @@ _RUNS = """
            r.best_version, (SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version),
            (SELECT score FROM scoreboard WHERE run = r.name AND version = 0), r.metric, r.started, r.updated, r.calls,
            r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved,
-           (SELECT scored FROM version WHERE run = r.name AND version = r.best_version), s.target, s.optimizer
+           (SELECT scored FROM version WHERE run = r.name AND version = r.best_version), s.target, s.optimizer,
+           (SELECT SUM(unpriced) FROM tally WHERE run = r.name AND level < 2)
     FROM run r LEFT JOIN version f ON f.run = r.name AND f.version = 0 LEFT JOIN event s ON s.id = f.event"""
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
 _RUN_FIELDS = (
     *("name", "skill", "environment", "outcome", "steps", "total_steps", "versions", "rejected", "merges"),
     *("best_version", "best_score", "first_score", "metric", "started", "updated", "calls", "tokens_in", "tokens_out"),
-    *("usd", "selection_items", "selection_saved", "best_items", "target", "optimizer"),
+    *("usd", "selection_items", "selection_saved", "best_items", "target", "optimizer", "unpriced"),
 )
 """The fields of a row that the columns of that query are, in order."""
 _LOG = """
@@ -234,9 +236,11 @@ def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
     values = dict(zip(_RUN_FIELDS, row, strict=True))
-    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved", "best_items")}
+    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved", "best_items", "unpriced")}
+    values |= {"usd": values["usd"] if values["usd"] or not values["unpriced"] else None}
     values |= {name: values[name] or 0.0 for name in ("best_score", "first_score")}
     values |= {name: values[name] or "" for name in ("target", "optimizer")}
+    values |= {"rehearsal": rehearsal(target=values["target"], optimizer=values["optimizer"])}
     values |= {name: _moment(values[name]) for name in ("started", "updated")}
     values |= {"first_test": test.first, "best_test": test.best, "test_items": test.items} if test else {}
     return RunRow(**values, running_pid=live.get(values["name"]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.address import Address, address_of
 from skillgit.domain.event_kinds import made_of
 from skillgit.domain.score import Score, known
+from skillgit.domain.statistics import CHANCE, may_be_chance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ class RunRow:
     calls: int
     tokens_in: int
     tokens_out: int
-    usd: float  # US dollars spent so far
+    usd: float | None  # US dollars spent so far; absent where no price is known
     selection_items: int = 0  # selection items that candidates would have been evaluated on in full
     selection_saved: int = 0  # how many of those were not rolled out, because the decision could no longer change
     # the seed's score on the test split under the run's metric, on the items of `best_test`; absent if it was not
@@ -52,6 +53,21 @@ class RunRow:
     test_items: int = 0  # test items that `best_test` is a mean of; 0 if that is not known
     target: str = ""  # the model that is trained for, as `backend/model`
     optimizer: str = ""
+    unpriced: int = 0  # calls whose price is not known
+    rehearsal: str = ""  # which of its models are no language models; empty where all are
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader has to know of how it ended."""
+        is_chance = self.outcome == "improved" and may_be_chance(
+            self.best_score - self.first_score, self.best_items, graded=self.metric != "hard"
+        )
+        return (*((CHANCE,) if is_chance else ()), *(("rehearsal",) if self.rehearsal else ()))
+
+    @property
+    def words(self) -> str:
+        """How it ended with its remarks; empty while it is not finished."""
+        return ", ".join((self.outcome, *self.remarks)) if self.outcome else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,11 +45,6 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
     return tuple(_spent_row(row, parts.get(row[0], ())) for row in index.select(_EVENTS, (run,)))
 
 
-def unpriced_calls(index: Index, run: str) -> int:
-    """Return how many calls of ``run`` had no known price."""
-    return int(index.value("SELECT COALESCE(SUM(unpriced), 0) FROM tally WHERE run = ? AND level < 2", (run,)))
-
-
 def spent_sums(index: Index, run: str) -> tuple[SpentRow, ...]:
     """Return what ``run`` cost in few rows, as if all events of the same models were one; steps are not told apart."""
     wholes: list[tuple[Any, ...]] = []

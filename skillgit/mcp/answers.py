@@ -61,7 +61,7 @@ _EVENT = "run commit kind origin version step epoch title time score delta decis
 FIELDS: Final[dict[type, str]] = {
     RunListing: "total",
     RunRow: "name environment skill outcome running_pid steps total_steps versions rejected best_version best_score "
-    "first_score metric started updated calls usd first_test best_test target optimizer",
+    "first_score metric started updated calls usd unpriced first_test best_test target optimizer rehearsal",
     Log: "run",
     LogRow: f"{_EVENT} measured is_best is_head refs",
     OriginRow: _EVENT,

@@ -72,6 +72,7 @@ FILTERS = {
     "short": numbers.short,
     "count": numbers.count,
     "money": numbers.money,
+    "price": numbers.price,
     "duration": numbers.duration,
     "chance": numbers.chance,
 }

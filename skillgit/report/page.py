@@ -66,7 +66,7 @@ def header(summary: RunSummary, wide: int = POINTS, narrow: int = POINTS) -> dic
     """Return what templates print of a run in short, with curves of so many of its decisions, the newest ones."""
     return {
         "run": summary.run,
-        "outcome": _OUTCOMES.get(summary.run.outcome, summary.run.outcome),
+        "outcome": ", ".join((_OUTCOMES.get(summary.run.outcome, summary.run.outcome), *summary.run.remarks)),
         "gate_rule": rule(summary.verdict),
         **plotted(summary.run, summary.rows, summary.score_counts, wide, narrow),
     }

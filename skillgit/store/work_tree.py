@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from os.path import lexists
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,6 @@ from skillgit.store.transaction import RefUpdate, update_refs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from skillgit.domain.skill import Skill
     from skillgit.store.repo import Repo
@@ -130,6 +131,7 @@ def skill_tree(repo: Repo, commit: str, path: str) -> str:
 
 
 _SHOWN = 5
+_EXECUTABLE = 0o111
 _BRANCHES = "refs/heads/"
 _MOVE = re.compile(r"checkout: moving from (?P<left>\S+) to ")
 """What git writes into the log of HEAD when it goes elsewhere."""
@@ -152,6 +154,45 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
         return tuple(sorted(_as_text(path) for path, _ in _blobs(repo, commit, "")))
     names = diff.diff(repo, before, commit, options=("--name-only", "-z", "--no-renames"))
     return tuple(path.decode(errors="replace") for path in names.split(b"\0") if path)
+
+
+def differs(repo: Repo, path: str) -> bool:
+    """Say whether the folder ``path`` of the work tree holds what HEAD does not, and git does not ignore."""
+    if repo.workdir is None:
+        return False
+    status = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none")
+    return bool(git(repo, *status, "--", f":(literal){path}").out.strip())
+
+
+def folder_files(repo: Repo, path: str) -> tuple[dict[str, bytes], frozenset[str]]:
+    """Return the files in the folder ``path`` of the work tree that a commit of it would hold, and the executable ones.
+
+    Links, submodules and what git ignores are left out.
+    """
+    root = _work_tree(repo) / path
+    listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+    names = git(repo, *listing, "--", f":(literal){path}").out.split(b"\0")
+    files: dict[str, bytes] = {}
+    executable: set[str] = set()
+    for name in filter(None, names):
+        file = root / Path(os.fsdecode(name)).relative_to(path)
+        if file.is_symlink() or not file.is_file():
+            continue
+        inside = file.relative_to(root).as_posix()
+        files[inside] = file.read_bytes()
+        if file.stat().st_mode & _EXECUTABLE:
+            executable.add(inside)
+    return files, frozenset(executable)
+
+
+def skills_in_work_tree(repo: Repo) -> tuple[str, ...]:
+    """Return the paths of the skill folders under ``skills/`` of the work tree that git does not ignore."""
+    files, _ = folder_files(repo, "skills")
+    return tuple(
+        f"skills/{name.removesuffix('/SKILL.md')}"
+        for name in sorted(files)
+        if name.count("/") == 1 and name.endswith("/SKILL.md")
+    )
 
 
 def is_branch(repo: Repo, name: str) -> bool:

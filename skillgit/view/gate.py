@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.gate_policies import wanted
+from skillgit.domain.rehearsal import WORDS
 from skillgit.errors import ExitCode
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers, text
@@ -128,7 +129,14 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
         low, high = comparison.interval
         gain = f"gained {numbers.delta(comparison.delta)} (95 % {numbers.delta(low)} to {numbers.delta(high)})"
         yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
-    yield f"- measured by {code(skill.config)} under {code(skill.target)}"
+    basis = skill.basis
+    yield f"- measured by {code(basis.source)} under {code(basis.target)}"
+    if basis.judge:
+        yield f"- scored by {code(basis.judge)}"
+    yield f"- data: {code(basis.data)}"
+    yield f"- text: {code(_texts(skill))}"
+    if basis.rehearsal:
+        yield f"- {basis.rehearsal}" if basis.rehearsal == WORDS else f"- {code(basis.rehearsal)}"
     yield f"- cost: {numbers.cost(skill.cost, Screen())}"
 
 
@@ -184,7 +192,18 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
         yield "missing", _ids(comparison.missing, screen)
     for warning in skill.warnings:
         yield "note", one_line(warning)
+    yield "by", one_line(skill.basis.sentence)
+    yield "text", _texts(skill)
     yield "cost", numbers.cost(skill.cost, screen)
+
+
+def _texts(skill: SkillReport) -> str:
+    """Return which text each side had: the skill's folder, at which commits."""
+    sides = " against ".join(
+        f"{one_line(side.name)}{f' ({numbers.short(side.commit)})' if side.commit else ''}"
+        for side in (skill.head, skill.base)
+    )
+    return f"{one_line(skill.skill)} of {sides}"
 
 
 def _ids(items: Sequence[str], screen: Screen) -> str:
@@ -225,6 +244,7 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
         yield fact("skipped", cut(sentence, max(40, screen.width - LABEL), screen), screen)
     for note in result.notes:
         yield fact("note", note, screen)
+    yield fact("by", one_line(result.basis.sentence), screen)
     yield fact("cost", cost(result.cost, screen), screen)
 
 

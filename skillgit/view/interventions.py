@@ -9,7 +9,7 @@ from skillgit.domain.score import known
 from skillgit.view import gate, numbers
 from skillgit.view.gate import following
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, headed, table
+from skillgit.view.text import fit, headed, one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
     if result.version is None:
         stays = f"{result.run} stays at {version_label(result.base)}: the gate refused {version_label(result.target)}"
         yield screen.dotted((stays, _judged(result, screen)))
+        yield from _basis(result, screen)
         candidate = result.run if result.event is None else result.event.address
         yield following((f"skillgit show {candidate}",), screen)
         return
@@ -37,8 +38,14 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
         yield screen.dotted((f"would write: {text}", score))
         return
     yield screen.dotted((text, score, numbers.short(result.event.commit)))
+    yield from _basis(result, screen)
     sides = f"{result.run}/{version_label(result.base)} {result.run}/{version_label(result.version)}"
     yield following((f"skillgit diff {sides}",), screen)
+
+
+def _basis(result: RestoreResult, screen: Screen) -> Iterator[str]:
+    if result.basis is not None:
+        yield gate.fact("by", one_line(result.basis.sentence), screen)
 
 
 def _judged(result: RestoreResult, screen: Screen) -> str:
@@ -146,6 +153,7 @@ def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
     if result.kept is not None:
         yield from gate.decided(result.kept, screen)
         return
+    yield gate.fact("by", one_line(result.basis.sentence), screen)
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result, trials), screen)
 

@@ -233,6 +233,8 @@ def _ends(result: Bisected, screen: Screen) -> Iterator[str]:
 
 
 def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
+    if result.basis is not None:
+        yield screen.paint(Style.FAINT, f"measured by {one_line(result.basis.sentence)}")
     if result.cost is not None:
         yield ""
         rollouts = f"rolled out {' '.join(result.measured)}" if result.measured else "nothing was missing"

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from skillgit.domain.address import Address
+from skillgit.domain.cost import Cost
 from skillgit.view.numbers import rfc3339
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -50,6 +51,10 @@ def picked(value: object, names: str) -> dict[str, object]:
 
 
 def _container(value: object) -> Json:
+    if isinstance(value, Cost):
+        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)} | {
+            "usd": value.known_usd
+        }
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -136,7 +141,7 @@ LISTS = {
         "runs",
         "name environment skill outcome running_pid steps total_steps versions rejected merges best_version best_score "
         "first_score metric started updated calls tokens_in tokens_out usd first_test best_test best_items "
-        "test_items target optimizer",
+        "test_items target optimizer unpriced rehearsal",
     ),
     "strategies": RowFormat("strategies/1", "strategies", _PLUGIN),
     "whence": RowFormat("whence/1", "skills", "place skill version release state told_by commit"),

@@ -49,7 +49,7 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
     yield ""
     arms = [arm for arm in result.arms if arm.commit]
     is_test = any(entry.split == "test" for entry in result.arms[0].splits)
-    yield from facts(_records(result, arms if is_test else (), screen), screen, label=7)
+    yield from facts(_records(result, arms, screen, is_test=is_test), screen, label=7)
 
 
 def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
@@ -116,14 +116,21 @@ def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator
 
 
 def _records(
-    result: Evaluated | Retested, rows: Sequence[ArmScores | RetestRow], screen: Screen
+    result: Evaluated | Retested, rows: Sequence[ArmScores | RetestRow], screen: Screen, *, is_test: bool
 ) -> Iterator[tuple[str, str]]:
-    if rows:
+    if is_test and rows:
         reads = ", ".join(f"{row.name} {numbers.plural(row.test_reads, 'time')}" for row in rows)
         yield "test", f"evaluated so far: {reads}"
     note = f"{numbers.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
     yield "notes", note if result.noted else "nothing new"
+    yield "by", one_line(result.basis.sentence)
+    yield "text", ", ".join(f"{row.name} {_place(row)}" for row in rows)
     yield "cost", numbers.cost(result.cost, screen)
+
+
+def _place(row: ArmScores | RetestRow) -> str:
+    """Return the run and commit whose text was measured."""
+    return f"of {row.run}, {numbers.short(row.commit)}" if row.run else numbers.short(row.commit)
 
 
 def _mean(value: float | None) -> str:
@@ -157,7 +164,7 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.FAINT, _unpaired(result))
     run = next((row.run for row in result.rows if row.run), "")
     following = [("next", f"skillgit matrix {run} --split {plan.split}")] if run and result.noted else []
-    pairs = _records(result, result.rows if plan.split == "test" else (), screen)
+    pairs = _records(result, result.rows, screen, is_test=plan.split == "test")
     yield from facts((*pairs, *following), screen, label=7)
 
 
@@ -217,6 +224,8 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if result.plan.split == "test" or result.test_reads:
         yield "test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far"
     if result.cost is not None:
+        yield "by", one_line(result.basis.sentence)
+        yield "text", f"{one_line(str(result.row.address))}, {numbers.short(result.row.commit)}"
         yield "notes", "1 new evaluation on refs/notes/skillgit/evals" if result.noted else "nothing new"
         yield "cost", numbers.cost(result.cost, screen)
 

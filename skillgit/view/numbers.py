@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skillgit.domain.served_model import ServedModel
     from skillgit.view.surface import Screen
 
-count, duration, money = quantities.count, quantities.duration, quantities.money
+count, duration, money, price = quantities.count, quantities.duration, quantities.money, quantities.price
 age, ago = ages.age, ages.ago
 
 OID_LENGTH = 7
@@ -50,11 +50,6 @@ def short(oid: str) -> str:
     return oid[:OID_LENGTH]
 
 
-def dollars(usd: float | None, *, is_all: bool) -> str:
-    """Return what calls cost, where the prices of some may not be known."""
-    return money(usd) if is_all or usd is None else f"at least {money(usd)}"
-
-
 def chance(p: float) -> str:
     """Return a p-value: ``p 0.5000``, ``p < 0.0001``."""
     return f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"  # noqa: PLR2004 - what four digits can show
@@ -78,7 +73,7 @@ def cost(total: Cost, screen: Screen) -> str:
         plural(total.calls, "call"),
         f"{count(total.tokens_in)} in{cache_share}",
         f"{count(total.tokens_out)} out",
-        dollars(total.usd, is_all=not total.unpriced) if total.usd else "price unknown" if total.unpriced else "",
+        total.price if total.usd or total.unpriced else "",
         duration(total.seconds) if total.seconds else "",
     ]
     return screen.dotted(parts)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.cost import CostRow, Spending
     from skillgit.app.history.status import Unfinished
+    from skillgit.app.recorded.score_summary import SkillComparison
     from skillgit.app.train.run_report import ReportRow, Trained
     from skillgit.domain.placebo import Placebo
 
@@ -43,7 +44,7 @@ def planned(plan: Plan, screen: Screen) -> Iterator[str]:
 def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
     names = ("role", "stage", "calls", "tokens in", "out", "cost", "time")
     total = plan.total
-    price = numbers.dollars(total.usd, is_all=not total.unpriced)
+    price = numbers.price(total.usd, len(total.unpriced))
     duration = "" if total.seconds is None else numbers.duration(total.seconds)
     time = duration if not total.untimed else f"at least {duration}" if duration else "unknown"
     whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
@@ -89,7 +90,7 @@ def _remarks(plan: Plan) -> Iterator[str]:
 
 def trained(result: Trained, screen: Screen) -> Iterator[str]:
     style = Style.BEST if result.outcome == "improved" else Style.STRONG
-    yield f"{screen.paint(Style.STRONG, result.run)}  {screen.paint(style, result.outcome)}"
+    yield f"{screen.paint(Style.STRONG, result.run)}  {screen.paint(style, result.words)}"
     yield from wrap(result.sentence, screen.width)
     if result.report:
         yield ""
@@ -101,7 +102,19 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
     if result.reuse:
         yield from wrap(result.reuse, screen.width)
+    if result.test is not None:
+        yield f"{screen.paint(Style.FAINT, 'test')}  {gain(result.test)}"
     yield from facts(under("next", result.next_commands), screen, label=4, gap=2)
+
+
+def gain(comparison: SkillComparison) -> str:
+    """Return what one version gained over another, with its interval and the p-value of the paired test."""
+    if comparison.delta is None or comparison.interval is None:
+        return f"{comparison.name} and {comparison.against} have no {comparison.split} item with a score in common"
+    low, high = (numbers.delta(bound) for bound in comparison.interval)
+    p = f", {numbers.chance(comparison.p)} one-sided" if comparison.p is not None else ""
+    names, items = f"{comparison.name} against {comparison.against}", numbers.plural(comparison.n, "item")
+    return f"{names}: {numbers.delta(comparison.delta)} {comparison.metric} on {items}, 95 % {low} to {high}{p}"
 
 
 def stopped(result: Trained, screen: Screen) -> Iterator[str]:
@@ -200,7 +213,7 @@ def _numbers(row: CostRow) -> tuple[str, ...]:
         numbers.count(row.tokens_in),
         numbers.count(row.tokens_out),
         f"{row.cached / row.tokens_in:.0%}" if row.tokens_in else "",
-        numbers.dollars(row.usd, is_all=not row.unpriced),
+        numbers.price(row.usd, row.unpriced),
         numbers.duration(row.seconds),
         f"{row.share:.0%}",
     )
@@ -211,6 +224,14 @@ def _notes(result: Spending) -> Iterator[str]:
     if total.cached or total.cache_written:
         reads, writes = (count / total.tokens_in for count in (total.cached, total.cache_written))
         yield f"{reads:.0%} of the tokens in came from the provider's cache, {writes:.0%} were written to it"
+    if result.by != "run" and result.by not in {Grouping.STEP, Grouping.VERSION} and result.rows:
+        busy = sum(row.seconds for row in result.rows)
+        if numbers.duration(busy) != numbers.duration(total.seconds):
+            yield (
+                f"the times above the total are those of calls, {numbers.duration(busy)} in all; they may overlap, and"
+                f" {numbers.duration(total.seconds)} passed"
+            )
     for missing in result.unpriced:
         model = missing.model or "a model"
-        yield f"the price of {model} is not known: {numbers.plural(missing.calls, 'call')} of it count as nothing"
+        calls = numbers.plural(missing.calls, "call")
+        yield f"the price of {model} is not known: no sum of dollars contains its {calls}"

@@ -115,7 +115,7 @@ def tally(glance: Glance, screen: Screen) -> str:
         f"best {numbers.score(glance.best)}" if glance.best is not None else "",
         numbers.plural(glance.spent.calls, "call"),
         f"{numbers.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
-        numbers.money(glance.spent.usd) if glance.spent.usd else "",
+        glance.spent.price if glance.spent.usd or glance.spent.unpriced else "",
     ]
     return screen.dotted(parts)
 

@@ -11,7 +11,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.view import gate, numbers
 from skillgit.view.items import headline
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import cut, fit, headed, inert, pad, under, width, wrap
+from skillgit.view.text import cut, fit, headed, inert, one_line, pad, under, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -153,6 +153,7 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(_WORTH_STYLES[worth], worth.ljust(gate.LABEL))}  {_MEANS[worth]}"
     note = f"{numbers.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
     yield gate.fact("notes", note if result.noted else "nothing new", screen)
+    yield gate.fact("by", one_line(result.basis.sentence), screen)
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result), screen)
 

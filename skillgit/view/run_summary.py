@@ -116,7 +116,8 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
     yield "best", f"{version_label(run.best_version)} of {numbers.plural(run.versions, 'version')}: {', '.join(counts)}"
     yield "skill", f"{run.skill}, {run.environment}" if run.environment else run.skill
     models = (("target", start.models.target), ("optimizer", start.models.optimizer), ("judge", start.models.judge))
-    yield "models", screen.dotted(f"{role} {one_line(model)}" for role, model in models if model)
+    names = screen.dotted(f"{role} {one_line(model)}" for role, model in models if model)
+    yield "models", f"{names}; {run.rehearsal}" if run.rehearsal else names
     verdict = report.summary.verdict
     if verdict is not None:
         yield (
@@ -124,7 +125,7 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
             f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)}, by the {verdict.metric} score",
         )
     tokens = f"{numbers.count(run.tokens_in + run.tokens_out)} tokens"
-    price = numbers.dollars(run.usd, is_all=not report.summary.unpriced_calls)
+    price = numbers.price(run.usd, run.unpriced)
     yield "cost", screen.dotted((numbers.plural(run.calls, "call"), tokens, price))
     settings = report.settings.settings if report.settings is not None else ()
     yield from under("settings", (f"{row.key}={row.value}" for row in settings if row.chosen == "set"))

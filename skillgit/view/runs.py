@@ -68,15 +68,21 @@ def steps(row: RunRow) -> str:
 
 def spent(row: RunRow) -> str:
     """Return what a run cost: money where there are prices, else tokens."""
-    return numbers.money(row.usd) if row.usd else f"{numbers.count(row.tokens_in + row.tokens_out)} tok"
+    if row.usd:
+        return f"{numbers.money(row.usd)}{'+' if row.unpriced else ''}"
+    return f"{numbers.count(row.tokens_in + row.tokens_out)} tok"
 
 
 def outcome(row: RunRow, screen: Screen) -> str:
     if row.running_pid is not None:
-        return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}")
+        return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}{_rehearsal(row)}")
     if not row.outcome:
-        return "unfinished"
-    return screen.paint(Style.ACCEPTED, row.outcome) if row.outcome == "improved" else row.outcome
+        return f"unfinished{_rehearsal(row)}"
+    return screen.paint(Style.ACCEPTED, row.words) if row.outcome == "improved" else row.words
+
+
+def _rehearsal(row: RunRow) -> str:
+    return ", rehearsal" if row.rehearsal else ""
 
 
 def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
@@ -107,6 +113,11 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
     running = f"{sign(run, screen)} " if run.running_pid is not None else ""
     where = f"{run.environment}, " if run.environment else ""
     yield "run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"
+    models = (("target", run.target), ("optimizer", run.optimizer))
+    yield (
+        "models",
+        "; ".join(filter(None, (", ".join(f"{role} {name}" for role, name in models if name), run.rehearsal))),
+    )
     gain = numbers.delta(run.best_score - run.first_score)
     yield "progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"
     if test_score := on_test(run, screen):
@@ -116,7 +127,7 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
         gains = f"gains of {status.detectable * 100:.1f} points or more over the seed"
         yield "detects", f"{gains}, four times out of five (paired test at {LEVEL:g})"
     tokens = (f"{numbers.count(run.tokens_in)} in", f"{numbers.count(run.tokens_out)} out")
-    dollars = numbers.money(run.usd) if run.usd else ""
+    dollars = numbers.price(run.usd, run.unpriced) if run.usd or run.unpriced else ""
     yield "spent", screen.dotted((numbers.plural(run.calls, "call"), *tokens, dollars))
     for line in unfinished(status.unfinished, screen, with_run=False):
         yield "", line

@@ -246,3 +246,11 @@ def test_rules_are_wrapped_where_the_terminal_ends():
     assert all(len(line) <= 64 for line in shown.splitlines()[1:])
     assert "was: Always answer" in shown
     assert "                 support 5 failure  +.0250\n" in shown
+
+
+def test_equal_texts_print_nothing_on_a_pipe_and_stderr_names_both_with_their_run(skillgit, fake):
+    """Versions named without their run are of the default run, which may be another than the one that is meant."""
+    fake("history.diff.text.diff", replace(CASES["same-colour"][0][1], text=b""))
+    ended = skillgit("diff", "v6", "v7")
+    assert (ended.code, ended.out) == (0, b"")
+    assert ended.err == "searchqa-20261121-7k2m/v6 and searchqa-20261121-7k2m/v7 have the same text\n"

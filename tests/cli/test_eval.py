@@ -12,6 +12,7 @@ from rich.console import Console
 from skillgit.app.measure.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation
 from skillgit.app.recorded.score_summary import Scores, SkillComparison
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import EvalProgress
 from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
@@ -42,6 +43,7 @@ def arm(name: str, hard: float, **changes: object) -> ArmScores:
 
 
 RESULT = Evaluated(
+    basis=ResultBasis(run="demo", target="openai_chat m at 127.0.0.1:8081", data="40 test, of searchqa: mine.json"),
     config=f"run {sample.RUN}",
     environment="searchqa",
     target="offline/target",
@@ -84,6 +86,8 @@ v8 against none       +.2500  -.0125 to +.4000      2       1  p 0.5000
 
 test   evaluated so far: v8 2 times
 notes  1 new evaluation on refs/notes/skillgit/evals
+by     the configuration of run demo; 40 test, of searchqa: mine.json; target openai_chat m at 127.0.0.1:8081
+text   v8 of searchqa-20261121-7k2m, 1b22c07
 cost   40 calls · 12k in · 400 out
 """
 

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from skillgit.app.measure.library_gate import LibraryVerdict, Shadowing
 from skillgit.app.measure.pull_request_gate import GateRequest
 from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, Verdict
@@ -22,6 +23,9 @@ from skillgit.errors import BudgetError, ExitCode, ProviderFailureError
 from skillgit.view.gate import MARK, MOST_ITEMS, code, markdown
 
 BASE, HEAD = "a" * 40, "b" * 40
+BASIS = ResultBasis(
+    run="small", target="offline reader", data="20 selection, of searchqa: mine.json", rehearsal="offline"
+)
 COST = Cost(calls=20, tokens_in=6000, tokens_out=200, usd=0.25)
 VERDICT = Verdict(
     decision=Decision.ACCEPT_NEW_BEST, policy="strict", metric=Metric.HARD, score=0.55, current=0.5, best=0.5,
@@ -43,6 +47,7 @@ ONE = SkillReport(
     word="passes",
     base=GateSide(name="main", commit=BASE, version="", recorded=20, missing=0, scored=20, score=0.5),
     head=GateSide(name="HEAD", commit=HEAD, version="small/v3", recorded=0, missing=20, scored=20, score=0.55),
+    basis=BASIS,
     config="run small",
     environment="searchqa",
     target="offline/reader",
@@ -70,6 +75,8 @@ rule      strict
 fixed     2: q1 q2
 broken    1: q3
 stable    1 solved, 2 not
+by        the configuration of run small; 20 selection, of searchqa: mine.json; target offline reader; offline
+text      skills/searchqa of HEAD (bbbbbbb) against main (aaaaaaa)
 cost      20 calls · 6000 in · 200 out · $0.25
 """
 MARKDOWN = f"""\
@@ -95,7 +102,10 @@ MARKDOWN = f"""\
 | stable, not solved | 2 | |
 
 - gained +.0500 (95 % -.1000 to +.2000), p 0.5000 one-sided, rule `strict`
-- measured by `run small` under `offline/reader`
+- measured by `the configuration of run small` under `offline reader`
+- data: `20 selection, of searchqa: mine.json`
+- text: `skills/searchqa of HEAD (bbbbbbb) against main (aaaaaaa)`
+- `offline`
 - cost: 20 calls · 6000 in · 200 out · $0.25
 """
 

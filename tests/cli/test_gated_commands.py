@@ -13,6 +13,7 @@ from skillgit.app.interventions.intervention import Decided
 from skillgit.app.interventions.merge import MeasuredChoice, Merged, Stretch
 from skillgit.app.interventions.retry import Retried, RetryResult
 from skillgit.app.interventions.shorten import Pruned
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.edit import LeftOut
@@ -35,7 +36,9 @@ VERDICT = Verdict(
     p=0.5,
 )
 SUMMARY = EvaluationSummary(split=Split.SELECTION, item_set="s", n=40, scored=40, hard=0.775, soft=0.8, seed=42)
+BASIS = ResultBasis(run="demo", target="openai_chat m", data="40 selection, of searchqa: mine.json")
 ACCEPTED = Decided(
+    basis=BASIS,
     event=sample.row(
         "accepted",
         version=10,
@@ -97,6 +100,7 @@ def rule(
 
 
 ABLATED = Ablated(
+    basis=BASIS,
     run=sample.RUN,
     name=f"{sample.RUN}/v9",
     short="v9",
@@ -140,6 +144,7 @@ items     40 of 40 selection items scored
 length    about 212 tokens, 200 before, +12
 skipped   append: - A rule. (duplicate: the text is in the file already)
 note      something to know
+by        the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m
 cost      40 calls · 20k in · 300 out
 next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit show {sample.RUN}/v10
 """
@@ -198,6 +203,7 @@ rule  lines  since  without   delta  fixed  broken  p
 works     the score is lower without it
 dead      nothing changes without it
 notes     2 new ablations on refs/notes/skillgit/evals
+by        the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m
 cost      no call: everything had been measured before
 next      skillgit prune {sample.RUN}/v9 drops 1 rule that it can do without
 """.replace("rule  lines  since", "rule  lines    since")
@@ -233,6 +239,7 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     )
     now = replace(then, score=0.8, delta=0.05, fixed=("q1", "q2"), p=0.25, passes=True)
     result = RetryResult(
+        basis=BASIS,
         run=sample.RUN,
         base=9,
         base_score=0.75,

@@ -12,6 +12,7 @@ from sample_run import MODELS, RUN, write_run
 from skillgit.app.measure.retest import Retested, RetestPlan, RetestRequest, RetestRow
 from skillgit.app.measure.verify import Claim, ClaimVerdict, Verified, VerifyPlan, VerifyRequest
 from skillgit.app.recorded.score_summary import Scores, SkillComparison
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError, ExitCode
 from skillgit.store import notes
@@ -71,7 +72,10 @@ ROW = RetestRow(
     name="v8", run=sample.RUN, version=8, commit=sample.oid("1b22c07"), found=scores(0.5), score=0.5, own=scores(0.75),
     own_score=0.75, comparison=PAIR, p=0.5, draw=0, test_reads=2,
 )  # fmt: skip
-RETESTED = Retested(plan=PLAN, own_target="offline/target", differs=(), metric="hard", rows=(ROW,), noted=1, cost=COST)
+BASIS = ResultBasis(run="demo", target="openai_chat m", data="40 selection, of searchqa: mine.json")
+RETESTED = Retested(
+    basis=BASIS, plan=PLAN, own_target="offline/target", differs=(), metric="hard", rows=(ROW,), noted=1, cost=COST
+)
 
 
 def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
@@ -84,6 +88,8 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
     assert body[4:] == [
         "test   evaluated so far: v8 2 times",
         "notes  1 new evaluation on refs/notes/skillgit/evals",
+        "by     the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m",
+        f"text   v8 of {sample.RUN}, 1b22c07",
         "cost   40 calls · 12k in · 400 out",
         f"next   skillgit matrix {sample.RUN} --split test",
     ]
@@ -95,6 +101,7 @@ def verified(verdict: ClaimVerdict, cost: Cost | None = COST) -> Verified:
     plan = VerifyPlan(name="v8", target="offline/target", split="selection", items=10, of=40)
     claim = Claim(score=0.75, n=40, target="offline/target", paired=True)
     return Verified(
+        basis=BASIS,
         name="v8", row=sample.V8, plan=plan, claim=claim, verdict=verdict, items=("q1",), noted=True, test_reads=0,
         cost=cost,
     )  # fmt: skip
@@ -111,6 +118,8 @@ recorded  .8000 on the 10 items of the sample
 measured  .2000 on the same 10 items
 gained    -.6000, 95 % -.9000 to -.3000, p 0.0300 two-sided, paired item by item
 lower     2: q1 q2
+by        the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m
+text      searchqa-20261121-7k2m/v8, 1b22c07
 notes     1 new evaluation on refs/notes/skillgit/evals
 cost      40 calls · 12k in · 400 out
 """

@@ -22,6 +22,8 @@ from skillgit.view.surface import Screen
 TRAINED = Trained(
     run=sample.RUN,
     outcome=RunOutcome.IMPROVED,
+    words="improved",
+    facts={},
     sentence="v8 scores .7500 on selection, .2000 more than the seed.",
     exit_code=ExitCode.OK,
     resumed=False,

@@ -14,7 +14,7 @@ from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import queries, spending, version_queries
+from skillgit.index import queries, version_queries
 from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ class RunSummary:
     items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
     skip_count: int  # steps that ended without a candidate
     verdict: Verdict | None  # what a gate of its steps decided; absent if no candidate came as far as one
-    unpriced_calls: int  # calls whose price was not known
 
     @property
     def absent(self) -> bool:
@@ -115,7 +114,6 @@ def summary(
         rows = queries.log_rows(workspace.index, name, limit=most)
         score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
         finish, verdict = _finish(workspace, name), _verdict(workspace, name)
-        unpriced_calls = spending.unpriced_calls(workspace.index, name)
         skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,
@@ -128,7 +126,6 @@ def summary(
         items=or_none(lambda: item_differences.items(context, f"{name}/v0", f"{name}/{version_label(best.version)}")),
         skip_count=skip_count,
         verdict=verdict,
-        unpriced_calls=unpriced_calls,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from shlex import quote
@@ -12,6 +12,7 @@ from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
 from skillgit.app.recorded.item_history import Cell, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences, measuring_setup
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 def search(
     context: Context, workspace: Workspace, request: BisectRequest, line: Line, watcher: EvalWatcher
-) -> tuple[tuple[str, ...], Cost] | Plan:
+) -> tuple[tuple[str, ...], Cost, ResultBasis] | Plan:
     """Roll out the item under the ends, then halve what is left; note each, and return those versions and the cost."""
     run = line[0][0].run
     setup = measuring_setup(context, workspace, [run], request)
@@ -66,7 +67,7 @@ def search(
         work=work,
         note=lambda: record(workspace, notes, context.clock()),
     )
-    return cost if isinstance(cost, Plan) else (tuple(fresh), cost)
+    return cost if isinstance(cost, Plan) else (tuple(fresh), cost, basis_of(setup))
 
 
 def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, planner: Planner) -> Plan:
@@ -137,6 +138,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bisected:
+    basis: ResultBasis | None = None  # what was measured with; absent where nothing was
     run: str
     item: str
     first: str
@@ -172,14 +174,16 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
         line = [(row, cell) for row, cell in line if row.version in versions]
         fresh: tuple[str, ...] = ()
         cost: Cost | None = None
+        basis: ResultBasis | None = None
         if request.measure and watcher is not None:
             search_result = search(context, workspace, request, line, watcher)
             if not isinstance(search_result, tuple):
                 return search_result
-            fresh, cost = search_result
+            fresh, cost, basis = search_result
             cells = dict(_line(workspace, run, request.item, measure=True))
             line = [(row, cells[row]) for row, _ in line]
-        return _found(workspace, request, run, line, fresh=fresh, cost=cost)
+        result = _found(workspace, request, run, line, fresh=fresh, cost=cost)
+        return replace(result, basis=basis)
 
 
 def _scored(line: Line) -> list[tuple[MeasuredRow, Cell]]:

@@ -40,7 +40,7 @@ class CostRow:
     cache_written: int = 0
     reasoning: int = 0
     unpriced: int = 0
-    usd: float | None = None  # absent if no call has a price
+    usd: float | None = None  # absent if it is not known
     seconds: float = 0.0  # of events, versions and runs the wall time; of roles, stages and models the time of calls
     share: float = 0.0  # of the whole, between 0 and 1
 
@@ -142,7 +142,7 @@ def _row(slot: CostRow, amount: Cost, total: Cost, *, in_dollars: bool) -> CostR
     return replace(
         slot,
         **{name: getattr(amount, name) for name in _KEPT},
-        usd=None if amount.unpriced and amount.unpriced == amount.calls else amount.usd,
+        usd=amount.known_usd,
         seconds=round(amount.seconds, 1),
         share=part / whole if whole else 0.0,
     )

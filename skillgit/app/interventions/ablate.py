@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring, open_measuring
 from skillgit.app.recorded.evaluation_notes import Note, record
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
@@ -197,6 +198,7 @@ class AblatedRule:
 class Ablated:
     """The rules of a skill, the most valuable first and the dead ones last."""
 
+    basis: ResultBasis
     run: str
     name: str
     short: str  # the name without its run
@@ -274,6 +276,7 @@ def _result(work: Ablating, row: LogRow, base: Evaluation, ablations: Sequence[A
     ]
     lack = measuring.shortage(work.name, base)
     return Ablated(
+        basis=work.measuring.basis,
         run=row.run,
         name=str(row.address),
         short=work.name,

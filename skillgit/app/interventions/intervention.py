@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.score_summary import scores
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
@@ -77,6 +78,10 @@ class RunMeasuring(Measuring):
         return self.session.run
 
     @property
+    def basis(self) -> ResultBasis:
+        return basis_of(self.setup)
+
+    @property
     def items(self) -> tuple[Item, ...]:
         return self.setup.task.items[Split.SELECTION]
 
@@ -130,6 +135,7 @@ class RunMeasuring(Measuring):
         if self.terms.dry_run:
             work.close()
             return plan
+        self.watcher.remark(f"by {self.basis.sentence}")
         self.watcher.remark(plan.sentence)
         self._scope = scope
         message, began = "stopped before the work was done", self.session.clock()
@@ -180,6 +186,7 @@ class Candidate:
 class Decided:
     """A candidate that passed the gate or did not, as it is in history."""
 
+    basis: ResultBasis
     event: LogRow
     of: str
     base: int = 0
@@ -316,6 +323,7 @@ class Gating:
         if row is None:
             raise AssertionError(f"{record.commit} is not in the index though it was written")
         return Decided(
+            basis=self.measuring.basis,
             event=row,
             of=candidate.of,
             base=base,

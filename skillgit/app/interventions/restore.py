@@ -21,6 +21,7 @@ from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
     from skillgit.app.interventions.intervention import GateWatcher
+    from skillgit.app.setup.basis import ResultBasis
     from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
@@ -47,6 +48,7 @@ class RestoreResult:
     event: LogRow | None = None  # the event; absent if nothing was written
     inherited: int | None = None  # the version whose score it has; absent if it was measured, or has none
     verdict: Verdict | None = None  # the gate's decision; absent without a gate
+    basis: ResultBasis | None = None  # what the gate measured with; absent without a gate
     cost: Cost | None = None  # what measuring cost; absent without a gate
 
     @property
@@ -98,7 +100,9 @@ def _gated(
         if isinstance(judgement, Plan):
             return judgement
         state, cost = gating.state, measuring.cost()
-        result = replace(_result(row, state), inherited=None, verdict=judgement.verdict, cost=cost)
+        result = replace(
+            _result(row, state), inherited=None, verdict=judgement.verdict, basis=measuring.basis, cost=cost
+        )
         if not judgement.verdict.decision.accepted:
             decision = gating.write(candidate, judgement)
             return replace(result, version=None, event=decision.event, cost=decision.cost)

@@ -18,6 +18,7 @@ from skillgit.app.interventions.intervention import (
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
@@ -79,6 +80,7 @@ class Retried:
 class RetryResult:
     """Rejected candidates, then and now."""
 
+    basis: ResultBasis
     run: str
     base: int
     base_score: float | None  # what it scores here; absent if no candidate applies, so that nothing was measured
@@ -250,6 +252,7 @@ class _Retrial:
         warnings += filter(None, [lack])
         passes = self._kept is not None if self._request.keep else any(row.passes for row in self._results)
         return RetryResult(
+            basis=measuring.basis,
             run=measuring.run,
             base=self._version,
             base_score=None if base is None else measuring.value(base),

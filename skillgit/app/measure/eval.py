@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
@@ -21,7 +22,7 @@ from skillgit.app.setup.model_session import (
     too_few,
 )
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
+from skillgit.app.setup.run_setup import Setup, differences, measuring_setup, refuse_samples
 from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, Outcome, Split
@@ -240,6 +241,7 @@ class ArmScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
+    basis: ResultBasis
     config: str
     environment: str
     target: str
@@ -262,6 +264,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         names = resolve_all(workspace, request.revisions, request.against)
         setup = measuring_setup(context, workspace, names.runs, request)
         arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
+        refuse_samples(setup.config, setup.task.environment, arms.every[0].skill.name, "measured")
         work = _Evaluating(workspace, setup, request, arms)
         cost = measured_or_planned(
             context,
@@ -302,7 +305,6 @@ class _Evaluating:
         facts = {
             "measure": ", ".join(arm.name for arm in arms),
             "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
-            "config": self._setup.config.name,
             "conditions": self._conditions,
             **{f"{name} shares": self._widths(splits) for name, splits in self._groups.items()},
         }
@@ -341,6 +343,7 @@ class _Evaluating:
         names = {arm.key: arm.name for arm in self._arms.every}
         thin = too_few(self._rule, ((names[key], evaluation) for (key, _), evaluation in self._measured.items()))
         return Evaluated(
+            basis=basis_of(self._setup),
             config=self._setup.config.name,
             environment=self._setup.task.environment.info.name,
             target=self._setup.routes["target"].name,

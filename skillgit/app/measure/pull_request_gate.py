@@ -18,6 +18,7 @@ from skillgit.app.measure.pull_request_verdicts import (
     exit_code,
 )
 from skillgit.app.recorded.evaluation_notes import Note, record
+from skillgit.app.setup.basis import basis_of
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
@@ -28,7 +29,7 @@ from skillgit.app.setup.model_session import (
 )
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
-from skillgit.app.setup.run_setup import Setup, can_be_found, measuring_setup
+from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps, Cost
@@ -165,11 +166,10 @@ class _Judging:
         runs, terms = [*own, *candidates], self._request
         if terms.config is None and not runs:
             return None
-        if terms.config is None:
-            # a newer run may be someone else's, pulled without the evidence that holds its configuration
-            usable = (run for run in runs if can_be_found(self._context, self._workspace, run, terms.overrides))
-            runs = [next(usable, runs[0])]
-        return measuring_setup(self._context, self._workspace, runs, terms, gates=True)
+        # The newest run says how to measure, or nothing does: an older one may have had other models and other items.
+        setup = measuring_setup(self._context, self._workspace, runs, terms, gates=True)
+        refuse_samples(setup.config, setup.task.environment, path.rpartition("/")[2], "measured")
+        return setup
 
     def _side(self, index: int, tree: str) -> _Side:
         end, path = self._ends[index], self._change.path
@@ -212,7 +212,10 @@ class _Judging:
         count = sum(len(side.outcomes) for side in self._sides)
         planner.recorded(count)
         total = 2 * len(planner.session.task.items[self._split])
-        facts = {self._name: f"{count} of {total} outcomes recorded"}
+        facts = {
+            self._name: f"{count} of {total} outcomes recorded",
+            f"{self._name} by": basis_of(self._setup).sentence if self._setup is not None else "",
+        }
         return planner.plan("gate", facts, caps=Caps(), notes=self._warnings)
 
     def _missing(self) -> list[tuple[_Side, list[Item]]]:
@@ -245,6 +248,7 @@ class _Judging:
             reason=reason,
             base=self._told(self._sides[0], base, rule),
             head=self._told(self._sides[1], head, rule),
+            basis=basis_of(setup),
             config=setup.config.name,
             environment=setup.task.environment.info.name,
             target=setup.routes["target"].name,

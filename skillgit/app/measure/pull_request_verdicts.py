@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
@@ -173,6 +174,7 @@ class SkillReport:
     reason: str = ""  # why, in one sentence; empty where the numbers say it
     base: GateSide
     head: GateSide
+    basis: ResultBasis = field(default_factory=ResultBasis)  # what it was measured with; empty where nothing was
     config: str = ""  # the configuration that it was measured by; empty if there is none
     environment: str = ""
     target: str = ""

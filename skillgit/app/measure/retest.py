@@ -9,6 +9,7 @@ from skillgit.app.measure.eval import Arm, Arms, read_arms, resolve_all
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -72,6 +73,7 @@ class RetestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retested:
+    basis: ResultBasis
     plan: RetestPlan
     own_target: str  # the model that the run was trained with; empty without a run
     differs: tuple[Difference, ...]  # what differs from the measurements of the runs, besides the draws
@@ -148,7 +150,6 @@ class _Retesting:
         planner.roll_out(self._split.value, texts)
         facts = {
             "measure": ", ".join(self.plan.names),
-            "target": self._target,
             "items": f"{len(self._items)} {self._split.value}",
         }
         notes = tuple(
@@ -182,6 +183,7 @@ class _Retesting:
         arms = [arm for arm in self._arms if arm.key in self._measured]
         thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in arms))
         return Retested(
+            basis=basis_of(self._setup),
             plan=self.plan,
             own_target=self._own,
             differs=tuple(dict.fromkeys(difference for each in self._differs.values() for difference in each)),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test, record
 from skillgit.app.recorded.run_record import AsMeasured, event_outcomes, is_own, recorded_items, start_record, started
+from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -66,6 +67,7 @@ class VerifyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
+    basis: ResultBasis
     name: str
     row: LogRow
     plan: VerifyPlan
@@ -149,7 +151,6 @@ class _Verifying:
         plan = self.plan
         return {
             "measure": plan.name,
-            "target": plan.target,
             "items": f"{plan.items} of {plan.of} {plan.split}",
         }
 
@@ -167,6 +168,7 @@ class _Verifying:
     def result(self, claim: Claim, verdict: ClaimVerdict, *, cost: Cost | None) -> Verified:
         evaluations = known_evaluations(self._workspace, self._row.commit, self._row)
         return Verified(
+            basis=basis_of(self._setup),
             name=self.plan.name,
             row=self._row,
             plan=self.plan,

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.cost import Cost, money
+from skillgit.domain.cost import Cost
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
@@ -202,6 +202,8 @@ class ProposalEvidence:
     version: int
     gain: MeasuredGain
     selection: tuple[float | None, float | None]  # scores of seed and version on the items that chose the version
+    target: str  # the model that was measured, and where it answers
+    rehearsal: str  # which of the models are no language models; empty where all are
     items: str  # how many items each split has
     tasks: str
     cost: Cost  # of the run
@@ -227,9 +229,11 @@ class ProposalEvidence:
             "gain": self.gain.text,
             "gate": f"{self.gain.policy} at {self.gain.alpha:g}",
             "selection": f"{best}, was {first}; these items chose the version",
+            "target": self.target,
+            "models": self.rehearsal,
             "items": self.items,
             "tasks": self.tasks,
-            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {money(cost.usd)}",
+            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {cost.price}",
         }
         lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
         remark = f"\n\n{self.remark}." if self.remark else ""

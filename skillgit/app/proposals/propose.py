@@ -25,6 +25,7 @@ from skillgit.app.proposals.proposal import (
     task_counts,
 )
 from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.setup.basis import models_of
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, whole_plan
 from skillgit.app.train.train import plan_train, train
@@ -36,6 +37,7 @@ from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_policies import PAIRED, STRICT
+from skillgit.domain.rehearsal import rehearsal
 from skillgit.domain.run_state import fold
 from skillgit.errors import BudgetError, ConflictError, ExitCode, ServiceError, SkillgitError, StoppedError
 from skillgit.store import refs
@@ -98,7 +100,14 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
                 facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Answer(job.pin.answer)]}"
                 continue
             plans[name] = plan_train(jobs.context, job.training(request.caps, None))
-            facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {plans[name].facts['items']}"
+            of_run = plans[name].facts
+            parts = (
+                of_run["data"],
+                f"target {of_run['target']}",
+                f"optimizer {of_run['optimizer']}",
+                of_run.get("models", ""),
+            )
+            facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {'; '.join(filter(None, parts))}"
         except SkillgitError as error:
             facts[name] = error.message
     return whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
@@ -204,6 +213,8 @@ class _Proposing:
             version=best.version,
             gain=gain,
             selection=(rows["first"].selection, best.selection),
+            target=served(job.setup, "target"),
+            rehearsal=rehearsal(**models_of(job.setup)),
             items=", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
             tasks=task_counts(self._jobs.tasks(self._name)),
             cost=training.cost,

@@ -165,8 +165,12 @@ def reads_of_test(evaluations: Sequence[KnownEvaluation]) -> int:
     return sum(evaluation.split == "test" for evaluation in evaluations)
 
 
+_WORDS = frozenset({"time", "config", "data"})
+"""What a line says of a measurement besides what identifies it."""
+
+
 def _timeless(note: Mapping[str, object]) -> Note:
-    return {key: value for key, value in note.items() if key != "time"}
+    return {key: value for key, value in note.items() if key not in _WORDS}
 
 
 def _from_line(line: str) -> KnownEvaluation | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
 from skillgit.app.recorded.score_summary import Scores, by_type, scores
+from skillgit.app.setup.basis import basis_of
 from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.servers import check_servers
@@ -148,7 +149,7 @@ def planned(context: Context, workspace: Workspace, setup: Setup, plan: Callable
 
 def planner(workspace: Workspace, setup: Setup, session: Session) -> Planner:
     """Return a planner of work with ``session``, which knows the paces that runs of this repository had."""
-    return Planner(setup, session, paces(workspace.index))
+    return Planner(setup, session, paces(workspace.index), basis_of(setup).sentence)
 
 
 def let_measure(
@@ -161,7 +162,7 @@ def let_measure(
     work: Callable[[Measuring], Coroutine[object, object, T]],
 ) -> T:
     """Let ``work`` measure, with the ledger open, and return what it returns."""
-    for note in setup.config.notes:
+    for note in (*setup.config.notes, f"by {basis_of(setup).sentence}"):
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
         scope = f"eval-{context.entropy(8).hex()}/measure"
@@ -355,7 +356,9 @@ def evaluation_note(
     )
     if identity := setup.routes["target"].served.digest:
         note |= {"served": identity}
-    return with_outcomes(note, fresh or evaluation, sample=sample)
+    basis = basis_of(setup)
+    source: Note = {"config": basis.source, "data": basis.data}
+    return with_outcomes(note, fresh or evaluation, sample=sample) | source
 
 
 def too_few(rule: GateRule, evaluations: Iterable[tuple[str, Evaluation]]) -> tuple[str, ...]:

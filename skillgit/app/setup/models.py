@@ -12,6 +12,7 @@ from skillgit.app.setup.config.schema import ModelSettings
 from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
+from skillgit.domain.rehearsal import is_offline
 from skillgit.domain.served_model import ServedModel, normalised
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
@@ -142,7 +143,13 @@ def _lane(config: ResolvedConfig, role: str, backend: Backend, model: str, setti
 
 
 def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig) -> None:
-    """Refuse a model that only the default backend has, where the user named another one and forgot the model."""
+    """Refuse a model that the backend of ``role`` does not have: one of the two was set and the other forgotten."""
+    if is_offline(f"{backend.info.name}/") and model not in backend.info.models:
+        raise ConfigError(
+            f"model.{role} is '{model}', and its backend is {backend.info.name}, which follows fixed rules and has no"
+            " such model",
+            hint=f"name the backend that has it: {_backend_of(model, role)}",
+        )
     usual = ModelSettings.model_fields["target_backend"].default
     origin, backend_origin = (config.origin(f"model.{key}").kind for key in (role, f"{role}_backend"))
     is_left_over = origin == "default" or (backend_origin == "override" and origin != "override")
@@ -150,6 +157,23 @@ def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig
     if may_lack and model in load_backend(usual, config.root).info.models:
         problem = f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}"
         raise ConfigError(problem, hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL")
+
+
+_FAMILIES = {"gpt": "openai_chat", "o": "openai_chat", "chatgpt": "openai_chat", "claude": "claude_chat"} | {
+    "qwen": "qwen_chat",
+    "minimax": "minimax_chat",
+}
+"""How the names of models begin, and the backend of the provider that calls them so."""
+_FAMILY = re.compile(r"[a-z]+")
+
+
+def _backend_of(model: str, role: str) -> str:
+    """Return the options that name a backend for ``model``; a server of one's own where its name says no provider."""
+    match = _FAMILY.match(model.lower())
+    backend = "" if "/" in model or match is None else _FAMILIES.get(match[0], "")
+    if backend:
+        return f"-o model.{role}_backend={backend}"
+    return f"-o model.{role}_backend=openai_compatible -o model.openai_compatible_base_url=URL"
 
 
 def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, PluginSource]:

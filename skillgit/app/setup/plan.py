@@ -8,6 +8,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Caps, count, duration, money
+from skillgit.domain.cost import price as cost_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +62,7 @@ class PlanTotal:
         bound: How that number is to be read.
         tokens_in: Prompt tokens, estimated.
         tokens_out: Reply tokens, estimated.
-        usd: US dollars of the stages whose price is known; absent if there are none.
+        usd: US dollars of the stages whose price is known; absent if that is nothing and a price is unknown.
         unpriced: The models whose price is not known.
         seconds: Wall time of the stages whose pace is known; absent if there are none.
         untimed: The models whose pace is not known.
@@ -119,7 +120,7 @@ def price(total: PlanTotal) -> str:
     if not total.unpriced:
         return money(total.usd)
     unknown = f"price of {', '.join(total.unpriced)} unknown"
-    return unknown if total.usd is None else f"at least {money(total.usd)} ({unknown})"
+    return f"{cost_in_words(total.usd, len(total.unpriced))} ({unknown})" if total.usd else unknown
 
 
 def time(total: PlanTotal) -> str:
@@ -135,15 +136,16 @@ def time(total: PlanTotal) -> str:
 
 def total_of(rows: Sequence[PlanRow]) -> PlanTotal:
     """Return the sum of ``rows``; an unknown price or time leaves the others what they are."""
-    prices = [row.usd for row in rows if row.usd is not None]
+    unpriced = tuple(sorted({row.model for row in rows if row.usd is None}))
+    prices = fsum(row.usd for row in rows if row.usd is not None)
     times = [row.seconds for row in rows if row.seconds is not None]
     return PlanTotal(
         calls=sum(row.calls for row in rows),
         bound=joined(row.bound for row in rows),
         tokens_in=sum(row.tokens_in for row in rows),
         tokens_out=sum(row.tokens_out for row in rows),
-        usd=fsum(prices) if prices or not rows else None,
-        unpriced=tuple(sorted({row.model for row in rows if row.usd is None})),
+        usd=None if unpriced and not prices else prices,
+        unpriced=unpriced,
         seconds=fsum(times) if times or not rows else None,
         untimed=tuple(sorted({row.model for row in rows if row.seconds is None})),
         batches=sum(row.batches for row in rows),

@@ -65,9 +65,13 @@ _ASKING = "asks its model several times a call, with longer prompts than the pla
 
 
 class Planner:
-    """Collects what a command will ask, stage by stage; ``paces`` are the seconds of a call by role and model."""
+    """Collects what a command will ask, stage by stage.
 
-    def __init__(self, setup: Setup, session: Session, paces: Mapping[tuple[str, str], float]) -> None:
+    ``paces`` are the seconds of a call by role and model; ``basis`` says what is measured with.
+    """
+
+    def __init__(self, setup: Setup, session: Session, paces: Mapping[tuple[str, str], float], basis: str = "") -> None:
+        self._basis = basis
         self.setup = setup
         self.session = session
         self._paces = paces
@@ -145,9 +149,10 @@ class Planner:
         hedging = ("calls.hedge sends slow calls twice, which the plan does not count",) if is_hedged else ()
         agents = {row.role: route for row in rows if (route := self.setup.routes[row.role]).behind is not None}
         asking = tuple(f"{route.backend_name} {_ASKING}" for route in agents.values())
+        has_basis = not self._basis or "target" in facts or any(label.rpartition(" ")[2] == "by" for label in facts)
         return Plan(
             command=command,
-            facts=facts,
+            facts=facts if has_basis else {**facts, "by": self._basis},
             stages=rows,
             rollouts=self.rollouts,
             known=self.known,

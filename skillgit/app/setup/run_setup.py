@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from skillgit.engine.method_settings import GateSettings
     from skillgit.index.rows import LogRow
     from skillgit.plugin.backend import Price
+    from skillgit.plugin.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the strategy is loaded when it is asked for
@@ -54,6 +55,7 @@ class Setup:
     task: Task
     routes: Mapping[str, Route]  # role to the way to its model
     pins: frozenset[str] = frozenset()  # ids of the items that may not score lower
+    run: str = ""  # the run that lent its configuration; empty where another one was named
 
     @cached_property
     def strategy(self) -> Strategy:
@@ -201,6 +203,17 @@ def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
     return frozenset(item for item in names if item)
 
 
+def refuse_samples(config: ResolvedConfig, environment: Environment, skill: str, work: str) -> None:
+    """Refuse to do ``work`` with a skill of the user's on the samples of an environment for data of the user's."""
+    options, info = config.options, environment.info
+    is_sample = "data_path" in options and not options["data_path"] and not options.get("split_dir")
+    if is_sample and info.public is None and skill != environment.seed_skill().name:
+        raise ConfigError(
+            f"{info.name} has no data, and {skill} would be {work} on the samples that come with it",
+            hint="name your own: -o env.data_path=FILE",
+        )
+
+
 def measuring_setup(
     context: Context, workspace: Workspace, runs: Sequence[str], terms: MeasuringTerms, *, gates: bool = False
 ) -> Setup:
@@ -209,12 +222,15 @@ def measuring_setup(
     ``gates`` says whether a gate decides on what is measured.
     """
     if terms.config is not None:
-        return identified(workspace, set_up(load_config(context, terms.config, terms.overrides), gates=gates))
+        setup = set_up(load_config(context, terms.config, terms.overrides), gates=gates)
+        for skill in dict.fromkeys(workspace.index.skill_path(run).rpartition("/")[2] for run in runs):
+            refuse_samples(setup.config, setup.task.environment, skill, "measured")
+        return identified(workspace, setup)
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
     config = recorded_config(context, workspace, runs[0], terms.overrides)
     with _as_recorded(workspace, runs[0], NAME_ONE):
-        setup = set_up(config, gates=gates)
+        setup = replace(set_up(config, gates=gates), run=runs[0])
     start = start_record(workspace, runs[0])
     if start is not None and isinstance(start.event, RunStarted) and is_own(workspace.repo, start=start.commit):
         check_address(runs[0], start.event, setup.routes)
@@ -242,15 +258,6 @@ def recorded_config(
     """Return the configuration that ``run`` recorded, with ``overrides``; ``hint`` says how to name another one."""
     with _as_recorded(workspace, run, hint):
         return load_recorded(context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
-
-
-def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Sequence[str]) -> bool:
-    """Say whether ``run`` can be measured by the configuration that it recorded, with ``overrides``."""
-    try:
-        recorded_config(context, workspace, run, overrides)
-    except SkillgitError:
-        return False
-    return True
 
 
 def refused_settings(workspace: Workspace, run: str) -> str:

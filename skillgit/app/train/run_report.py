@@ -16,21 +16,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
+from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import EvaluationSummary, FailedToEvaluate, cut_phrase
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Split, cut_phrase
 from skillgit.domain.event import Event, RunFinished, RunOutcome
-from skillgit.domain.outcomes import Reason, grouped
+from skillgit.domain.outcomes import Reason, grouped, read_outcomes
 from skillgit.domain.proposal import Origin
+from skillgit.domain.rehearsal import rehearsal
 from skillgit.engine.edit_budget import analyst_budget
+from skillgit.engine.run_end import outcome_words
 from skillgit.engine.session import Progress, Session, Stage, Watcher
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 from skillgit.plugin.redaction import redact
 from skillgit.store.lock import publish, stop_requested, withdraw_stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from skillgit.app.history.status import Unfinished
     from skillgit.domain.placebo import Placebo
@@ -71,6 +74,7 @@ class ReportRow:
 class Trained:
     run: str
     outcome: RunOutcome
+    words: str  # the outcome with what a reader has to know of it
     sentence: str
     exit_code: ExitCode
     resumed: bool
@@ -78,6 +82,8 @@ class Trained:
     metric: str
     cost: Cost  # what the run cost in all, what is not recorded yet included
     next_commands: tuple[str, ...]
+    facts: Mapping[str, str]  # what was trained with what: text, configuration, models, data
+    test: SkillComparison | None = None  # the best version against the seed on the test split; None if unmeasured
     placebo: Placebo | None = None  # what the gate made of candidates that change nothing; None if there were none
     reuse: str = ""  # whose answers were reused that other commands had paid for, in a sentence; empty if none were
     unfinished: tuple[Unfinished, ...] = ()  # spent on events that are not recorded yet; a resume does not buy it again
@@ -104,19 +110,31 @@ def outcome_of(error: SkillgitError) -> RunOutcome | None:
             return None
 
 
-def finished(session: Session, state: RunState, end: RunFinished, *, is_resumed: bool) -> Trained:
+def finished(
+    session: Session,
+    state: RunState,
+    end: RunFinished,
+    evidence: Mapping[str, bytes],
+    *,
+    facts: Mapping[str, str],
+    is_resumed: bool,
+) -> Trained:
+    """Return how the run ended, by its last event and the ``evidence`` of that, as far as it is here."""
     rule = session.rule
     tests = {evaluation.version: evaluation.score(rule.metric, rule.soft_weight) for evaluation in end.evaluations}
     return Trained(
         run=session.run,
         outcome=end.outcome,
+        words=_words(session, state, end.outcome),
         sentence=end.why,
         exit_code=exit_code(end.outcome, strict=False),
         resumed=is_resumed,
         report=_report(session, state, tests),
         metric=rule.metric.value,
         cost=_rounded(state.cost),
-        next_commands=_next_commands(session.run, state),
+        next_commands=_next_commands(session, state),
+        facts=facts,
+        test=_on_test(session, state, evidence),
         placebo=end.placebo,
         reuse=session.calls.reuse.sentence(session.clock(), ASK_AGAIN),
     )
@@ -130,6 +148,7 @@ def unfinished(
     is_resumed: bool,
     command: str,
     making: tuple[Unfinished, ...],
+    facts: Mapping[str, str],
 ) -> Trained | None:
     """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process."""
     outcome = outcome_of(error)
@@ -138,6 +157,7 @@ def unfinished(
     return Trained(
         run=session.run,
         outcome=outcome,
+        words=", ".join(filter(None, (outcome.value, _rehearsal(session)))),
         sentence=f"The run is not finished: {error.message}.",
         exit_code=error.exit_code,
         resumed=is_resumed,
@@ -145,6 +165,7 @@ def unfinished(
         metric=session.rule.metric.value,
         cost=_rounded(sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())),
         next_commands=(command,),
+        facts=facts,
         unfinished=making,
     )
 
@@ -159,17 +180,50 @@ def _report(session: Session, state: RunState, tests: dict[int | None, float]) -
     )
 
 
+def _words(session: Session, state: RunState, outcome: RunOutcome) -> str:
+    """Return the outcome with what a reader has to know of it: that it may be chance, and that it is a rehearsal."""
+    return ", ".join(filter(None, (outcome_words(session, state, outcome), _rehearsal(session))))
+
+
+def _rehearsal(session: Session) -> str:
+    models = session.models
+    return rehearsal(target=models.target, optimizer=models.optimizer, judge=models.judge)
+
+
+def test_files(state: RunState) -> tuple[str, str]:
+    """Return the files of the last event's evidence that hold what seed and best version did on the test split."""
+    seed, best = (f"test-{version_label(version)}.json" for version in (0, state.best))
+    return seed, best
+
+
+def _on_test(session: Session, state: RunState, evidence: Mapping[str, bytes]) -> SkillComparison | None:
+    if not state.best:
+        return None
+    outcomes = [read_outcomes(evidence.get(name)) for name in test_files(state)]
+    item_set = session.task.item_set(Split.TEST)
+    seed, best = (
+        Evaluation(split=Split.TEST, item_set=item_set, outcomes=each or {}, seed=session.seed) for each in outcomes
+    )
+    if not seed.outcomes or not best.outcomes:
+        return None
+    return compare(session.rule, (version_label(state.best), best), (version_label(0), seed))
+
+
 def _rounded(cost: Cost) -> Cost:
     return replace(cost, seconds=round(cost.seconds, 1))
 
 
-def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
-    commands, best = ["skillgit log --graph"], version_label(state.best)
+def _next_commands(session: Session, state: RunState) -> tuple[str, ...]:
+    """Return what to type next; versions are named with their run, for another one may be the default."""
+    run, best = session.run, version_label(state.best)
+    commands = [f"skillgit log {run} --graph"]
     if state.best > 0:
-        commands += [f"skillgit diff v0 {best} --items", f"skillgit show {best}"]
+        has_test = bool(session.task.items[Split.TEST])
+        test = [f"skillgit eval {run}/{best} --against {run}/v0 --split test"] if has_test else []
+        commands = [*test, f"skillgit diff {run}/v0 {run}/{best} --items", f"skillgit show {run}/{best}", *commands]
     decisions = [(step.step, step.decision) for step in state.memory if step.origin is Origin.STEP]
     refusals = [step for step, decision in decisions if decision is not None and not decision.accepted]
-    commands += [f"skillgit show {refused_label(step)}" for step in refusals[:1]]
+    commands += [f"skillgit show {run}/{refused_label(step)}" for step in refusals[:1]]
     return (*commands, f"skillgit checkout {run}/{best}")
 
 

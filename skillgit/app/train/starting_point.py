@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,25 +11,28 @@ from skillgit.app.recorded.run_record import start_document
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.error_sentences import shown
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
+from skillgit.app.setup.run_setup import refuse_samples
 from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import normalise, read_seed, starter
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
 from skillgit.domain.served_model import ServedModel
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.index import queries
 from skillgit.index.refresh import open_index
 from skillgit.store import refs, work_tree
 from skillgit.store.history_reader import skill_at
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.domain.event import RunStarted
-    from skillgit.domain.skill import Skill
+    from skillgit.index.rows import LogRow
     from skillgit.plugin.environment import Environment
     from skillgit.store.commit_message import Recorded
 
@@ -102,12 +105,30 @@ def _root(repo: Repo) -> Path:
     return repo.workdir or repo.common_dir
 
 
+WORKTREE = "WORKTREE"
+"""What ``--from`` names the text of the work tree by, committed or not."""
+_SHORT = 7
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    commit: str
+    commit: str  # the parent of version 0
     skill_path: str
     skill: Skill  # version 0
     fork_of: str = ""  # ``<run>/v<N>`` if the parent is a version of another run
+    source: str  # where the text of version 0 comes from, in words
+    differs: bool = False  # whether the work tree holds another text than the commit that was taken
+    is_uncommitted: bool = False  # whether the text is that of the work tree and of no commit before version 0
+
+    @property
+    def text(self) -> str:
+        """Say which text is trained; where the work tree differs, with both ways out."""
+        return f"{self.source}; work tree differs: commit it, or --from {WORKTREE}" if self.differs else self.source
+
+    @property
+    def record(self) -> str:
+        """Return what version 0 says of a text that no commit before it holds; empty for any other."""
+        return f"The text is that of {self.source}." if self.is_uncommitted else ""
 
 
 def find_beginning(
@@ -115,36 +136,119 @@ def find_beginning(
 ) -> Beginning:
     """Return where a new run begins; ``path`` says which skill is meant at the revision ``start``.
 
-    ``start`` goes before ``env.skill_init``, that before the skill on ``main``, and that before the environment's own
-    seed. A RevisionNotFoundError if there is no such revision, or no ``main``; a SkillError if it is not clear which of
-    several skills is meant, or the skill is not valid; a ConfigError if a skill of the user's would be trained on the
-    samples of an environment for data of the user's.
+    ``start`` goes before ``env.skill_init``, that before the skill at HEAD, that before the skill on ``main``, and that
+    before the environment's own seed. A RevisionNotFoundError if there is no such revision, or no commit; a SkillError
+    if it is not clear which of several skills is meant, or the skill is not valid; a ConfigError if a skill of the
+    user's would be trained on the samples of an environment for data of the user's.
     """
     beginning = _beginning(workspace, config, environment, start, path)
-    options, info = config.options, environment.info
-    is_sample = "data_path" in options and not options["data_path"] and not options.get("split_dir")
-    if is_sample and info.public is None and beginning.skill.name != environment.seed_skill().name:
-        raise ConfigError(
-            f"{info.name} has no data, and {beginning.skill.name} would be trained on the samples that come with it",
-            hint="name your own: -o env.data_path=FILE",
-        )
+    refuse_samples(config, environment, beginning.skill.name, "trained")
     return beginning
 
 
 def _beginning(
     workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None, named: str
 ) -> Beginning:
+    if start == WORKTREE:
+        return _from_work_tree(workspace, environment, named)
     if start is not None:
         return _from_revision(workspace, environment, start, named)
-    commit = workspace.repo.tip(refs.MAIN)
-    if commit is None:
-        raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
-    skill_init = config.values.env.skill_init
-    path = None if skill_init else _only_skill(workspace, environment, commit)
-    if path is not None:
-        return Beginning(commit=commit, skill_path=path, skill=normalise(skill_at(workspace.repo, commit, path)))
-    skill = read_seed(Path(skill_init)) if skill_init else normalise(environment.seed_skill())
-    return Beginning(commit=commit, skill_path=f"{SKILLS}/{skill.name}", skill=skill)
+    repo, skill_init = workspace.repo, config.values.env.skill_init
+    ends = _ends(repo)
+    ref, commit = ends[0]
+    if skill_init:
+        skill = read_seed(Path(skill_init))
+        # A text from elsewhere continues no run, also where HEAD is at a version of one.
+        at_run = queries.row_of_commit(workspace.index, commit) is not None
+        ref, commit = ends[-1] if at_run else ends[0]
+        source = f"{skill_init} (env.skill_init), on {ref} ({commit[:_SHORT]})"
+        return Beginning(commit=commit, skill_path=f"{SKILLS}/{skill.name}", skill=skill, source=source)
+    for ref, commit in ends:
+        if (path := _skill_meant(workspace, environment, commit, named)) is not None:
+            is_head = commit == repo.head()[1]
+            beginning = _at_commit(workspace, commit, path, ref)
+            return replace(beginning, differs=is_head and work_tree.differs(repo, path))
+    skill = normalise(environment.seed_skill())
+    source = f"the seed of {environment.info.name}, for {ref} ({commit[:_SHORT]}) holds no skill"
+    return Beginning(
+        commit=commit,
+        skill_path=f"{SKILLS}/{skill.name}",
+        skill=skill,
+        source=source,
+        differs=repo.workdir is not None and bool(work_tree.skills_in_work_tree(repo)),
+    )
+
+
+def _ends(repo: Repo) -> list[tuple[str, str]]:
+    """Return where a run may begin, name and commit: HEAD, where it has a commit, then ``main``; at least one."""
+    branch, commit = repo.head()
+    main = repo.tip(refs.MAIN)
+    ends = [(branch or "HEAD", commit)] if commit else []
+    if main is not None and main != commit:
+        ends.append((refs.short(refs.MAIN), main))
+    if not ends:
+        raise RevisionNotFoundError("the repository has no commit to start from", hint="skillgit init")
+    return ends
+
+
+def _at_commit(workspace: Workspace, commit: str, path: str, name: str) -> Beginning:
+    """Return a beginning with the text at ``path`` of ``commit``, as a fork where that is the text of a version."""
+    row = _version_at(workspace, commit, path)
+    if row is not None:
+        skill = skill_at(workspace.repo, row.commit, path)
+        return Beginning(
+            commit=row.commit,
+            skill_path=path,
+            skill=skill,
+            fork_of=str(row.address),
+            source=f"{path}/{DOCUMENT} of {_named(name, str(row.address), row.commit)}",
+        )
+    skill = normalise(skill_at(workspace.repo, commit, path))
+    source = f"{path}/{DOCUMENT} of {_named(name, '', commit)}"
+    return Beginning(commit=commit, skill_path=path, skill=skill, source=source)
+
+
+def _named(name: str, address: str, commit: str) -> str:
+    """Return how a revision is shown: ``topic (3f2a1bc)``, ``HEAD (first/v2, 3f2a1bc)``, ``3f2a1bc``."""
+    short = commit[:_SHORT]
+    details = [detail for detail in (address, short) if detail and detail != name]
+    return short if commit.startswith(name) else f"{name} ({', '.join(details)})" if details else name
+
+
+def _version_at(workspace: Workspace, commit: str, path: str) -> LogRow | None:
+    """Return the version whose text ``commit``, an event of its run, has; None for other commits and texts."""
+    row = queries.row_of_commit(workspace.index, commit)
+    if row is None or workspace.index.skill_path(row.run) != path:
+        return None
+    if row.version is not None:
+        return row
+    version = queries.row_of_version(workspace.index, row.run, row.at)
+    trees = {work_tree.skill_tree(workspace.repo, oid, path) for oid in (commit, version.commit if version else "")}
+    return version if len(trees) == 1 else None
+
+
+def _from_work_tree(workspace: Workspace, environment: Environment, named: str) -> Beginning:
+    repo = workspace.repo
+    ends = _ends(repo)
+    ref, commit = ends[0]
+    # The skill is the one that HEAD would train; where HEAD has none, what the work tree has of skills is looked at.
+    of_head = named or _only_skill(workspace, environment, commit)
+    path = of_head or _only_of(work_tree.skills_in_work_tree(repo), environment)
+    if path is None:
+        raise SkillError("the work tree holds no skill", hint="skills are in skills/<name>/SKILL.md")
+    files, executable = work_tree.folder_files(repo, path)
+    if DOCUMENT not in files:
+        raise SkillError(f"the work tree holds no {path}/{DOCUMENT}", hint="skills are in skills/<name>/SKILL.md")
+    if not work_tree.differs(repo, path) and commit == repo.head()[1]:
+        return _at_commit(workspace, commit, path, ref)
+    name = path.rpartition("/")[2]
+    return Beginning(
+        commit=commit,
+        skill_path=path,
+        skill=normalise(Skill(name, files, executable)),
+        source=f"{path}/{DOCUMENT} of the work tree, which differs from {_named(ref, '', commit)}",
+        is_uncommitted=True,
+    )
 
 
 def first_skill(context: Context, config: ResolvedConfig, environment: Environment) -> Skill:
@@ -158,24 +262,32 @@ def first_skill(context: Context, config: ResolvedConfig, environment: Environme
 
 
 def _from_revision(workspace: Workspace, environment: Environment, start: str, named: str) -> Beginning:
-    from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - most runs start from main, and a server waits
+    from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - most runs start from HEAD, and a server waits
 
     resolution = resolve_in(workspace, start)
     row = resolution.row
     if row is not None and row.version is not None:
-        path = workspace.index.skill_path(row.run)
-        skill = skill_at(workspace.repo, resolution.commit, path)
-        return Beginning(commit=resolution.commit, skill_path=path, skill=skill, fork_of=str(row.address))
-    skill_path = named or _only_skill(workspace, environment, resolution.commit)
-    if skill_path is None:
+        return _at_commit(workspace, resolution.commit, workspace.index.skill_path(row.run), start)
+    path = named or _only_skill(workspace, environment, resolution.commit)
+    if path is None:
         raise SkillError(f"there is no skill at {start}", hint="skills are in skills/<name>/SKILL.md")
-    skill = normalise(skill_at(workspace.repo, resolution.commit, skill_path))
-    return Beginning(commit=resolution.commit, skill_path=skill_path, skill=skill)
+    return _at_commit(workspace, resolution.commit, path, start)
+
+
+def _skill_meant(workspace: Workspace, environment: Environment, commit: str, named: str) -> str | None:
+    """Return the folder of the skill that is meant at ``commit``: the one that is ``named``, if it is there."""
+    if not named:
+        return _only_skill(workspace, environment, commit)
+    return named if work_tree.skill_tree(workspace.repo, commit, named) else None
 
 
 def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> str | None:
+    """Return the skill folder of ``commit`` that is meant; see :func:`_only_of`."""
+    return _only_of(work_tree.skills_at(workspace.repo, commit), environment)
+
+
+def _only_of(paths: Sequence[str], environment: Environment) -> str | None:
     """Return the skill folder that is meant: the only one, or the one that bears the environment's name."""
-    paths = work_tree.skills_at(workspace.repo, commit)
     if len(paths) <= 1:
         return paths[0] if paths else None
     name = environment.info.name

@@ -15,6 +15,7 @@ from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, start_record
 from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
+from skillgit.app.setup.basis import training_facts, training_lines, warnings_of
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of, strategy_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
@@ -23,7 +24,7 @@ from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, identified, recorded_config, set_up
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.train.prospects import obstacles, with_unpaid
-from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, unfinished
+from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -34,6 +35,7 @@ from skillgit.domain.event import Event, RunFinished, RunStarted, event_address,
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
+from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
@@ -162,14 +164,37 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:
         setup = identified(workspace, setup)
-        beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
+        skill, text = _planned_text(workspace, setup, request)
         fresh = _is_fresh(workspace, request.run or "", request)
         with open_session(context, workspace, setup, caps, dry_run=True, fresh=fresh) as session:
             plan_maker = planner(workspace, setup, session)
-            plan_training(plan_maker, beginning.skill)
-            facts = _facts(setup, request, beginning.skill_path)
-            notes = (*obstacles(setup, beginning.skill), *_notes(setup, caps))
+            plan_training(plan_maker, skill)
+            facts = training_facts(setup, run=request.run or "a new one", text=text, length=_length(setup))
+            notes = (*obstacles(setup, skill), *_notes(setup, caps))
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
+
+
+def _planned_text(workspace: Workspace, setup: Setup, request: TrainRequest) -> tuple[Skill, str]:
+    repo = workspace.repo
+    if request.run and request.run in runs(repo):
+        first = read_run(repo, request.run)[0]
+        path = first.event.skill
+        return skill_at(repo, first.commit, path), _kept_text(workspace, setup, request, first)
+    beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
+    return beginning.skill, beginning.text
+
+
+def _kept_text(workspace: Workspace, setup: Setup, request: TrainRequest, first: Recorded) -> str:
+    """Say that a run goes on with the text that it began with, and whether a new run would have another one."""
+    path = first.event.skill
+    text = f"{path}/{DOCUMENT} as run {first.event.run} began with it (v0, {first.commit[:7]})"
+    try:
+        now = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
+    except SkillgitError:  # what a new run would begin with does not matter to one that goes on
+        return text
+    if now.skill.digest == skill_at(workspace.repo, first.commit, path).digest and not now.differs:
+        return text
+    return f"{text}; a new run, --run NAME, takes {now.source}"
 
 
 def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill: Skill) -> Plan:
@@ -185,17 +210,10 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     return with_unpaid(plan_maker.plan("train", {}, caps=session.calls.caps, notes=notes), session.calls.caps)
 
 
-def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
+def _length(setup: Setup) -> str:
     settings, task = setup.config.values.method, setup.task
-    counts = ", ".join(f"{len(task.items[split])} {split.value}" for split in Split)
     epochs, steps = settings.train.num_epochs, steps_of(settings, task)
-    return {
-        "run": request.run or "a new one",
-        "config": setup.config.name,
-        "skill": path,
-        "items": f"{counts}, of {task.environment.info.name}",
-        "length": f"{epochs} {'epoch' if epochs == 1 else 'epochs'}, {steps} {'step' if steps == 1 else 'steps'}",
-    }
+    return f"{epochs} {'epoch' if epochs == 1 else 'epochs'}, {steps} {'step' if steps == 1 else 'steps'}"
 
 
 def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
@@ -203,6 +221,7 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     sentence = f"baseline and first step need {least_calls(setup.strategy, settings, task)} calls"
     before = before_baseline(len(task.items[Split.SELECTION]), settings.rule())
     return (
+        *warnings_of(setup),
         *setup.config.notes,
         *strategy_notes(settings),
         before,
@@ -240,7 +259,8 @@ class Training:
         _refuse_losses(workspace.repo, name, self._recorded, setup.config.name)
         self._begun = len(self._recorded)
         self._started = check_same_work(workspace.repo, name, self._recorded, setup)
-        self._start, path, self._parent = self._beginning(request)
+        self._start, path, self._parent, text = self._beginning(request)
+        self.facts = training_facts(setup, run=name, text=text, length=_length(setup))
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
@@ -265,20 +285,22 @@ class Training:
         )
         watcher.attach(self.session)
 
-    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
+    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str, str]:
+        """Return the start of the run, the folder of its skill, its parent, and which text is trained in words."""
         setup = self._setup
         evidence = setup.evidence(fresh=request.fresh)
         digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": evidence}
         if self._started is not None:
             first, repo = self._recorded[0], self._workspace.repo
             seed = skill_at(repo, first.commit, self._started.skill)
-            return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
+            text = _kept_text(self._workspace, setup, request, first)
+            return Start(skill=seed, **digests), self._started.skill, first.parents[0], text  # type: ignore[arg-type]
         beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start, request.skill)
         if beginning.fork_of:
             attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
             digests["evidence"] = {**evidence, **tried_file(attempts)}
-        start = Start(skill=beginning.skill, fork_of=beginning.fork_of, **digests)  # type: ignore[arg-type]
-        return start, beginning.skill_path, beginning.commit
+        start = Start(skill=beginning.skill, fork_of=beginning.fork_of, remark=beginning.record, **digests)  # type: ignore[arg-type]
+        return start, beginning.skill_path, beginning.commit, beginning.text
 
     def _tried(self) -> tuple[Tried, ...]:
         if not self._recorded:
@@ -297,6 +319,8 @@ class Training:
 
     async def to_the_end(self) -> Trained:
         is_begun = self._begun
+        for sentence in (*training_lines(self.facts), *warnings_of(self._setup)):
+            self._watcher.remark(sentence)
         for sentence in filter(None, (self._lacking(), self._edited(), self._unknown_server())):
             self._watcher.remark(sentence)
         if not is_begun:
@@ -328,7 +352,9 @@ class Training:
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
-        report = finished(self.session, state, ends[-1], is_resumed=bool(is_begun))
+        end = next(record for record in self._recorded[::-1] if isinstance(record.event, RunFinished))
+        evidence = read_evidence(self._workspace.repo, end.evidence, test_files(state)) or {}
+        report = finished(self.session, state, ends[-1], evidence, facts=self.facts, is_resumed=bool(is_begun))
         if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
@@ -402,7 +428,9 @@ class Training:
         run, making = self.session.run, tuple[Unfinished, ...]()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
             making = in_the_making(self.session.calls.ledger, run, queries.progress(self._workspace.index, run))
-        return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
+        return unfinished(
+            self.session, state, error, is_resumed=bool(self._begun), command=command, making=making, facts=self.facts
+        )
 
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""
@@ -424,6 +452,7 @@ def continuing(request: TrainRequest, run: str, *, open_cap: str = "") -> str:
     words = ["skillgit", "train", *filter(None, (request.config,))]
     words += [word for override in request.overrides for word in ("-o", override)]
     words += ["--run", run, *(["--fresh"] if request.fresh else [])]
+    words += [*(("--from", request.start) if request.start else ())]
     for cap, limit in asdict(request.caps).items():
         value = "N" if cap == open_cap else None if limit is None else str(limit).removesuffix(".0")
         words += [f"--{cap.replace('_', '-')}", value] if value is not None else []

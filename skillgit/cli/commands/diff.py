@@ -157,6 +157,10 @@ def _text(
         session.page(text_diff.plain(result.text.decode(errors="replace")))
     else:
         session.output.raw(result.text)
+    is_silent = not result.text and not is_json and view is None
+    if is_silent and result.a is not None and result.b is not None:
+        # a version that is named without its run is one of the default run, which may be another than the one meant
+        session.diagnostics.note(f"{result.a.address} and {result.b.address} have the same text")
     return bool(result.text)
 
 

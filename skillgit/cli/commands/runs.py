@@ -119,7 +119,7 @@ def cost_command(session: CommandSession, run: str | None, by: str | None, *, al
 
     A version costs everything since the version before it, rejected candidates included. The time of a role, a stage or
     a model is that of its calls, side by side ones added up; that of a step, a version or a run is wall time. Calls
-    whose price is not known count as nothing, and are named.
+    whose price is not known are in no sum of dollars, and are named.
 
     What a stopped run has spent on an event that is not recorded yet is below, apart from the sums.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @verb("train")
 @click.argument("config", required=False, shell_complete=complete_configs)
 @option("--run", "Name the run, or continue the run NAME", metavar="NAME", shell_complete=complete_runs)
-@option("--from start", "Start from the skill at REV", metavar="REV", shell_complete=complete_revisions)
+@option("--from start", "Start from the skill at REV, or WORKTREE", metavar="REV", shell_complete=complete_revisions)
 @override_option
 @spending_options
 @option("--placebo", "Send N no-op candidates through the gate at the end", type=click.IntRange(min=0), metavar="N")
@@ -63,6 +63,8 @@ def train_command(
     screen: bool,
 ) -> int:
     """Train a skill as CONFIG says, one commit for each decision.
+
+    The skill is that of HEAD, or with --from that of REV; WORKTREE is the work tree, committed or not.
 
     CONFIG is a file, or the name of a configuration that comes with skillgit. Without it, the run NAME, or the run of
     REV, lends its own. A run that was stopped goes on where it stood when it is trained again under its name. Ctrl-C

@@ -132,9 +132,7 @@ def _with_dots(lead: str, parts: Iterable[Part], screen: Screen) -> list[Part]:
 
 
 def _money(usage: Cost, limits: RunLimits) -> str:
-    if not usage.usd:
-        return "price unknown" if usage.unpriced else "$0" if limits.usd else ""
-    return numbers.dollars(usage.usd, is_all=not usage.unpriced)
+    return usage.price if usage.usd or usage.unpriced or limits.usd else ""
 
 
 def _against(text: str, value: float, cap: float | None) -> Part:

@@ -150,7 +150,7 @@ class RunList(RowList):
         if ink.width >= _TEST_FROM and any(row.best_test is not None for row in self.all):
             back += f" {'' if run.best_test is None else f'test {numbers.score(run.best_test)}':<10} "
         if ink.width >= _OUTCOME_FROM:
-            status = "running" if running else run.outcome or "unfinished"
+            status = "running" if running else run.words or "unfinished"
             back += f" {status:<14}{numbers.age(run.updated, app.now):>4} "
         room = max(_LEAST, ink.width - width(back) - 2)
         name = pad(fit(one_line(run.name), room, ink.glyphs.ellipsis), room)

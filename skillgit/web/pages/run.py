@@ -50,7 +50,7 @@ def run_page(visit: Visit) -> Page:
 
 def state(run_summary: RunSummary) -> dict[str, str]:
     run = run_summary.run
-    words = "being trained" if run.running_pid else run.outcome or "not finished"
+    words = "being trained" if run.running_pid else run.words or "not finished"
     return {"words": words, "tone": "good" if run.outcome == "improved" else "open"}
 
 

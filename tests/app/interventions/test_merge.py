@@ -34,7 +34,7 @@ def test_conflicts_are_settled_by_scores(user, repository, eyes, document):
     merged = join(user, repository, "one", "two", eyes)
     assert merged.decided.accepted
     assert merged.decided.cost.calls <= plan.total.calls
-    assert eyes.remarks[0] == plan.sentence
+    assert eyes.remarks[1] == plan.sentence
     for one in merged.stretches:
         scores = {tried.choice: tried.score for tried in one.tried}
         assert scores[one.chosen] == max(scores.values())

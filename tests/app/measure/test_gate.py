@@ -296,7 +296,7 @@ def test_a_clone_judges_with_the_evidence_or_with_a_configuration(repository, tm
     assert (known.word, known.base.recorded, known.head.recorded) == ("passes", 20, 20)
 
 
-def test_a_run_whose_configuration_is_not_here_is_passed_over(repository, tmp_path):
+def test_a_run_whose_configuration_is_not_here_lends_none_and_no_older_run_takes_its_place(repository, tmp_path):
     """A colleague's run, pulled without its evidence."""
     clone = tmp_path / "clone"
     git("clone", "-q", repository, clone, cwd=tmp_path)
@@ -304,10 +304,10 @@ def test_a_run_whose_configuration_is_not_here_is_passed_over(repository, tmp_pa
     skillgit("fork", f"{RUN}/v1", "theirs", cwd=clone)
     git("push", "-q", "origin", "refs/heads/run/theirs", "refs/heads/best/theirs", "refs/tags/theirs/v0", cwd=clone)
 
-    (one,) = judged(repository, "main", "theirs/v0", recorded_only=True).skills
+    with pytest.raises(UsageError, match="the configuration of run theirs is not here") as refused:
+        judged(repository, "main", "theirs/v0", recorded_only=True)
 
-    assert one.config == f"run {RUN}"
-    assert one.word == "passes"
+    assert "--config CONFIG" in refused.value.hint
 
 
 def test_a_revision_that_is_not_there_is_an_error(repository):

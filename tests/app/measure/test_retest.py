@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from skillgit.app.history.show import show
 from skillgit.app.measure.retest import RetestRequest, model_overrides, retest
 from skillgit.app.setup.plan import Bound
 from skillgit.domain.cost import Caps
-from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
+from skillgit.errors import BudgetError, ConfigError, ExitCode, UsageError
 from skillgit.plugin.backend import flatten
 from skillgit_backends import offline
 from skillgit_backends.offline import reader
@@ -39,6 +40,8 @@ def other(monkeypatch) -> str:
         return "I do not know." if len(flatten(messages)) % 3 == 0 else text
 
     monkeypatch.setitem(offline._MODELS, "other", complete)
+    info = offline.OfflineBackend.info
+    monkeypatch.setattr(offline.OfflineBackend, "info", replace(info, models=(*info.models, "other")))
     return OTHER
 
 
@@ -130,5 +133,5 @@ def test_a_cap_keeps_what_is_complete_and_the_same_command_goes_on(trained):
 
 
 def test_a_model_that_is_not_there_is_an_error(trained):
-    with pytest.raises(ProviderFailureError, match="no model 'nobody'"):
+    with pytest.raises(ConfigError, match=r"model\.target is 'nobody', and its backend is offline"):
         again(trained, "v0", model="offline/nobody")

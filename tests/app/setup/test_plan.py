@@ -35,7 +35,8 @@ def test_what_is_known_is_summed_and_what_is_not_is_named(listed):
     assert total.calls == sum(one.calls for one in listed)
     for name, unknown in (("usd", total.unpriced), ("seconds", total.untimed)):
         known = [getattr(one, name) for one in listed if getattr(one, name) is not None]
-        assert getattr(total, name) == (pytest.approx(sum(known)) if known or not listed else None)
+        is_known = not unknown or (sum(known) if name == "usd" else known)  # nothing and something unknown is unknown
+        assert getattr(total, name) == (pytest.approx(sum(known)) if is_known else None)
         assert set(unknown) == {one.model for one in listed if getattr(one, name) is None}
 
 

@@ -29,10 +29,10 @@ def routes(empty):
 
 
 def test_no_role_shares_its_backend_and_the_judge_has_the_optimizers_model(routes):
-    found = routes("model.optimizer=a", "model.target=b")
+    found = routes("model.optimizer=analyst", "model.target=agent")
     assert len({id(route.backend) for route in found.values()}) == 3
-    assert [found[role].name for role in ROLES] == ["offline/b", "offline/a", "offline/a"]
-    assert routes("model.judge=c")["judge"].name == "offline/c"
+    assert [found[role].name for role in ROLES] == ["offline/agent", "offline/analyst", "offline/analyst"]
+    assert routes("model.judge=reader")["judge"].name == "offline/reader"
 
 
 def test_calls_to_one_account_share_a_lane_and_others_do_not(routes, monkeypatch):

@@ -403,9 +403,9 @@ def test_every_key_of_the_screen_does_something_and_none_has_two_meanings(play):
     ("spent", "limits", "told"),
     [
         (Cost(calls=1), RunLimits(), "cost  1 call · 0 tokens"),
-        (Cost(calls=2, unpriced=2), RunLimits(), "cost  2 calls · 0 tokens · price unknown"),
+        (Cost(calls=2, unpriced=2), RunLimits(), "cost  2 calls · 0 tokens · unknown price"),
         (Cost(calls=2, usd=0.5, unpriced=1), RunLimits(), "cost  2 calls · 0 tokens · at least $0.50"),
-        (Cost(), RunLimits(usd=2.0), "cost  0 calls · 0 tokens · $0 of $2.00 (0%)"),
+        (Cost(), RunLimits(usd=2.0), "cost  0 calls · 0 tokens · $0.00 of $2.00 (0%)"),
     ],
 )
 def test_costs_are_told_as_far_as_they_are_known(spent, limits, told):

@@ -86,7 +86,7 @@ class EventTableRow:
     calls: int
     tokens_in: int
     tokens_out: int
-    usd: float  # US dollars
+    usd: float | None  # US dollars; None where no price is known
     unpriced: int
     seconds: float
     target: str
@@ -183,7 +183,8 @@ def _event_row(record: Recorded) -> EventTableRow:
         **_fields(score, "n", "scored", "unneeded", "hard", "soft"),
         inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
         **_fields(patch, "merged", "ranked", "applied", "skipped", "budget"),
-        **_fields(cost, "calls", "tokens_in", "tokens_out", "usd", "unpriced", "seconds"),
+        **_fields(cost, "calls", "tokens_in", "tokens_out", "unpriced", "seconds"),
+        usd=cost.known_usd,
         **_fields(models, "target", "optimizer"),
         at=getattr(event, "at", None),
         joined=getattr(event, "joined", None),
