@@ -51,6 +51,11 @@ def run_names(index: Index) -> tuple[str, ...]:
     return index.column("SELECT name FROM run ORDER BY updated DESC, started DESC, name")
 
 
+def runs_of_skill(index: Index, skill: str) -> tuple[str, ...]:
+    """Return the names of the runs that train the folder ``skill``, the one with the newest event first."""
+    return index.column("SELECT name FROM run WHERE skill = ? ORDER BY updated DESC, started DESC, name", (skill,))
+
+
 def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
     """Return all runs, the one with the newest event first; ``live`` is run to the process that trains it now."""
     rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")

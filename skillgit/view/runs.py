@@ -85,7 +85,7 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     if run is not None:
         pairs.extend(_run_facts(run, status, screen))
     if status.promoted:
-        pairs.append(("main", f"has {status.promoted}, promoted"))
+        pairs.append((status.trunk, f"has {status.promoted}, promoted"))
     if status.placebo is not None:
         pairs.append(("placebo", placebo(status.placebo)))
     if status.diagnosis is not None:

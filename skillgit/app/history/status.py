@@ -28,9 +28,11 @@ from skillgit.domain.proposal import Origin
 from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
 from skillgit.index import queries
+from skillgit.store import refs
 from skillgit.store.exchange.sending import Unpushed, unpushed
 from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,7 +57,7 @@ def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ..
 
 
 _LOOKED_BACK = 500
-"""Commits of ``main`` that are looked through for a promotion: few enough not to be waited for."""
+"""Commits of the trunk that are looked through for a promotion: few enough not to be waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,8 @@ class Status:
     live: tuple[RunRow, ...]  # the runs that are being trained on this machine now
     broken: tuple[str, ...] = ()  # names of the runs whose history cannot be read; nothing else here speaks of them
     index_fresh: bool  # whether the index on disk is up to date; otherwise a stand-in in memory answered
-    promoted: str = ""  # the version that was promoted to `main`; empty without one, and in the past
+    promoted: str = ""  # the version that was promoted to the trunk; empty without one, and in the past
+    trunk: str = ""  # the branch that promotions go to; empty in the past
     placebo: Placebo | None = None  # what the run's gate made of candidates that change nothing; None without any
     diagnosis: Diagnosis | None = None  # why the default run gets nowhere; None if it does, or is finished
     unfinished: tuple[Unfinished, ...] | None = None  # spent on events not recorded yet; None if unknown
@@ -97,6 +100,7 @@ def status(context: Context) -> Status:
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
             promoted=change.version if change is not None else "",
+            trunk="" if is_past else refs.short(trunk(workspace.repo)),
             placebo=end.placebo if isinstance(end, RunFinished) else None,
             diagnosis=of_run(workspace, name) if name else None,
             unfinished=unfinished(workspace, [name]) if name else None,

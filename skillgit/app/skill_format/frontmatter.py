@@ -181,6 +181,8 @@ def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, 
     if not isinstance(value, yaml.MappingNode):
         # a metadata without anything under it
         return inside.index("\n", key.end_mark.index) + 1, 0, f"{indent}  {line}"
+    if value.flow_style:
+        raise SkillError(f"'metadata' {_WHERE} uses braces", hint="write one 'key: value' per line below it")
     for name, scalar in value.value:
         if name.value == VERSION and isinstance(scalar, yaml.ScalarNode):
             start, end = scalar.start_mark.index, scalar.end_mark.index

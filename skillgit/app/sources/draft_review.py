@@ -16,6 +16,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
+from skillgit.app.setup.skill_tasks import reviewed_tasks
 from skillgit.app.sources.pending_draft import (
     DRAFT_FILES,
     DRAFT_ROWS,
@@ -41,7 +42,6 @@ from skillgit.app.sources.tasks import (
     TaskFile,
     check_new,
     reader_of_tasks,
-    reviewed_tasks,
 )
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words

@@ -17,6 +17,7 @@ from skillgit.cli.options import (
     measured,
     option,
     run_argument,
+    skill_option,
     split_option,
     terms_options,
     verb,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
 @flag("--gate", "Measure the text and let the gate decide")
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def restore_command(
@@ -63,6 +65,7 @@ def restore_command(
 @option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
 @flag("--gate", "An option of restore", hidden=True)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def revert_command(
@@ -90,6 +93,7 @@ def revert_command(
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @option("--run", "Put the edits on RUN, not the default run", metavar="RUN", shell_complete=complete_runs)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def cherry_pick_command(session: CommandSession, *, revision: str, run: str | None, terms: MeasuringTerms) -> int:
@@ -121,6 +125,7 @@ def _edited(
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("other", shell_complete=complete_revisions)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def merge_command(session: CommandSession, *, run: str, other: str, terms: MeasuringTerms) -> int:
@@ -149,6 +154,7 @@ def merge_command(session: CommandSession, *, run: str, other: str, terms: Measu
 @option("--limit", "Try N that apply at most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
 @flag("--keep", "Make the first that passes the gate a version")
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def retry_command(
@@ -179,6 +185,7 @@ def retry_command(
 @flag("--force", "Replace what someone changed on main by hand")
 @option("--release", "Release it: write metadata.version, and tag SKILL/vVERSION", metavar="VERSION", default="")
 @flag("-n --dry-run", "Say what would be done, and do nothing")
+@skill_option
 @document_form
 @click.pass_obj
 def promote_command(session: CommandSession, *, revision: str, force: bool, release: str, dry_run: bool) -> None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, complete_revisions, document_form, flag, list_forms, option, verb, verbs
+from skillgit.cli.options import (
+    Verb,
+    complete_revisions,
+    document_form,
+    flag,
+    list_forms,
+    option,
+    skill_option,
+    verb,
+    verbs,
+)
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, may_replace
 from skillgit.errors import ExitCode
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
 @verb("checkout")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.argument("paths", nargs=-1, metavar="[-- PATH...]", type=click.Path())
+@skill_option
 @document_form
 @click.pass_obj
 def checkout_command(session: CommandSession, revision: str, paths: tuple[str, ...]) -> None:
@@ -61,6 +72,7 @@ _YES = flag("-y --yes", "Replace also what someone changed by hand")
 @flag("--list listing", "List what was installed, and what happened to it")
 @_DRY_RUN
 @_YES
+@skill_option
 @list_forms
 @click.pass_obj
 def install_command(
@@ -169,6 +181,7 @@ _TABLES = ("events", "versions", "items", "edits")
 @option("--mlflow store", "Add the run to the MLflow file store DIR, such as mlruns", metavar="DIR")
 @flag("--strip-markers", "Leave out the markers of the regions, not what is in them")
 @flag("--force", "Replace a skill or an archive that is there already")
+@skill_option
 @document_form
 @click.pass_obj
 def export_command(

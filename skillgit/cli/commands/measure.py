@@ -21,6 +21,7 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
+    skill_option,
     spending_options,
     split_option,
     verb,
@@ -60,6 +61,7 @@ SPLITS = ("train", "selection", "test", "all")
 @note_option()
 @spending_options
 @quiet_option
+@skill_option
 @document_form
 @click.pass_obj
 def eval_command(
@@ -106,6 +108,7 @@ def eval_command(
 @flag("--evidence public", "Say that the evidence is published: skillgit push --evidence")
 @flag("--salt with_salt", "Hide which items they are behind a salt, which is printed and not kept")
 @note_option("the commit")
+@skill_option
 @document_form
 @click.pass_obj
 def claim_command(session: CommandSession, /, **choices: Any) -> None:  # noqa: ANN401 - they bear the names of the request's fields
@@ -212,6 +215,7 @@ def verify_command(
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
 )
+@skill_option
 @document_form
 @click.pass_obj
 def gate_command(

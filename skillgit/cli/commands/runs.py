@@ -18,6 +18,7 @@ from skillgit.cli.options import (
     list_forms,
     option,
     run_argument,
+    skill_option,
     verb,
 )
 from skillgit.cli.output import Form
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @verb("runs")
 @option("--sort", "Sort by KEY; -KEY begins with the highest", metavar="KEY")
 @option("--filter filters", "Only runs that pass, as score>.6 or a part of a name", multiple=True, metavar="CONDITION")
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -68,6 +70,7 @@ def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, 
 
 
 @verb("status")
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj
@@ -111,6 +114,7 @@ def use_command(session: CommandSession, run: str) -> None:
     metavar="WHAT",
 )
 @flag("--all all_runs", "Show what each run has cost")
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -187,6 +191,7 @@ def reindex_command(session: CommandSession) -> None:
     show_default=True,
 )
 @flag("--open opens", "Show the page in the browser")
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj
