@@ -35,7 +35,7 @@ from skillgit.store.promotion import last_change
 from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
@@ -61,12 +61,25 @@ _LOOKED_BACK = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SkillState:
+    """Where a skill is, by the run with its newest event."""
+
+    skill: str  # its folder
+    runs: int
+    run: str
+    best_version: int
+    best_score: float
+    first_score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     repository: Path  # the work tree, or the repository itself if it has none
     run: RunRow | None  # the default run; absent if there is no run
     head: LogRow | None
     best: LogRow | None
     runs: int
+    skills: tuple[SkillState, ...]  # the skills that runs train, by name
     checked_out: str  # what the work tree holds: a branch, `<run>/v<N>` or a short commit id; empty without commits
     live: tuple[RunRow, ...]  # the runs that are being trained on this machine now
     broken: tuple[str, ...] = ()  # names of the runs whose history cannot be read; nothing else here speaks of them
@@ -84,6 +97,8 @@ def status(context: Context) -> Status:
     with open_workspace(context) as workspace:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
+        if workspace.skill:
+            runs = tuple(run for run in runs if run.skill == workspace.skill)
         name = default_run(workspace)
         run = next((run for run in runs if run.name == name), None)
         is_past = workspace.past
@@ -95,6 +110,7 @@ def status(context: Context) -> Status:
             head=queries.head_row(workspace.index, name) if name else None,
             best=queries.best_row(workspace.index, name) if name else None,
             runs=len(runs),
+            skills=_skills(runs),
             checked_out=_checked_out(workspace),
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
@@ -107,6 +123,23 @@ def status(context: Context) -> Status:
             unpushed=() if is_past else unpushed(workspace.repo),
             detectable=_detectable(workspace, name) if name else None,
         )
+
+
+def _skills(runs: Sequence[RunRow]) -> tuple[SkillState, ...]:
+    groups: dict[str, list[RunRow]] = {}
+    for run in runs:
+        groups.setdefault(run.skill, []).append(run)
+    return tuple(
+        SkillState(
+            skill=skill,
+            runs=len(group),
+            run=group[0].name,
+            best_version=group[0].best_version,
+            best_score=group[0].best_score,
+            first_score=group[0].first_score,
+        )
+        for skill, group in sorted(groups.items())
+    )
 
 
 def _newest(workspace: Workspace, run: str, kind: EventKind) -> Event | None:

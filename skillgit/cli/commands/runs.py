@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, ...]) -> None:
     """List the runs, newest first.
 
-    Runs that are being trained come before the others. KEY is name, state, environment, model, optimizer, score, gain,
+    Runs that are being trained come before the others. KEY is name, skill, state, environment, model, optimizer, score, gain,
     test, test-gain, steps, cost, calls, tokens, started or updated; runs without such a value come last.
 
     A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
     contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in
-    names, states, environments and models. Runs have to pass every CONDITION.
+    names, skills, states, environments and models. Runs have to pass every CONDITION.
     """
     from skillgit.app.history.run_list import run_list  # noqa: PLC0415 - see the package
     from skillgit.app.history.status import spent_on_unfinished  # noqa: PLC0415 - as above

@@ -79,7 +79,7 @@ def _remarks(result: Initialised) -> Iterator[str]:
         yield f"left out, ignored by git or credentials: {', '.join(result.left_out[:_NAMED])}{more}"
     if result.differs:
         file = quote(f"{result.skill_path}/SKILL.md")
-        yield f"yours lacks the frontmatter or has other line ends than the committed one: git restore {file} takes that"
+        yield f"yours lacks the frontmatter or the line ends of the committed one: git restore {file} takes that"
 
 
 @verb("import")
