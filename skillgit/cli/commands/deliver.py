@@ -58,8 +58,22 @@ def _line(result: CheckedOut, *, whole: bool) -> str:
     return f"work tree {state}, {files}{back}"
 
 
-AGENTS, SCOPES = ("claude", "codex", "copilot"), ("user", "project")
-_TO = option("--to", "The agent, or its folder of skills", metavar=f"{'|'.join(AGENTS)}|DIR")
+SCOPES = ("user", "project")
+AGENTS = (
+    "claude",
+    "codex",
+    "copilot",
+    "amp",
+    "cursor",
+    "gemini",
+    "goose",
+    "kiro",
+    "opencode",
+    "qwen",
+    "roo",
+    "windsurf",
+)
+_TO = option("--to", f"The agent, or its folder of skills; agents are {', '.join(AGENTS)}", metavar="AGENT|DIR")
 _SCOPE = option("--scope", "For everything you do, the default, or for this project only", type=click.Choice(SCOPES))
 _DRY_RUN = flag("-n --dry-run", "Say what would be done, and do nothing")
 _YES = flag("-y --yes", "Replace also what someone changed by hand")
@@ -90,8 +104,9 @@ def install_command(
     What stood there is kept outside of the skill's folder, and skillgit uninstall brings it back as it was. What
     someone changed by hand is replaced only after its differences were shown: a terminal asks, a pipe needs --yes.
 
-    The user's skills lie in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project in
-    .claude/skills, .agents/skills and .github/skills of this repository.
+    The user's skills are in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project are
+    in .claude/skills, .agents/skills and .github/skills of this repository. docs/deploying.md lists the folders of
+    all agents.
     """
     context = click.get_current_context()
     if listing == (revision is not None):

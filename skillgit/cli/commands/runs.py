@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, ...]) -> None:
     """List the runs, newest first.
 
-    Runs that are being trained come before the others. KEY is name, skill, state, environment, model, optimizer, score, gain,
-    test, test-gain, steps, cost, calls, tokens, started or updated; runs without such a value come last.
+    Runs that are being trained come before the others. KEY is name, skill, state, environment, model, optimizer, score,
+    gain, test, test-gain, steps, cost, calls, tokens, started or updated; runs without such a value come last.
 
     A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
     contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in
