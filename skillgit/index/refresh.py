@@ -297,7 +297,7 @@ class HeldRepo(PastRepo):
 
     def tip(self, name: str) -> str | None:
         ref = refs.parse(name)
-        if name == refs.MAIN or (ref is not None and ref.run not in self._unread):
+        if name in self._tips or (ref is not None and ref.run not in self._unread):
             return self._tips.get(name)
         return self._live.tip(name)
 

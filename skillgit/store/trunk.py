@@ -29,10 +29,10 @@ def trunk(repo: Repo) -> str:
     here = head_branch(repo)
     if here and repo.tip(here) is not None:
         return here
-    existing = (name for name in _candidates(repo, is_left=not here) if repo.tip(name) is not None)
-    tracked = (name for name in _candidates(repo, is_left=not here) if repo.tip(_on_origin(name)) is not None)
-    default = repo.config("init.defaultBranch") or _USUAL[0]
-    return next(existing, None) or next(tracked, None) or here or f"{_HEADS}{default}"
+    for name in _candidates(repo, is_left=not here):
+        if repo.tip(name) is not None or repo.tip(_on_origin(name)) is not None:
+            return name
+    return here or f"{_HEADS}{repo.config('init.defaultBranch') or _USUAL[0]}"
 
 
 def trunk_tip(repo: Repo) -> str | None:
@@ -72,7 +72,7 @@ def left_branches(repo: Repo) -> Iterator[str]:
 
 def _candidates(repo: Repo, *, is_left: bool) -> Iterator[str]:
     if is_left:
-        yield from filter(is_plain, left_branches(repo))
+        yield from (name for name in left_branches(repo) if is_plain(name) and repo.tip(name) is not None)
     if default := repo.config("init.defaultBranch"):
         yield f"{_HEADS}{default}"
     origin = repo.raw.references.get(f"{_ORIGIN}HEAD")
