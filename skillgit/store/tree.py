@@ -229,7 +229,7 @@ def _tree(obj: object) -> pygit2.Tree:
     return obj
 
 
-_NAMES = frozenset({DOCUMENT, "skill.md"})
+DOCUMENTS = frozenset({DOCUMENT, "skill.md"})
 _PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 _DEEPEST = 12
 """Folders inside of each other in which skills are looked for."""
@@ -262,7 +262,7 @@ def _skill_paths(folder: pygit2.Tree, depth: int) -> tuple[str, ...]:
 
 def _skills_in(folder: pygit2.Tree, depth: int) -> Iterator[str]:
     names = {entry_name(entry.raw_name or b""): entry for entry in folder if entry.filemode in {*_FILES, FileMode.TREE}}
-    if depth and any(isinstance(names.get(name), pygit2.Blob) for name in _NAMES):
+    if depth and any(isinstance(names.get(name), pygit2.Blob) for name in DOCUMENTS):
         yield ""
         return
     count = 0

@@ -61,7 +61,12 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
     tip, short = repo.tip(branch), refs.short(branch)
     base = tip or trunk_tip(repo) or (None if repo.raw.head_is_unborn else str(repo.raw.head.target))
     old = repo.commit(base).tree if base else None
+    if old is not None:
+        tree.check_way(old, path)
     there = old is not None and tree.entry_at(old, path) is not None
+    if old is not None and there and not any(tree.entry_at(old, f"{path}/{name}") for name in tree.DOCUMENTS):
+        hint = f"git add {quote(path)}, then git commit, or another name"
+        raise ConflictError(f"'{path}' on {short} is a folder without {DOCUMENT}", hint=hint)
     if tip and there:
         return Seeded(commit=tip, is_new=False)
 
@@ -88,7 +93,6 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
 def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) -> pygit2.Tree:
     if old is None:
         return tree.with_skill(repo, None, path, skill, {".gitattributes": ATTRIBUTES})
-    tree.check_way(old, path)
     return old if tree.entry_at(old, path) is not None else tree.with_skill(repo, old, path, skill)
 
 

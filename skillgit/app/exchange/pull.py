@@ -75,7 +75,7 @@ class Pulled:
     notes: bool  # whether there are new notes, or would be
     heads: dict[str, int]  # run to its newest version here, for runs that diverged
     releases: tuple[str, ...] = ()  # the tags of releases that are new here, or would be
-    trunk: str  # the branch that `main` speaks of
+    trunk: str = "main"  # the branch that `main` speaks of
 
     @property
     def error(self) -> SkillgitError | None:

@@ -63,9 +63,9 @@ class RunListing:
     total: int  # how many runs there are that can be read
     unreadable: Mapping[str, str]  # run to why its history cannot be read
     courses: Mapping[str, tuple[float, ...]]  # run to scores of its versions, oldest first; of `rows` from `offset` on
-    skills: tuple[str, ...]  # the folders of skills that runs train
     environments: tuple[str, ...]
     models: tuple[str, ...]
+    skills: tuple[str, ...] = ()  # the folders of skills that runs train
 
 
 def run_list(

@@ -79,12 +79,12 @@ class Status:
     head: LogRow | None
     best: LogRow | None
     runs: int
-    skills: tuple[SkillState, ...]  # the skills that runs train, by name
     checked_out: str  # what the work tree holds: a branch, `<run>/v<N>` or a short commit id; empty without commits
     live: tuple[RunRow, ...]  # the runs that are being trained on this machine now
     broken: tuple[str, ...] = ()  # names of the runs whose history cannot be read; nothing else here speaks of them
     index_fresh: bool  # whether the index on disk is up to date; otherwise a stand-in in memory answered
     promoted: str = ""  # the version that was promoted to the trunk; empty without one, and in the past
+    skills: tuple[SkillState, ...] = ()  # the skills that runs train
     trunk: str = ""  # the branch that promotions go to; empty in the past
     placebo: Placebo | None = None  # what the run's gate made of candidates that change nothing; None without any
     diagnosis: Diagnosis | None = None  # why the default run gets nowhere; None if it does, or is finished

@@ -8,7 +8,6 @@ import pytest
 
 from skillgit.app.train.starting_point import init
 from skillgit.errors import ConflictError, SkillError, UsageError
-from skillgit.store.repo import Repo
 
 VALID = "---\nname: demo\ndescription: Answers questions.\n---\n\n# Demo\n"
 
