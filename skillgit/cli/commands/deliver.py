@@ -112,7 +112,7 @@ def install_command(
     if listing == (revision is not None):
         raise click.UsageError("give either REV or --list", context)
     if revision is not None and to is None:
-        raise click.UsageError(f"say where to: --to {', '.join(AGENTS)} or a folder of skills", context)
+        raise click.UsageError(f"say where to: --to {', '.join(AGENTS[:3])} or a folder of skills", context)
     session.refuse_rows(listing=listing)
     if listing:
         from skillgit.app.deliver.install import list_installed  # noqa: PLC0415 - see the package
