@@ -182,17 +182,18 @@ def retry_command(
 
 @verb("promote")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@flag("--force", "Replace what someone changed on main by hand")
+@flag("--force", "Replace what someone changed on the trunk by hand")
 @option("--release", "Release it: write metadata.version, and tag SKILL/vVERSION", metavar="VERSION", default="")
 @flag("-n --dry-run", "Say what would be done, and do nothing")
 @skill_option
 @document_form
 @click.pass_obj
 def promote_command(session: CommandSession, *, revision: str, force: bool, release: str, dry_run: bool) -> None:
-    """Bring a version to main with a merge commit.
+    """Bring a version to the trunk with a merge commit.
 
-    Only the skill's folder changes on main. If someone changed it there by hand since the run began, nothing is done
-    without --force. A work tree that has main checked out follows as with git merge: it loses no changes.
+    The trunk is the branch that you are on. Only the skill's folder changes there. If someone changed it by hand since
+    the run began, nothing is done without --force. A work tree that has the trunk checked out follows as with git
+    merge: it loses no changes.
 
     --release takes a semantic version such as 1.2.0. It is written to metadata.version in the frontmatter of SKILL.md,
     and no other byte of the skill changes; the merge commit gets the tag SKILL/v1.2.0.

@@ -231,7 +231,7 @@ def gate_command(
 ) -> int:
     """Judge the skills that a pull request changes by their scores.
 
-    Every skill under skills/ that the head changed since it left the base is compared with what is at the base.
+    Every skill that the head changed since it left the base is compared with what is at the base.
     Outcomes that runs and notes tell of the same text are taken from there; only the others are measured, and noted.
 
     Exits with 0 if every changed skill passes or none is changed, with 1 if one does not pass, with 5 if too few items
