@@ -46,7 +46,7 @@ def ignore_rules(folder: Path) -> Iterator[IgnoreRules]:
         if folder == root or (folder.is_relative_to(root) and not rules.ignores(folder)):
             yield rules
             return
-    with tempfile.TemporaryDirectory() as place:
-        raw = pygit2.init_repository(place, bare=True)
+    with tempfile.TemporaryDirectory() as git_dir:
+        raw = pygit2.init_repository(git_dir, bare=True)
         raw.workdir = str(folder)
         yield IgnoreRules(raw, folder)

@@ -58,8 +58,8 @@ def existing_trunk(repo: Repo) -> tuple[str, str]:
     name = trunk(repo)
     tip, short = repo.tip(name), refs.short(name)
     if tip is None:
-        tracked = trunk_revision(repo)
-        hint = "skillgit init" if tracked == short else f"git branch {quote(short)} {quote(tracked)}"
+        revision = trunk_revision(repo)
+        hint = "skillgit init" if revision == short else f"git branch {quote(short)} {quote(revision)}"
         raise RevisionNotFoundError(f"the repository has no branch {short}", hint=hint)
     return name, tip
 

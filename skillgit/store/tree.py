@@ -171,22 +171,22 @@ def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _N
 
 
 def check_way(tree: pygit2.Tree, path: str) -> None:
-    """Raise a ConflictError if a folder ``path`` in ``tree`` would take the place of a file, a link or a submodule."""
+    """Raise a ConflictError if a folder ``path`` in ``tree`` would take the prefix of a file, a link or a submodule."""
     parts = path.split("/")
     for end in range(1, len(parts) + 1):
-        place = "/".join(parts[:end])
-        entry = entry_at(tree, place)
+        prefix = "/".join(parts[:end])
+        entry = entry_at(tree, prefix)
         if entry is None:
             return
         if isinstance(entry, pygit2.Tree):
             continue
         if entry.filemode == FileMode.COMMIT:
             raise ConflictError(
-                f"'{place}' is a submodule, and a run changes folders of its own repository only",
-                hint=f"skillgit -C {quote(place)} init makes the skills in it trainable there",
+                f"'{prefix}' is a submodule, and a run changes folders of its own repository only",
+                hint=f"skillgit -C {quote(prefix)} init makes the skills in it trainable there",
             )
         kind = "link" if entry.filemode == FileMode.LINK else "file"
-        raise ConflictError(f"'{place}' is a {kind}, not a folder", hint=f"git mv {quote(place)} NAME")
+        raise ConflictError(f"'{prefix}' is a {kind}, not a folder", hint=f"git mv {quote(prefix)} NAME")
 
 
 def entry_at(tree: pygit2.Tree, path: str) -> pygit2.Object | None:

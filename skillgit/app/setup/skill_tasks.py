@@ -7,7 +7,9 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
-from skillgit.errors import NotFoundError
+from skillgit.app.workspace.skill_choice import name_of
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +33,16 @@ def own_tasks(root: Path, skill: str) -> Path | None:
     """Return the file of reviewed tasks of ``skill``; None without one. A link may lead to other people's files."""
     file = reviewed_tasks(root, skill)
     return file if file.is_file() and not file.is_symlink() else None
+
+
+def tasks_of_skill(context: Context) -> Path:
+    """Return the file of reviewed tasks of the skill that ``context`` names; it may be missing."""
+    with open_workspace(context) as workspace:
+        if workspace.repo.workdir is None:
+            raise UsageError("a bare repository has no tasks", hint="clone it")
+        file = reviewed_tasks(workspace.repo.workdir.resolve(), name_of(workspace.skill))
+        file.parent.mkdir(exist_ok=True)
+        return file
 
 
 def on_own_tasks(

@@ -79,7 +79,9 @@ def left_out(path: Path) -> tuple[str, ...]:
     """Return what :func:`read_seed` leaves out of the folder at ``path``, because git ignores it or it holds keys."""
     folder = path if path.is_dir() else path.parent
     is_folder = path.is_dir() or _brings_folder(path)
-    return tuple(sorted(_relative(entry, folder) for entry, kept in _walk(folder) if not kept)) if is_folder else ()
+    return (
+        tuple(sorted(_relative(entry, folder) for entry, is_kept in _walk(folder) if not is_kept)) if is_folder else ()
+    )
 
 
 def _from_folder(folder: Path) -> Skill:

@@ -48,7 +48,7 @@ class Initialised:
     source: str = ""  # the folder or file that the seed was copied from; empty where it is used where it is
     left_out: tuple[str, ...] = ()  # files of the seed that are not committed
     differs: bool = False  # whether SKILL.md in the work tree is not the one that was committed
-    others: int = 0  # files that were in the folder before it became a repository
+    entries: int = 0  # files that were in the folder before it became a repository
 
 
 def init(context: Context, directory: Path | None, skill: Path | None, environment: str | None = None) -> Initialised:
@@ -70,27 +70,27 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
         repo = Repo.discover(folder)
         return _initialised(repo, path, trunk_tip(repo) or "")
     first = read_seed(source) if source is not None else _seed_of(context, environment) if environment else None
-    place = _place(folder, source) if source is not None else ""
-    others = sum(1 for entry in folder.iterdir() if entry.name != ".git") if folder.is_dir() else 0
+    path_inside = _place(folder, source) if source is not None else ""
+    entries = sum(1 for entry in folder.iterdir() if entry.name != ".git") if folder.is_dir() else 0
     if first is None:
         _refuse_starter(context, folder)
     repo, is_new = _open(folder)
-    others = others if is_new else 0
+    entries = entries if is_new else 0
     if first is None:
         there = work_tree.skills_on_trunk(repo)
         if there:
             return _initialised(repo, there[0], trunk_tip(repo) or "", created=is_new)
         first = starter(skill_name(folder.name))
-    path = place or f"{SKILLS}/{first.name}"
+    path = path_inside or f"{SKILLS}/{first.name}"
     addition = work_tree.add_skill(repo, path, first, time=context.clock())
     open_index(repo).close()  # making a repository may take longer than looking into one
     return replace(
         _initialised(repo, path, addition.commit, created=is_new),
         added=addition.is_new,
-        source=str(skill) if source is not None and not place and addition.is_new else "",
+        source=str(skill) if source is not None and not path_inside and addition.is_new else "",
         left_out=left_out(source) if source is not None and addition.is_new else (),
-        differs=bool(place) and addition.is_new and work_tree.document_differs(repo, path, first),
-        others=others,
+        differs=bool(path_inside) and addition.is_new and work_tree.document_differs(repo, path, first),
+        entries=entries,
     )
 
 
@@ -114,15 +114,19 @@ def _place(folder: Path, source: Path) -> str:
 
     A UsageError if git ignores it there.
     """
-    place = source if source.is_dir() else source.parent
-    root, place = folder.resolve(), place.resolve()
-    if (not source.is_dir() and source.name != DOCUMENT) or place == root or not place.is_relative_to(root):
+    skill_folder = source if source.is_dir() else source.parent
+    root, skill_folder = folder.resolve(), skill_folder.resolve()
+    if (
+        (not source.is_dir() and source.name != DOCUMENT)
+        or skill_folder == root
+        or not skill_folder.is_relative_to(root)
+    ):
         return ""
-    if _in_another_repository(place, root):
+    if _in_another_repository(skill_folder, root):
         return ""
-    path = place.relative_to(root).as_posix()
+    path = skill_folder.relative_to(root).as_posix()
     with ignore_rules(root) as rules:
-        if rules.ignores(place) and rules.ignores(place / DOCUMENT):
+        if rules.ignores(skill_folder) and rules.ignores(skill_folder / DOCUMENT):
             raise UsageError(
                 f"git ignores {path}, and a run trains what is committed",
                 hint=f"git check-ignore -v {quote(path)} names the rule; or cp -r {quote(path)} {SKILLS}/",
@@ -130,9 +134,11 @@ def _place(folder: Path, source: Path) -> str:
     return path
 
 
-def _in_another_repository(place: Path, root: Path) -> bool:
-    """Say whether ``place``, below ``root``, belongs to a repository of its own, such as a submodule."""
-    inner = (folder for folder in (place, *place.parents) if folder != root and folder.is_relative_to(root))
+def _in_another_repository(skill_folder: Path, root: Path) -> bool:
+    """Say whether ``skill_folder``, below ``root``, belongs to a repository of its own, such as a submodule."""
+    inner = (
+        folder for folder in (skill_folder, *skill_folder.parents) if folder != root and folder.is_relative_to(root)
+    )
     return any((folder / ".git").exists() for folder in inner)
 
 
@@ -257,7 +263,7 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str, n
 
 
 def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> str | None:
-    """Return the skill folder that is meant: the only one, that of the environment's name, or the only in skills/."""
+    """Return the skill folder that is meant: the only one, or the one of the environment's name."""
     paths = work_tree.skills_at(workspace.repo, commit)
     if len(paths) <= 1:
         return paths[0] if paths else None

@@ -33,11 +33,11 @@ def choose_skill(word: str, paths: Collection[str], *, here: str = "", where: st
     ``here`` is the folder of the repository that relative paths start from. Of several skills of one name, the one in
     ``skills/`` is meant. A NotFoundError if there is no such skill, a UsageError if there are several.
     """
-    place = word.removesuffix(f"/{DOCUMENT}").rstrip("/")
-    for path in (normpath(f"{here}/{place}").lstrip("/"), normpath(place)):
+    folder = word.removesuffix(f"/{DOCUMENT}").rstrip("/")
+    for path in (normpath(f"{here}/{folder}").lstrip("/"), normpath(folder)):
         if path in paths:
             return path
-    matches = _named(place, paths)
+    matches = _named(folder, paths)
     if len(matches) > 1:
         raise UsageError(
             f"'{word}' is the name of {len(matches)} skills: {', '.join(matches)}", hint=f"--skill {matches[0]}"
@@ -60,11 +60,13 @@ def unknown_skill(word: str, paths: Collection[str], *, where: str = "here") -> 
 
 
 def only_skill(paths: Sequence[str]) -> str:
-    """Return the skill that is meant where none is named: the only one, or the only one in ``skills/``; else empty."""
-    usual = [path for path in paths if path.startswith(f"{SKILLS}/")]
-    if len(paths) == 1:
-        return paths[0]
-    return usual[0] if len(usual) == 1 else ""
+    """Return the skill that is meant where none is named: the only one; empty if there are none or several.
+
+    Copies of one name count as one skill, the one in ``skills/``.
+    """
+    names = {name_of(path) for path in paths}
+    matches = _named(names.pop(), paths) if len(names) == 1 else []
+    return matches[0] if len(matches) == 1 else ""
 
 
 def _named(name: str, paths: Collection[str]) -> list[str]:

@@ -54,9 +54,9 @@ def push_command(
 ) -> None:
     """Send runs to another repository.
 
-    REMOTE is origin unless you say. The trunk, notes and all runs of this repository go, or only the runs that you name.
-    Nothing that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull brings it
-    in. Before anything goes, it is looked through for secrets.
+    REMOTE is origin unless you say. The trunk, notes and all runs of this repository go, or only the runs that you
+    name. Nothing that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull
+    brings it in. Before anything goes, it is looked through for secrets.
     """
     from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
     from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package

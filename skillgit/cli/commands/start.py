@@ -70,8 +70,8 @@ def init_command(session: CommandSession, directory: Path | None, skill: Path | 
 
 
 def _remarks(result: Initialised) -> Iterator[str]:
-    if result.others:
-        yield f"the folder was no git repository; its {plural(result.others, 'entry', 'entries')} stay uncommitted"
+    if result.entries:
+        yield f"the folder was no git repository; its {plural(result.entries, 'entry', 'entries')} stay uncommitted"
     if result.source:
         yield f"{result.source} was copied to {result.skill_path}; runs change the copy"
     if result.left_out:

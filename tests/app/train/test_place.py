@@ -153,8 +153,8 @@ def test_a_repository_that_is_made_of_a_folder_with_files_is_reported(empty):
     (empty.directory / "notes.txt").write_text("x")
     (empty.directory / "photos").mkdir()
     done = init(empty, None, None)
-    assert (done.created, done.others) == (True, 2)
-    assert init(empty, None, None).others == 0
+    assert (done.created, done.entries) == (True, 2)
+    assert init(empty, None, None).entries == 0
 
 
 def test_a_copy_says_where_it_is_from_and_what_was_left_out(home, tmp_path):
