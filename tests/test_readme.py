@@ -66,14 +66,23 @@ def test_training_as_described(tmp_path):
 
 
 @pytest.mark.slow
-def test_training_on_tasks_of_ones_own(tmp_path):
+@pytest.mark.parametrize("trunk", ["", "master"], ids=["a new folder", "a repository on master"])
+def test_training_on_tasks_of_ones_own(tmp_path, trunk):
     preparation, training = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", TASKS, flags=re.DOTALL)
     assert training == EXECUTED[2]
-    done = bash(preparation + training + EXECUTED[3], tmp_path)
+    begin = (
+        'git init -q -b master . && git -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m "mine"\n'
+        if trunk
+        else ""
+    )
+    promotion = "skillgit promote v1\ngit branch --format='%(refname:short)'\n"
+    done = bash(preparation + begin + training + EXECUTED[3] + promotion, tmp_path)
     assert done.returncode == 0, done
     assert "0 drafts from 0 requests" in done.stdout
+    branches = [line for line in done.stdout.splitlines() if line in {"main", "master"}]
+    assert branches == [trunk or "main"]
     assert "10 train, 5 selection, 5 test" in done.stdout
-    assert "+++ b/skills/town/SKILL.md" in done.stdout
+    assert "+++ b/.claude/skills/town/SKILL.md" in done.stdout
     assert re.search(r"^\+- .*year", done.stdout, flags=re.MULTILINE), (
         "the best version has learned what the answers want"
     )

@@ -188,7 +188,9 @@ def _completing(kind: str) -> _Completion:
     return complete
 
 
-complete_runs, complete_items, complete_models = map(_completing, ("runs", "items", "models"))
+complete_runs, complete_items, complete_models, complete_skills = map(
+    _completing, ("runs", "items", "models", "skills")
+)
 complete_revisions = _completing("revisions")
 """A revision or a range of them, or the name of a run."""
 
@@ -260,6 +262,24 @@ as_of_option = option(
     shell_complete=complete_revisions,
 )
 """For commands that read history: their use cases find it cut off behind REV."""
+
+
+def _mean_skill(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    del param
+    if value is not None:
+        session = ctx.ensure_object(CommandSession)
+        ctx.obj = replace(session, context=replace(session.context, skill=value))
+
+
+skill_option = option(
+    "--skill",
+    "Mean the skill NAME: its name, or the path of its folder",
+    metavar="NAME",
+    expose_value=False,
+    callback=_mean_skill,
+    shell_complete=complete_skills,
+)
+"""For commands about one skill: their use cases find the runs, the text and the tasks of that skill."""
 
 override_option = option(
     "-o --cfg-options overrides",

@@ -192,6 +192,7 @@ def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> I
     for override in request.overrides:
         yield from ("-o", override)
     options = {
+        "--skill": session.context.skill or None,
         "--run": request.run,
         "--from": request.start,
         "--max-calls": request.caps.max_calls,

@@ -53,6 +53,7 @@ class Narrowing:
     """Which events of a run are meant."""
 
     run: str = ""  # the run; empty for all of them
+    skill: str = ""  # only those of runs that train this skill, by its name or its folder
     with_rejected: bool = True
     slow: bool = True
     kinds: frozenset[str] = frozenset()  # only these kinds; none for all
@@ -77,6 +78,7 @@ class Narrowing:
         """The part of it that a log has, too."""
         return Selection(
             run=self.run,
+            skill=self.skill,
             with_rejected=self.with_rejected,
             kinds=self.kinds,
             words=self.words,

@@ -65,6 +65,7 @@ class Selection:
     """Which events to return."""
 
     run: str = ""  # those of this run; empty for all runs
+    skill: str = ""  # those of runs that train this skill, by its name or its folder; empty for all skills
     with_rejected: bool = True
     kinds: frozenset[str] = frozenset()  # only these kinds; none for all
     words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
@@ -94,6 +95,9 @@ def condition(selection: Selection) -> tuple[str, dict[str, object]]:
 def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
     if selection.run:
         yield "e.run = :run", {"run": selection.run}
+    if selection.skill:
+        of_skill = "skill = :skill OR substr(skill, -length(:skill) - 1) = '/' || :skill"
+        yield f"e.run IN (SELECT name FROM run WHERE {of_skill})", {"skill": selection.skill}  # noqa: S608 - ours
     if not selection.with_rejected:
         yield "e.kind <> 'rejected'", {}
     if selection.kinds:

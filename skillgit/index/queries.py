@@ -39,11 +39,12 @@ _RUN_FIELDS = (
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
            l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author,
-           l.joined
+           l.joined, (SELECT r.skill FROM run r WHERE r.name = l.run)
     FROM log l"""
 _LOG_FIELDS = (
     *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
     *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author", "joined"),
+    "skill",
 )
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
@@ -51,6 +52,11 @@ _OF_RUN = " WHERE l.run = ? AND l.version ="
 def run_names(index: Index) -> tuple[str, ...]:
     """Return the names of all runs, the one with the newest event first."""
     return index.column("SELECT name FROM run ORDER BY updated DESC, started DESC, name")
+
+
+def runs_of_skill(index: Index, skill: str) -> tuple[str, ...]:
+    """Return the names of the runs that train the folder ``skill``, the one with the newest event first."""
+    return index.column("SELECT name FROM run WHERE skill = ? ORDER BY updated DESC, started DESC, name", (skill,))
 
 
 def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:

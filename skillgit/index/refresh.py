@@ -29,6 +29,7 @@ from skillgit.index import schema
 from skillgit.index.log_filter import KEY, key_of
 from skillgit.store import refs
 from skillgit.store.repo import Repo
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,14 +190,14 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:
     """Bring the index up to date; return the runs whose history cannot be read, with the reason."""
     look = repo.look()
-    if look.stamp and _seen(connection) == (look.stamp, _stamp(look)):
+    if look.stamp and _seen(connection) == (_packed(look, repo), _stamp(look)):
         return {}
     moves = moved_refs(connection, repo, look)
     if moves.before == moves.now:
         # on a read-only disk everything is compared again next time
         if look.stamp:
             with suppress(sqlite3.OperationalError), schema.write(connection):
-                _keep(connection, look)
+                _keep(connection, repo, look)
         return {}
     # decoding commits takes longer to import than an index that is up to date takes to open
     from skillgit.index.table_writer import catch_up  # noqa: PLC0415 - see above
@@ -206,7 +207,7 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
         look = repo.look()
         moves = moved_refs(connection, repo, look)
         errors = catch_up(connection, repo, moves.before, moves.now)
-        _keep(connection, None if errors else look)
+        _keep(connection, repo, None if errors else look)
         return errors
 
 
@@ -220,27 +221,33 @@ class Moves:
 
 def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> Moves:
     """Compare the refs that the index has with those of ``repo``, of which ``look`` was taken just now."""
+    branch = trunk(repo)
     stamp = _seen(connection)
-    if stamp is not None and look.stamp == stamp[0]:
+    if stamp is not None and _packed(look, repo) == stamp[0]:
         before = loads(stamp[1])
         if before.keys() <= look.loose.keys():
             differing = {name: oid for name, oid in look.loose.items() if before.get(name) != oid}
-            fresh = {name: oid for name, oid in differing.items() if name == refs.MAIN or refs.parse(name)}
+            fresh = {name: oid for name, oid in differing.items() if name == branch or refs.parse(name)}
             old_tips: dict[str, str] = {}
             for run in {refs.run_of(name) for name in fresh}:
                 old_tips |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
             now = {name: oid for name, oid in (old_tips | fresh).items() if oid}
             return Moves(before=old_tips, now=now)
-    main = repo.tip(refs.MAIN)
     old_tips = dict(connection.execute("SELECT name, oid FROM ref"))
-    return Moves(before=old_tips, now=repo.tips() | ({refs.MAIN: main} if main else {}))
+    tip = repo.tip(branch)
+    return Moves(before=old_tips, now=repo.tips() | ({branch: tip} if tip else {}))
 
 
-def _keep(connection: sqlite3.Connection, look: RefSnapshot | None) -> None:
+def _packed(look: RefSnapshot, repo: Repo) -> str:
+    """Return what tells git's packed refs and the choice of the trunk from any other; empty if that is not known."""
+    return f"{look.stamp} {trunk(repo)}" if look.stamp else ""
+
+
+def _keep(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot | None) -> None:
     """Remember in a transaction of the caller's what the index was made from; None if it is not up to date."""
     connection.execute("DELETE FROM seen")
     if look is not None and look.stamp:
-        connection.execute("INSERT INTO seen VALUES (?, ?)", (look.stamp, _stamp(look)))
+        connection.execute("INSERT INTO seen VALUES (?, ?)", (_packed(look, repo), _stamp(look)))
 
 
 def _seen(connection: sqlite3.Connection) -> tuple[str, str] | None:
@@ -290,7 +297,7 @@ class HeldRepo(PastRepo):
 
     def tip(self, name: str) -> str | None:
         ref = refs.parse(name)
-        if name == refs.MAIN or (ref is not None and ref.run not in self._unread):
+        if name in self._tips or (ref is not None and ref.run not in self._unread):
             return self._tips.get(name)
         return self._live.tip(name)
 
@@ -378,7 +385,7 @@ def _summarise(connection: sqlite3.Connection) -> None:
 def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """Yield the refs as they were: those that still point to what was there, and where moving ones pointed."""
     for name, oid in connection.execute(
-        "SELECT name, oid FROM main.ref WHERE oid IN (SELECT oid FROM temp.event) OR name = :main", {"main": refs.MAIN}
+        "SELECT name, oid FROM main.ref WHERE oid IN (SELECT oid FROM temp.event) OR run = ''"
     ):
         ref = refs.parse(name)
         if ref is None or ref.kind in {refs.RefKind.REJECTED, refs.RefKind.TAG}:

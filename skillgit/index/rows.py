@@ -130,6 +130,7 @@ class LogRow(EventRow):
     refs: tuple[str, ...]  # short names of the branches that point at it
     of: str = ""  # what an intervention took its candidate from, as `<run>/v7`; empty for everything else
     author: str = ""  # who edited the skill by hand; empty for everything else
+    skill: str = ""  # the folder of the skill that its run trains
 
     @property
     def known(self) -> Score | None:

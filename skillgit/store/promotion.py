@@ -1,4 +1,4 @@
-"""Bringing a version to ``main``: one merge commit, and the work trees that have ``main`` checked out follow it."""
+"""Bringing a version to the trunk: one merge commit, and the work trees that have it checked out follow it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import pygit2
-from pygit2.enums import FileMode, ObjectType
+from pygit2.enums import ObjectType
 
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.file_names import shown
@@ -20,7 +21,8 @@ from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import entry_id, outward_links, read_file, read_skill, with_folder, with_skill
+from skillgit.store.tree import check_way, entry_id, outward_links, read_file, read_skill, with_folder, with_skill
+from skillgit.store.trunk import trunk, trunk_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +43,7 @@ _BROUGHT = re.compile(
 )
 _IN_THE_WAY = re.compile(r"^error: (?!unable )[^']*'(?P<path>[^']+)'", re.MULTILINE)
 _LOOKED_BACK = 10_000
-"""Commits of ``main`` that are looked through for the last change of a skill."""
+"""Commits of the trunk that are looked through for the last change of a skill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +53,25 @@ class LastChange:
     version: str  # the version that it promoted, as `<run>/v<N>`; empty for a change by hand
 
 
-def main_tip(repo: Repo) -> str:
-    tip = repo.tip(refs.MAIN)
+def existing_trunk(repo: Repo) -> tuple[str, str]:
+    """Return the trunk and its commit; a RevisionNotFoundError if it has none here."""
+    name = trunk(repo)
+    tip, short = repo.tip(name), refs.short(name)
     if tip is None:
-        raise RevisionNotFoundError("the repository has no branch main", hint="skillgit init")
-    return tip
+        revision = trunk_revision(repo)
+        hint = "skillgit init" if revision == short else f"git branch {quote(short)} {quote(revision)}"
+        raise RevisionNotFoundError(f"the repository has no branch {short}", hint=hint)
+    return name, tip
 
 
 def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange | None:
-    """Return the newest commit on ``main`` that changed the folder ``path``; None if none of the newest ones did."""
-    return next(changes_on_main(repo, path, within), None)
+    """Return the newest commit on the trunk that changed the folder ``path``; None if none of the newest ones did."""
+    return next(changes_on_trunk(repo, path, within), None)
 
 
-def changes_on_main(repo: Repo, path: str, within: int = _LOOKED_BACK) -> Iterator[LastChange]:
-    """Yield the commits among the newest of ``main`` that changed the folder ``path``, newest first."""
-    tip = repo.tip(refs.MAIN)
+def changes_on_trunk(repo: Repo, path: str, within: int = _LOOKED_BACK) -> Iterator[LastChange]:
+    """Yield the commits among the newest of the trunk that changed the folder ``path``, newest first."""
+    tip = repo.tip(trunk(repo))
     for commit in islice(first_parents(repo, tip) if tip else (), within):
         if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
@@ -79,9 +85,9 @@ def releases(repo: Repo, skill: str) -> dict[str, str]:
     return {str(repo.raw.references[name].peel(pygit2.Commit).id): refs.short(name) for name in names}
 
 
-def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *, at: str = refs.MAIN) -> bool:
-    """Say whether the ref ``at`` has the folder ``path`` of the commit ``version``, with ``document`` as SKILL.md."""
-    tip = repo.tip(at)
+def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *, at: str = "") -> bool:
+    """Say whether ``at``, or the trunk, has the folder ``path`` of ``version``, with ``document`` as SKILL.md."""
+    tip = repo.tip(at or trunk(repo))
     if tip is None:
         return False
     folder = entry_id(repo.commit(version), path)
@@ -145,7 +151,10 @@ def move_proposal(repo: Repo, branch: str, old: str | None, new: str, *, reason:
     for facts in work_trees(repo):
         if facts.get("branch") == branch:
             where, name = facts.get("worktree", "a work tree"), refs.short(branch)
-            raise ConflictError(f"{name} is checked out in {where}", hint="git switch main there, and propose again")
+            raise ConflictError(
+                f"{name} is checked out in {where}",
+                hint=f"git switch {quote(refs.short(trunk(repo)))} there, and propose again",
+            )
     update_refs(repo, [RefUpdate(name=branch, new=new, old=old)], reason=reason)
 
 
@@ -154,18 +163,20 @@ class Release:
     tag: str
     message: str
     document: bytes
-    is_tagged: bool = False  # whether the tag is there already, as after the release of a text that `main` left since
+    is_tagged: bool = (
+        False  # whether the tag is there already, as after the release of a text that the trunk left since
+    )
 
 
 def promote(
     repo: Repo, path: str, version: str, message: str, *, time: datetime, reason: str, release: Release | None = None
 ) -> str:
-    """Merge the folder ``path`` of the commit ``version`` into ``main``; return the merge commit.
+    """Merge the folder ``path`` of the commit ``version`` into the trunk; return the merge commit.
 
-    The tree is that of ``main`` with this one folder replaced. Work trees that have ``main`` checked out take it in as
+    The tree is that of the trunk with this one folder replaced. Work trees that have it checked out take it in as
     with ``git merge``: nothing uncommitted is overwritten. The tag of a ``release`` appears with the commit or never.
     """
-    tip = main_tip(repo)
+    name, tip = existing_trunk(repo)
     signature = repo.signature(time)
 
     def write() -> tuple[str, list[RefUpdate]]:
@@ -176,12 +187,13 @@ def promote(
         return commit, [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))]
 
     commit, tags = until_kept(repo, write)
-    move_main(repo, tip, commit, reason=reason, beside=tags, write=write)
+    move_trunk(repo, name, tip, commit, reason=reason, beside=tags, write=write)
     return commit
 
 
-def move_main(
+def move_trunk(
     repo: Repo,
+    name: str,
     old: str,
     new: str,
     *,
@@ -189,14 +201,14 @@ def move_main(
     beside: Sequence[RefUpdate] = (),
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move ``main``, with the refs ``beside`` or not at all, and its work trees; ``write`` writes the new objects."""
-    trees = _work_trees(repo)
+    """Move the branch ``name``, with the refs ``beside`` or not at all, and its work trees; ``write`` makes objects."""
+    trees = _work_trees(repo, name)
     for tree in trees:
-        _check(tree, _follow(tree, old, new, write, "--dry-run"))
-    updates = [RefUpdate(name=refs.MAIN, new=new, old=old), *beside]
+        _check(tree, name, _follow(tree, old, new, write, "--dry-run"))
+    updates = [RefUpdate(name=name, new=new, old=old), *beside]
     update_refs(repo, updates, reason=reason, write=write)
     for tree in trees:
-        _check(tree, _follow(tree, old, new, write), has_moved=True)
+        _check(tree, name, _follow(tree, old, new, write), has_moved=True)
 
 
 def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature) -> str:
@@ -208,40 +220,39 @@ def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature)
 
 
 def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
-    tip = main_tip(repo)
+    name, tip = existing_trunk(repo)
     write = partial(_tag, repo, release, tip, repo.signature(time))
     tag = RefUpdate(name=release.tag, new=until_kept(repo, write))
-    update_refs(repo, [RefUpdate(name=refs.MAIN, new=tip, old=tip), tag], reason=reason, write=write)
+    update_refs(repo, [RefUpdate(name=name, new=tip, old=tip), tag], reason=reason, write=write)
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
     """Refuse a promotion that a work tree could not follow."""
-    tip = main_tip(repo)
+    name, tip = existing_trunk(repo)
     write = partial(_merged, repo, tip, path, version, release)
     new = until_kept(repo, write)
-    for tree in _work_trees(repo):
-        _check(tree, _follow(tree, tip, str(new.id), write, "--dry-run"))
+    for tree in _work_trees(repo, name):
+        _check(tree, name, _follow(tree, tip, str(new.id), write, "--dry-run"))
 
 
 def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | None) -> pygit2.Tree:
     """Return the tree of ``tip`` with the folder ``path`` of ``version``, as it is released."""
-    old, top = repo.commit(tip).tree, path.partition("/")[0]
-    if top in old and old[top].filemode != FileMode.TREE:
-        raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
+    old = repo.commit(tip).tree
+    check_way(old, path)
     folder = entry_id(repo.commit(version), path)
     if folder is None:
         raise RevisionNotFoundError(f"{version[:12]} has no '{path}'", hint=f"git ls-tree -r {version[:12]}")
     for name, target in outward_links(repo, version, path):
         sentence = f"{path}/{shown(name)} of the version is a link out of the skill, to {shown(target)}"
         raise SkillError(sentence, hint="installers would copy what it leads to: put a plain file in its place")
-    read_skill(repo, repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
+    read_skill(repo, repo.commit(version).tree, path)  # what is on the trunk is checked out by everybody, on any system
     if release is not None:
         folder = _with_document(repo, folder, release.document)
     return with_folder(repo, old, path, folder)
 
 
-def _work_trees(repo: Repo) -> list[Repo]:
-    entries = (facts for facts in work_trees(repo) if facts.get("branch") == refs.MAIN and "bare" not in facts)
+def _work_trees(repo: Repo, branch: str) -> list[Repo]:
+    entries = (facts for facts in work_trees(repo) if facts.get("branch") == branch and "bare" not in facts)
     return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
 
 
@@ -255,22 +266,24 @@ def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, 
     return git(tree, "read-tree", "-m", "-u", *options, old, new)
 
 
-def _check(tree: Repo, answer: GitResult, *, has_moved: bool = False) -> None:
+def _check(tree: Repo, branch: str, answer: GitResult, *, has_moved: bool = False) -> None:
     if answer.code == 0:
         return
+    name = refs.short(branch)
+    reset = f"git reset --keep {quote(name)}"
     match = _IN_THE_WAY.search(answer.error)
     problem = f"'{match['path']}' differs" if match else answer.error.partition("\n")[0] or "git read-tree failed"
     if has_moved:
         raise ConflictError(
-            f"main has the version now, but the work tree {tree.workdir} cannot take it in: {problem}",
-            hint="git stash, then git reset --keep main" if match else "mend that, then git reset --keep main",
+            f"{name} has the version now, but the work tree {tree.workdir} cannot take it in: {problem}",
+            hint=f"git stash, then {reset}" if match else f"remove the cause, then {reset}",
         )
     if match is None:
         raise ConflictError(
-            f"the work tree {tree.workdir} has main checked out and cannot take it in: {problem}",
+            f"the work tree {tree.workdir} has {name} checked out and cannot take it in: {problem}",
             hint="nothing was written; git status",
         )
     raise ConflictError(
-        f"the work tree {tree.workdir} has main checked out, and changes in it would be lost: {problem}",
+        f"the work tree {tree.workdir} has {name} checked out, and changes in it would be lost: {problem}",
         hint="nothing was written; commit the changes or put them away: git stash",
     )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from skillgit.domain.event import Event
 
-MAIN = "refs/heads/main"
 NOTES = "refs/notes/skillgit/evals"
 
 STEP, META = "step", "meta"

@@ -6,6 +6,7 @@ loaded with the first repository: screens are ready before that, and it takes as
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.git_binary import until_kept
+from skillgit.store.git_binary import configured, until_kept
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
@@ -97,14 +98,15 @@ class Repo:
 
     @classmethod
     def init(cls, path: Path) -> Repo:
-        """Make ``path`` a repository whose branch is ``main``; an existing one is opened as it is."""
+        """Make ``path`` a repository on ``init.defaultBranch``, or ``main``; one that exists is opened as it is."""
         import pygit2  # noqa: PLC0415 - see the module
 
         _set_up_libgit2()
         try:
             if (path / ".git").exists():
                 return cls(pygit2.Repository(str(path)))
-            return cls(pygit2.init_repository(str(path), initial_head="main"))
+            name = configured(path, os.environ, "init.defaultBranch")
+            return cls(pygit2.init_repository(str(path), initial_head=name or "main"))
         except (pygit2.GitError, OSError) as error:
             raise _refusal(path, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -10,7 +11,7 @@ from pygit2.enums import FileMode
 
 from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill, excess, too_long
 from skillgit.domain.untrusted.file_names import DEPTH, PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
-from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
+from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -213,6 +214,25 @@ def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _N
     return _tree(repo.raw[builder.write()])
 
 
+def check_way(tree: pygit2.Tree, path: str) -> None:
+    """Raise a ConflictError if a folder ``path`` in ``tree`` would take the prefix of a file, a link or a submodule."""
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        prefix = "/".join(parts[:end])
+        entry = entry_at(tree, prefix)
+        if entry is None:
+            return
+        if isinstance(entry, pygit2.Tree):
+            continue
+        if entry.filemode == FileMode.COMMIT:
+            raise ConflictError(
+                f"'{prefix}' is a submodule, and a run changes folders of its own repository only",
+                hint=f"skillgit -C {quote(prefix)} init makes the skills in it trainable there",
+            )
+        kind = "link" if entry.filemode == FileMode.LINK else "file"
+        raise ConflictError(f"'{prefix}' is a {kind}, not a folder", hint=f"git mv {quote(prefix)} NAME")
+
+
 def entry_at(tree: pygit2.Tree, path: str) -> pygit2.Object | None:
     try:
         return tree[path]
@@ -253,25 +273,58 @@ def _tree(obj: object) -> pygit2.Tree:
     return obj
 
 
-_NAMES = frozenset({DOCUMENT, "skill.md"})
+DOCUMENTS = frozenset({DOCUMENT, "skill.md"})
+_PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+_DEEPEST = 12
+"""Folders inside of each other in which skills are looked for."""
+_MOST_SKILLS = 5_000
+_MEMORY = 200_000
+_known: dict[tuple[pygit2.Oid, int], tuple[str, ...]] = {}
+"""The skills in trees that were looked through: a tree never changes, and commits share most of theirs."""
+
+
+def skill_paths(repo: Repo, commit: str) -> tuple[str, ...]:
+    """Return the paths of the skill folders of a commit, wherever they are, those in ``skills/`` first.
+
+    A skill is a folder with a ``SKILL.md``; what is inside of it is a part of it. The top of the repository is none.
+    """
+    try:
+        paths = _skill_paths(repo.commit(commit).tree, 0)
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read commit {commit[:12]}: {error}", hint="skillgit fsck") from error
+    return tuple(sorted(paths, key=lambda path: (not path.startswith("skills/"), path)))
+
+
+def _skill_paths(folder: pygit2.Tree, depth: int) -> tuple[str, ...]:
+    key = (folder.id, depth)
+    if key not in _known:
+        if len(_known) > _MEMORY:
+            _known.clear()
+        _known[key] = tuple(_skills_in(folder, depth))
+    return _known[key]
+
+
+def _skills_in(folder: pygit2.Tree, depth: int) -> Iterator[str]:
+    names = {entry_name(entry.raw_name or b""): entry for entry in folder if entry.filemode in {*_FILES, FileMode.TREE}}
+    if depth and any(isinstance(names.get(name), pygit2.Blob) for name in DOCUMENTS):
+        yield ""
+        return
+    count = 0
+    for name, entry in names.items():
+        if isinstance(entry, pygit2.Tree) and name not in _PASSED_OVER and depth < _DEEPEST:
+            for path in _skill_paths(entry, depth + 1):
+                count += 1
+                if count > _MOST_SKILLS:
+                    problem = f"a folder holds more than {_MOST_SKILLS} skills"
+                    raise HistoryError(problem, hint="git ls-tree -r <revision>")
+                yield f"{name}/{path}" if path else name
 
 
 def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str, bytes]]:
     """Return the skill folders of a commit by path, or ``only`` one, with the content of their files; no links."""
+    paths = skill_paths(repo, commit)
     root = repo.commit(commit).tree
     try:
-        folders = dict(_folders(root, ""))
-        selection = {only: folders[only]} if only and only in folders else {} if only else folders
-        return {path: read_files(repo, folder, SKILL_FILES) for path, folder in selection.items()}
+        return {path: read_folder(repo, root, path) for path in paths if path == only or not only}
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read commit {commit[:12]}: {error}", hint="skillgit fsck") from error
-
-
-def _folders(folder: pygit2.Tree, path: str) -> Iterator[tuple[str, pygit2.Tree]]:
-    if path and any(entry.name in _NAMES and isinstance(entry, pygit2.Blob) for entry in folder):
-        yield path, folder
-        return
-    for entry in folder:
-        inner = f"{path}/{entry.name}" if path else str(entry.name)
-        if isinstance(entry, pygit2.Tree) and not str(entry.name).startswith(".") and inner.count("/") < DEPTH:
-            yield from _folders(entry, inner)

@@ -1,9 +1,8 @@
-"""``main`` and the work tree: where seed skills are, how one is added, how a version is checked out without loss."""
+"""The trunk and the work tree: where seed skills are, how one is added, how a version is checked out without loss."""
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
@@ -13,11 +12,13 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import CheckoutStrategy, FileMode
 
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff, refs, tree
 from skillgit.store.git_binary import git, until_kept
 from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.trunk import left_branches, trunk, trunk_tip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,33 +40,34 @@ class Seeded:
     is_new: bool  # whether the skill was added now; otherwise it was there
 
 
-def skills_on_main(repo: Repo) -> tuple[str, ...]:
-    tip = repo.tip(refs.MAIN)
+def skills_on_trunk(repo: Repo) -> tuple[str, ...]:
+    tip = trunk_tip(repo)
     return skills_at(repo, tip) if tip else ()
 
 
 def skills_at(repo: Repo, commit: str) -> tuple[str, ...]:
-    """Return the paths of the skill folders under ``skills/`` at ``commit``."""
-    folder = tree.entry_at(repo.commit(commit).tree, "skills")
-    if not isinstance(folder, pygit2.Tree):
-        return ()
-    return tuple(
-        f"skills/{entry.name}"
-        for entry in folder
-        if isinstance(entry, pygit2.Tree) and tree.entry_at(entry, "SKILL.md")
-    )
+    """Return the paths of the skill folders at ``commit`` that have a ``SKILL.md``, those in ``skills/`` first."""
+    root = repo.commit(commit).tree
+    return tuple(path for path in tree.skill_paths(repo, commit) if tree.entry_at(root, f"{path}/{DOCUMENT}"))
 
 
 def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
-    """Commit ``skill`` to the folder ``path`` on ``main``, unless something is there already.
+    """Commit ``skill`` to the folder ``path`` on the trunk, unless something is there already.
 
-    A missing ``main`` begins at HEAD; a repository without commits gets ``.gitattributes`` too. Where the work tree is
-    on ``main``, the new files appear in it and in git's index; existing files are left alone.
+    A trunk that is not here begins where ``origin`` has it, or at HEAD; a repository without commits gets
+    ``.gitattributes`` too. Where the work tree is on the trunk, the new files appear in it and in git's index; existing
+    files are left alone.
     """
-    tip = repo.tip(refs.MAIN)
-    base = tip or (None if repo.raw.head_is_unborn else str(repo.raw.head.target))
+    branch = trunk(repo)
+    tip, short = repo.tip(branch), refs.short(branch)
+    base = tip or trunk_tip(repo) or (None if repo.raw.head_is_unborn else str(repo.raw.head.target))
     old = repo.commit(base).tree if base else None
+    if old is not None:
+        tree.check_way(old, path)
     there = old is not None and tree.entry_at(old, path) is not None
+    if old is not None and there and not any(tree.entry_at(old, f"{path}/{name}") for name in tree.DOCUMENTS):
+        hint = f"git add {quote(path)}, then git commit, or another name"
+        raise ConflictError(f"'{path}' on {short} is a folder without {DOCUMENT}", hint=hint)
     if tip and there:
         return Seeded(commit=tip, is_new=False)
 
@@ -76,15 +78,15 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
         return new, repo.write_commit(repo.signature(time), f"Add skill {skill.name}\n", new.id, [base])
 
     new, commit = until_kept(repo, write)
-    update = RefUpdate(name=refs.MAIN, new=commit, old=tip)
+    update = RefUpdate(name=branch, new=commit, old=tip)
     reason = f"skillgit: add skill {skill.name}"
     update_refs(repo, [update], reason=reason, write=write)
     try:
-        _follow(repo, old, new)
+        _follow(repo, branch, old, new)
     except (pygit2.GitError, OSError) as error:
         raise ConflictError(
-            f"main has the skill now, but the work tree cannot take it in: {error}",
-            hint=f"git checkout main -- {quote(path)}",
+            f"{short} has the skill now, but the work tree cannot take it in: {error}",
+            hint=f"git checkout {quote(short)} -- {quote(path)}",
         ) from error
     return Seeded(commit=commit, is_new=not there)
 
@@ -92,20 +94,17 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
 def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) -> pygit2.Tree:
     if old is None:
         return tree.with_skill(repo, None, path, skill, {".gitattributes": ATTRIBUTES})
-    top = path.partition("/")[0]
-    if tree.read_file(repo, old, top) is not None:
-        raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
     return old if tree.entry_at(old, path) is not None else tree.with_skill(repo, old, path, skill)
 
 
-def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
-    """Let index and work tree take in what a commit on the checked-out ``main`` added."""
+def _follow(repo: Repo, branch: str, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
+    """Let index and work tree take in what a commit on ``branch``, where that is checked out, added."""
     if repo.workdir is None:
         return
     if repo.raw.head_is_unborn and len(repo.raw.index) == 0:
         # nothing was ever committed or staged, so that no branch is left behind
-        repo.raw.set_head(refs.MAIN)
-    if repo.raw.head_is_unborn or repo.raw.head.name != refs.MAIN:
+        repo.raw.set_head(branch)
+    if repo.raw.head_is_unborn or repo.raw.head.name != branch:
         return
     index = repo.raw.index
     changes = new.diff_to_tree(swap=True) if old is None else old.diff_to_tree(new)
@@ -118,8 +117,14 @@ def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
         repo.raw.checkout_index(strategy=_LITERAL, paths=missing)  # type: ignore[no-untyped-call]
 
 
+def document_differs(repo: Repo, path: str, skill: Skill) -> bool:
+    """Say whether the work tree has another ``SKILL.md`` in the folder ``path`` than ``skill``."""
+    file = repo.workdir / path / DOCUMENT if repo.workdir is not None else None
+    return file is not None and file.is_file() and file.read_bytes() != skill.files[DOCUMENT]
+
+
 def skill_trees(repo: Repo, commit: str) -> dict[str, str]:
-    """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree."""
+    """Return the path of every skill folder at ``commit`` with the id of its tree."""
     return {path: skill_tree(repo, commit, path) for path in skills_at(repo, commit)}
 
 
@@ -133,8 +138,6 @@ def skill_tree(repo: Repo, commit: str, path: str) -> str:
 _SHOWN = 5
 _EXECUTABLE = 0o111
 _BRANCHES = "refs/heads/"
-_MOVE = re.compile(r"checkout: moving from (?P<left>\S+) to ")
-"""What git writes into the log of HEAD when it goes elsewhere."""
 
 
 def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
@@ -170,12 +173,10 @@ def folder_files(repo: Repo, path: str) -> tuple[dict[str, bytes], frozenset[str
     Links, submodules and what git ignores are left out.
     """
     root = _work_tree(repo) / path
-    listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-    names = git(repo, *listing, "--", f":(literal){path}").out.split(b"\0")
     files: dict[str, bytes] = {}
     executable: set[str] = set()
-    for name in filter(None, names):
-        file = root / Path(os.fsdecode(name)).relative_to(path)
+    for name in _committable(repo, f":(literal){path}"):
+        file = root / Path(name).relative_to(path)
         if file.is_symlink() or not file.is_file():
             continue
         inside = file.relative_to(root).as_posix()
@@ -185,14 +186,17 @@ def folder_files(repo: Repo, path: str) -> tuple[dict[str, bytes], frozenset[str
     return files, frozenset(executable)
 
 
+def _committable(repo: Repo, *patterns: str) -> tuple[str, ...]:
+    """Return the paths of the work tree that git tracks or would take in; what it ignores is left out."""
+    listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+    return tuple(os.fsdecode(name) for name in git(repo, *listing, "--", *patterns).out.split(b"\0") if name)
+
+
 def skills_in_work_tree(repo: Repo) -> tuple[str, ...]:
-    """Return the paths of the skill folders under ``skills/`` of the work tree that git does not ignore."""
-    files, _ = folder_files(repo, "skills")
-    return tuple(
-        f"skills/{name.removesuffix('/SKILL.md')}"
-        for name in sorted(files)
-        if name.count("/") == 1 and name.endswith("/SKILL.md")
-    )
+    """Return the paths of the skill folders of the work tree that a commit would hold, those in ``skills/`` first."""
+    names = _committable(repo, f"*/{DOCUMENT}")
+    paths = sorted(name.removesuffix(f"/{DOCUMENT}") for name in names if name.endswith(f"/{DOCUMENT}"))
+    return tuple(sorted(paths, key=lambda path: not path.startswith("skills/")))
 
 
 def is_branch(repo: Repo, name: str) -> bool:
@@ -204,8 +208,7 @@ def last_branch(repo: Repo) -> str:
     name, _ = repo.head()
     if name:
         return name.removeprefix(_BRANCHES)
-    moves = (_MOVE.match(entry.message) for entry in repo.raw.lookup_reference("HEAD").log())
-    branches = (move["left"] for move in moves if move is not None)
+    branches = (branch.removeprefix(_BRANCHES) for branch in left_branches(repo))
     return next((branch for branch in branches if is_branch(repo, branch)), "")
 
 

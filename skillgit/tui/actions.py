@@ -121,10 +121,10 @@ class VersionScreen(SearchScreen):
     def action_version_adopt(self) -> None:
         row = self.current
         if row is not None:
-            from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
+            from skillgit.app.deliver.install import USUAL_AGENTS, Scope  # noqa: PLC0415 - few sessions install
             from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
-            targets = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
+            targets = [f"{agent.value} --scope {scope.value}" for agent in USUAL_AGENTS for scope in Scope]
             words = ("install", str(row.address), "--to")
 
             def answered(target: str | None) -> None:

@@ -96,7 +96,7 @@ KEYS: Final = (
     _key("version.checkout", "space", "Check out", "history", "event", footer="checkout"),
     _key("version.fork", "F", "Fork a run from it", "history", "event"),
     _key("version.revert", "V", "Make its text the newest version", "history", "event"),
-    _key("version.promote", "M", "Promote to main", "history", "event"),
+    _key("version.promote", "M", "Promote to the trunk", "history", "event"),
     _key("version.evaluate", "T", "Measure it on the test split", "history", "event"),
     _key("version.export", "E", "Write it elsewhere, without git", "history", "event"),
     _key("version.adopt", "A", "Put it where an agent looks", "history", "event"),

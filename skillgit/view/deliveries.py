@@ -175,6 +175,7 @@ _KINDS = {
     "attic": "attic",
     "plan": "configuration",
 }
+_NOTES = "refs/notes/skillgit/evals"
 _COUNTED = {"rejected", "tags"}
 _THERE = {
     "same": "the same",
@@ -203,7 +204,7 @@ def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
 def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
     groups: dict[tuple[str, str, str], list[str]] = {}
     for ref in refs:
-        owner = ref.run or ref.ref.rpartition("/")[2].replace("evals", "notes")
+        owner = ref.run or ("notes" if ref.ref == _NOTES else ref.ref.removeprefix("refs/heads/"))
         if not ref.run and ref.ref.startswith("refs/tags/"):
             owner = "releases"
         groups.setdefault((owner, ref.state.value, ref.reason), []).append(ref.ref)
@@ -212,7 +213,7 @@ def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
 
 def _named(refs: Sequence[str]) -> str:
     """Return what kinds of refs these are, with how many there are of those that are many."""
-    if len(refs) == 1 and refs[0] in {"refs/heads/main", "refs/notes/skillgit/evals"}:
+    if len(refs) == 1 and (refs[0] == _NOTES or _kind(refs[0]) not in _KINDS):
         return ""
     kinds = Counter(_kind(ref) for ref in refs)
     return ", ".join(
@@ -231,7 +232,7 @@ def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
 
 
 def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
-    rows = [_joined_row("main", result.main, screen)] if result.main is not None else []
+    rows = [_joined_row(result.trunk, result.main, screen)] if result.main is not None else []
     if result.releases:
         rows.append(("releases", "new", ", ".join(result.releases)))
     rows += [_joined_row(entry.run, entry, screen) for entry in result.runs]
@@ -246,7 +247,7 @@ def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str
     word = _JOINED[entry.state.value]
     if entry.state.value in {"diverged", "refused"}:
         return name, screen.paint(Style.REJECTED, word), entry.reason
-    count = numbers.plural(entry.moved, "ref") if entry.moved and name != "main" else ""
+    count = numbers.plural(entry.moved, "ref") if entry.moved and entry.run else ""
     return name, word, "; ".join(part for part in (count, entry.note) if part)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
@@ -75,7 +76,7 @@ def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
     name = f"{result.run}/{version_label(result.version)}"
     release = f"released as {result.tag}" if result.tag else ""
     if result.held:
-        yield screen.dotted((f"main holds {name} already", release))
+        yield screen.dotted((f"{result.branch} holds {name} already", release))
         return
     scores = [
         f"{split} {numbers.score(score)}"
@@ -85,10 +86,10 @@ def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
     before = f"in place of {result.before}" if result.before and result.before != name else ""
     text = screen.dotted((name, release, before, *(scores or ["not measured yet"])))
     if not result.commit:
-        yield f"would bring to main: {text}"
+        yield f"would bring to {result.branch}: {text}"
         return
-    yield screen.dotted((f"main holds {text}", numbers.short(result.commit)))
-    yield following(("git show --first-parent main",), screen)
+    yield screen.dotted((f"{result.branch} holds {text}", numbers.short(result.commit)))
+    yield following((f"git show --first-parent {quote(result.branch)}",), screen)
 
 
 _NARROW, _INDENT = 100, 4

@@ -121,7 +121,7 @@ LISTS = {
         "log/1",
         "events",
         "run commit kind version base step epoch score delta measured decision origin time is_best is_head refs "
-        "bound title",
+        "bound title skill",
         "run",
     ),
     "matrix": RowFormat(

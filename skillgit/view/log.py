@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.event_kinds import EventKind
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
@@ -332,7 +333,13 @@ def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Scr
 
 
 def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> list[str]:
-    columns = [[row.run for row in rows] if runs else [], [flips.get(row.commit, "") for row in rows] if flips else []]
+    words = labels({row.skill for row in rows})
+    skills = [words[row.skill] for row in rows] if len(words) > 1 else []
+    columns = [
+        [row.run for row in rows] if runs else [],
+        skills,
+        [flips.get(row.commit, "") for row in rows] if flips else [],
+    ]
     names = [""] * len(rows)
     for column in filter(None, columns):
         widest = max(map(width, column))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.run_list import test_gain
+from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.address import version_label
 from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, numbers
@@ -25,13 +26,28 @@ _RUNS_NAMED = 5
 def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:
     if not rows:
         return
+    words = labels({row.skill for row in rows})
+    has_skills = len(words) > 1
     has_test = any(row.best_test is not None for row in rows)
     counts = f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}"
-    head = ("", "run", "steps", "best", "", "gain", *(("test", "gain") if has_test else ()), counts, "spent", "age")
+    head = (
+        "",
+        "run",
+        *(("skill",) if has_skills else ()),
+        "steps",
+        "best",
+        "",
+        "gain",
+        *(("test", "gain") if has_test else ()),
+        counts,
+        "spent",
+        "age",
+    )
     body = [
         (
             sign(row, screen),
             row.name,
+            *((words[row.skill],) if has_skills else ()),
             steps(row),
             numbers.score(row.best_score),
             version_label(row.best_version),
@@ -44,7 +60,7 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
         for row in rows
     ]
     outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
-    align = f"llrrlr{'rr' if has_test else ''}rrr"
+    align = f"ll{'l' if has_skills else ''}rrlr{'rr' if has_test else ''}rrr"
     for line, end in zip(headed(head, body, screen, align=align), outcomes, strict=True):
         yield f"{line}{end}".rstrip()
 
@@ -92,7 +108,7 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         pairs.extend(_run_facts(run, status, screen))
     pairs.extend(under("servers", map(numbers.served, status.served)))
     if status.promoted:
-        pairs.append(("main", f"has {status.promoted}, promoted"))
+        pairs.append((status.trunk, f"has {status.promoted}, promoted"))
     if status.placebo is not None:
         pairs.append(("placebo", placebo(status.placebo)))
     if status.diagnosis is not None:
@@ -102,11 +118,30 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     if status.unpushed:
         pairs.append(("unpushed", _unpushed(status)))
     yield from facts(pairs, screen, label=12)
+    if len(status.skills) > 1:
+        yield ""
+        yield from _skill_lines(status, screen)
     if status.head is not None or status.best is not None:
         yield ""
         rows = [row for row in (status.head, status.best) if row is not None]
         is_one = len(rows) > 1 and rows[0].commit == rows[1].commit
         yield from log.lines(rows[:1] if is_one else rows, screen, now)
+
+
+def _skill_lines(status: Status, screen: Screen) -> Iterator[str]:
+    words = labels([entry.skill for entry in status.skills])
+    body = [
+        (
+            words[entry.skill],
+            str(entry.runs),
+            entry.run,
+            version_label(entry.best_version),
+            numbers.score(entry.best_score),
+            numbers.delta(entry.best_score - entry.first_score),
+        )
+        for entry in status.skills
+    ]
+    yield from headed(("skill", "runs", "newest run", "best", "", "gain"), body, screen, align="lrllrr")
 
 
 def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[str, str]]:

@@ -69,8 +69,9 @@ def test_the_folder_holds_the_files_of_the_version_and_nothing_else(trained, pla
 def test_a_misspelt_agent_makes_no_folder(trained, typed, meant):
     told = skillgit("install", "v1", "--to", typed, cwd=trained, code=ExitCode.USAGE)
 
-    assert f"there is no agent '{typed}'" in told.err
-    assert f"hint: did you mean '{meant}'? A new folder is --to ./{typed}" in told.err
+    assert f"there is no agent and no folder '{typed}'" in told.err
+    assert f"hint: did you mean '{meant}'? Agents are claude, codex, copilot, " in told.err
+    assert told.err.endswith(f"a new folder is --to ./{typed}\n")
     assert not (trained / typed).exists()
     skillgit("install", "v1", "--to", f"./{typed}", cwd=trained)
     skillgit("install", "v1", "--to", typed, cwd=trained)

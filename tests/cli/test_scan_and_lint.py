@@ -152,8 +152,8 @@ def test_real_skills_pass_lint_or_are_explained_one_by_one(tmp_path):
 def test_a_seed_with_an_error_is_refused_with_the_sentence_of_lint(tmp_path):
     folder = tmp_path / "demo"
     folder.mkdir()
-    (folder / "SKILL.md").write_text("---\nname: demo\ndescription: Use it.\nversion: 1\n---\n\nBriefly.\n")
-    sentence = "'version' is not allowed in the frontmatter of SKILL.md"
+    (folder / "SKILL.md").write_text("---\nname: demo\ndescription: Use it.\nname: other\n---\n\nBriefly.\n")
+    sentence = "the frontmatter of SKILL.md has 'name' twice"
     assert sentence in skillgit("lint", "demo", cwd=tmp_path, code=1).out
     assert sentence in skillgit("init", "repository", "--skill", "demo", cwd=tmp_path, code=2).err
 

@@ -17,7 +17,12 @@ from skillgit.app.upkeep.maintenance import Reindexed
 from skillgit.errors import ExitCode
 
 MADE = Initialised(
-    path=Path("/home/user/skills"), skill_path=sample.SKILL, commit=sample.oid("34edc63"), created=True, added=True
+    path=Path("/home/user/skills"),
+    skill_path=sample.SKILL,
+    commit=sample.oid("34edc63"),
+    created=True,
+    added=True,
+    branch="main",
 )
 CONFIG = SimpleNamespace(
     name="demo",

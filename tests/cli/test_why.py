@@ -116,7 +116,7 @@ def test_a_document_holds_the_whole_story(here, skillgit) -> None:
         (("900",), 2, "none at 900"),
         (("5", "--file", "references/units.md"), 2, "lines"),
         (("7", "--rev", "v99"), 3, "has no v99"),
-        (("7", "--skill", "nobody"), 3, "no run trains a skill 'nobody'"),
+        (("7", "--skill", "nobody"), 3, "there is no skill 'nobody'"),
         (("7", "--file", "nothing.md"), 3, "no file 'nothing.md'"),
         ((), 2, "missing argument"),
     ],

@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_checked_out_is_named_and_leaves_nothing(tmp_path,
     assert (list((tmp_path / "copy").iterdir()) == []) if there else not (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize("step", ["pull", "stand_on_main"])
+@pytest.mark.parametrize("step", ["pull", "check_out_trunk"])
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_whatever_ends_a_clone_leaves_nothing(tmp_path, monkeypatch, step, error):
     """Git has done its part by then."""

@@ -29,16 +29,16 @@ def test_the_table_has_the_numbers_of_the_command(client, repository):
     page = parsed(client.get("/").text)
     for row, run in zip(rows(page), listed(repository), strict=True):
         assert row[1] == run["name"]
-        assert run["outcome"] in row[3]
-        for cell, score, items in ((4, "best_score", "best_items"), (6, "best_test", "test_items")):
+        assert run["outcome"] in row[4]
+        for cell, score, items in ((5, "best_score", "best_items"), (7, "best_test", "test_items")):
             assert number(row[cell].split()[0]) == pytest.approx(run[score], abs=5e-5)
             low, _, high = row[cell].split()[1:]
             assert float(low) <= run[score] <= float(high)
             assert run[items] in {20, 8}
-        assert number(row[5]) == pytest.approx(run["best_score"] - run["first_score"], abs=5e-5)
-        assert number(row[7]) == pytest.approx(run["best_test"] - run["first_test"], abs=5e-5)
-        assert run["target"] in row[8]
-        assert f"{run['calls']:,} calls" in row[11]
+        assert number(row[6]) == pytest.approx(run["best_score"] - run["first_score"], abs=5e-5)
+        assert number(row[8]) == pytest.approx(run["best_test"] - run["first_test"], abs=5e-5)
+        assert run["target"] in row[9]
+        assert f"{run['calls']:,} calls" in row[12]
 
 
 @pytest.mark.parametrize(

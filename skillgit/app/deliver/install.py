@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -39,6 +40,15 @@ class Agent(StrEnum):
     CLAUDE = "claude"
     CODEX = "codex"
     COPILOT = "copilot"
+    AMP = "amp"
+    CURSOR = "cursor"
+    GEMINI = "gemini"
+    GOOSE = "goose"
+    KIRO = "kiro"
+    OPENCODE = "opencode"
+    QWEN = "qwen"
+    ROO = "roo"
+    WINDSURF = "windsurf"
 
 
 class Scope(StrEnum):
@@ -48,8 +58,25 @@ class Scope(StrEnum):
     PROJECT = "project"
 
 
-_USER = {Agent.CLAUDE: ".claude/skills", Agent.CODEX: ".agents/skills", Agent.COPILOT: ".copilot/skills"}
-_PROJECT = {Agent.CLAUDE: ".claude/skills", Agent.CODEX: ".agents/skills", Agent.COPILOT: ".github/skills"}
+SHARED = ".agents/skills"
+"""The folder of a project that several agents read."""
+FOLDERS = {
+    Agent.CLAUDE: (".claude/skills", ".claude/skills"),
+    Agent.CODEX: (SHARED, SHARED),
+    Agent.COPILOT: (".copilot/skills", ".github/skills"),
+    Agent.AMP: (".config/agents/skills", SHARED),
+    Agent.CURSOR: (".cursor/skills", SHARED),
+    Agent.GEMINI: (".gemini/skills", SHARED),
+    Agent.GOOSE: (".config/goose/skills", ".goose/skills"),
+    Agent.KIRO: (".kiro/skills", ".kiro/skills"),
+    Agent.OPENCODE: (".config/opencode/skills", SHARED),
+    Agent.QWEN: (".qwen/skills", ".qwen/skills"),
+    Agent.ROO: (".roo/skills", ".roo/skills"),
+    Agent.WINDSURF: (".codeium/windsurf/skills", ".windsurf/skills"),
+}
+"""Each agent to its folder of the user's skills, below HOME, and to that of a project, as they document them."""
+USUAL_AGENTS = (Agent.CLAUDE, Agent.CODEX, Agent.COPILOT)
+"""Agents whose folder is made where it is missing; of the others it says whether the agent is on this machine."""
 
 
 def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope | None) -> Path:
@@ -59,22 +86,30 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
             hint = f"agents are {', '.join(Agent)}"
             raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=hint)
         folder = typed_path(context.directory, to)
-        near = "" if "/" in to or folder.exists() else nearest(to, list(Agent))
-        if near:
-            raise UsageError(f"there is no agent '{to}'", hint=f"did you mean '{near}'? A new folder is --to ./{to}")
+        if re.fullmatch(r"[\w][\w.+-]*", to) and not folder.is_dir():
+            near = nearest(to, list(Agent))
+            guess = f"did you mean '{near}'? " if near else ""
+            hint = f"{guess}Agents are {', '.join(Agent)}; a new folder is --to {quote(f'./{to}')}"
+            raise UsageError(f"there is no agent and no folder '{to}'", hint=hint)
         return folder
     agent = Agent(to)
     if scope is Scope.PROJECT:
         if workspace.repo.workdir is None:
             raise UsageError("a bare repository is no project that an agent works in", hint="--scope user, or --to DIR")
-        return workspace.repo.workdir.resolve() / _PROJECT[agent]
+        return workspace.repo.workdir.resolve() / FOLDERS[agent][1]
     home_setting = context.environ.get("CLAUDE_CONFIG_DIR", "") if agent is Agent.CLAUDE else ""
     if home_setting:
         return Path(normpath(context.directory / home_setting)) / "skills"
     home = context.environ.get("HOME", "")
     if not home:
         raise UsageError("HOME is not set, so that there is no folder of the user's skills", hint="--to DIR")
-    return Path(home) / _USER[agent]
+    folder = Path(home) / FOLDERS[agent][0]
+    if agent not in USUAL_AGENTS and not folder.parent.is_dir():
+        raise UsageError(
+            f"{agent} is not on this machine: there is no folder {folder.parent}",
+            hint=f"--scope project, or --to {quote(str(folder))} makes it",
+        )
+    return folder
 
 
 Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
@@ -295,8 +330,10 @@ def _candidates(
 ) -> list[InstalledFolder]:
     locations = [record.places[path] for path in sorted(record.places)]
     if request.to is not None:
-        folder = skills_folder(context, workspace, request.to, request.scope)
         itself = str(typed_path(context.directory, request.to))
+        places = {place for location in locations for place in (location.path, str(Path(location.path).parent))}
+        is_place = request.to not in set(Agent) and itself in places
+        folder = Path(itself) if is_place else skills_folder(context, workspace, request.to, request.scope)
         locations = [
             location for location in locations if Path(location.path).parent == folder or location.path == itself
         ]

@@ -22,7 +22,7 @@ from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.files import read_plain
 from skillgit.index import queries, version_queries
 from skillgit.store.history_reader import skill_at
-from skillgit.store.promotion import changes_on_main, releases
+from skillgit.store.promotion import changes_on_trunk, releases
 from skillgit.store.work_tree import skill_tree
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _texts(workspace: Workspace, name: str) -> Iterator[_Text]:
     runs = [(run, path) for run in queries.run_names(index) if (path := index.skill_path(run)).endswith(f"/{name}")]
     tags = releases(repo, name)
     for path in dict.fromkeys(path for _, path in runs):
-        for change in changes_on_main(repo, path):
+        for change in changes_on_trunk(repo, path):
             tag = tags.get(change.commit, "")
             if change.version or tag:
                 tree = skill_tree(repo, change.commit, path)

@@ -14,15 +14,16 @@ from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
-from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_main, checked_out
+from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_trunk, checked_out
 from skillgit.store.exchange.remotes import FetchedRef, fetch_releases, find_remote, join_notes, pack, tracked
 from skillgit.store.exchange.remotes import fetch as fetch_refs
 from skillgit.store.exchange.sending import RejectedMode, by_run
+from skillgit.store.exchange.transport import check_out_trunk
 from skillgit.store.exchange.transport import clone as clone_repository
-from skillgit.store.exchange.transport import stand_on_main
 from skillgit.store.history import run_names
 from skillgit.store.repo import Repo
 from skillgit.store.seals import note_asked
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,15 +70,16 @@ class Pulled:
     remote: str
     url: str  # its address, without credentials
     dry_run: bool
-    main: Joined | None  # what happened to main; absent if the remote has none
+    main: Joined | None  # what happened to the trunk; absent if the remote has none
     runs: tuple[Joined, ...]
     notes: bool  # whether there are new notes, or would be
     heads: dict[str, int]  # run to its newest version here, for runs that diverged
     releases: tuple[str, ...] = ()  # the tags of releases that are new here, or would be
+    trunk: str = "main"  # the branch that `main` speaks of
 
     @property
     def error(self) -> SkillgitError | None:
-        """The error to end with: that of the first run, or of main, which was left where it is."""
+        """The error to end with: that of the first run, or of the trunk, which was left where it is."""
         for run in self.runs:
             if run.state is Joining.DIVERGED:
                 return ConflictError(
@@ -87,7 +89,7 @@ class Pulled:
                 )
         for run in (*self.runs, *([self.main] if self.main is not None else [])):
             if run.state in {Joining.REFUSED, Joining.DIVERGED}:
-                name = f"run {run.run}" if run.run else "main"
+                name = f"run {run.run}" if run.run else self.trunk
                 return ConflictError(f"{name} was left as it is: {run.reason}", hint="skillgit pull, once that is done")
         return None
 
@@ -100,7 +102,7 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
         line = line_for(context, listener or Listener())
         fetch_refs(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=request.evidence)
         result = take_in(context, workspace, request, name=remote.name, url=remote.url)
-        main = tracked(workspace.repo, remote.name).get(refs.MAIN)
+        main = tracked(workspace.repo, remote.name).get(trunk(workspace.repo))
         tags = fetch_releases(workspace.repo, line, remote.name, main, dry_run=request.dry_run)
         return replace(result, releases=tuple(map(refs.short, tags)))
 
@@ -117,7 +119,8 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     )
     bulk = frozenset() if request.evidence else frozenset({refs.RefKind.EVIDENCE, refs.RefKind.DROPPED})
     theirs = {name: oid for name, oid in there.items() if (ref := refs.parse(name)) is None or ref.kind not in bulk}
-    main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
+    branch = trunk(repo)
+    main = adopt_trunk(repo, name, branch, there.get(branch), dry_run=request.dry_run)
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
     if request.evidence:
@@ -140,7 +143,14 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     rows = {run: queries.head_row(workspace.index, run) for run in names}
     heads = {run: row.version or 0 for run, row in rows.items() if row is not None}
     return Pulled(
-        remote=name, url=shown_address(url), dry_run=request.dry_run, main=main, runs=runs, notes=fresh, heads=heads
+        remote=name,
+        url=shown_address(url),
+        dry_run=request.dry_run,
+        main=main,
+        runs=runs,
+        notes=fresh,
+        heads=heads,
+        trunk=refs.short(branch),
     )
 
 
@@ -172,7 +182,7 @@ def clone(
         clone_repository(line_for(context, listener), context.directory, url, folder, shown_address(url))
         inside = replace(context, directory=folder)
         result = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
-        stand_on_main(Repo.discover(folder), shown_address(url))
+        check_out_trunk(Repo.discover(folder), shown_address(url))
     except BaseException:
         _remove(folder, itself=not was_there)
         raise

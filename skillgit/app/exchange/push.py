@@ -1,6 +1,6 @@
 """``skillgit push``: send runs to another repository, and say what happened to each ref.
 
-What goes is one moment of every run. ``main`` goes first, for the first branch that a host gets becomes what visitors
+What goes is one moment of every run. The trunk goes first, for the first branch that a host gets becomes what visitors
 see, and the tags of releases with it; then branches and tags of the runs, all or none; then notes; then hidden refs,
 which a host may refuse.
 """
@@ -34,6 +34,7 @@ from skillgit.store.exchange.sending import (
 )
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
 from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.trunk import is_plain, trunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from skillgit.store.exchange.sending import Parcel
 
 _SHORT = 12
+_SHOWN = 3  # branches of a host that are named
 _SUBJECTS = {
     refs.RefKind.ATTIC: "rejected candidates",
     refs.RefKind.EVIDENCE: "evidence",
@@ -116,10 +118,8 @@ class _Push:
         self._there = advertised(self._repo, self._line, remote.name if same else remote.push_url)
         here, there = by_run(self._tips), by_run(self._there)
         parcels = [self._parcel(run, here[run], there.get(run, {})) for run in runs]
-        # main and the releases go along with all runs, and main wherever there is none yet
-        main_goes = refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
-        main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if main_goes else {})
-        own_tags = {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
+        main = self._plan(self._trunk())
+        own_tags = {} if self._request.runs else releases(self._repo, self._tips.get(trunk(self._repo)))
         tags = [ref for tag in own_tags.items() for ref in self._plan(dict([tag]))]
         lines = [ref for each in parcels for ref in self._plan(each.refs)]
         hidden = held_with([ref for each in parcels for ref in self._plan(each.hidden, optional=True)], lines)
@@ -139,11 +139,29 @@ class _Push:
             warnings=tuple(self._warnings),
         )
 
+    def _trunk(self) -> dict[str, str]:
+        """Return the trunk if it goes along: with all runs, or to a host without a branch of people's.
+
+        A host that has such branches and not this one gets no second trunk by the way; that is reported.
+        """
+        name = trunk(self._repo)
+        branches = sorted(refs.short(ref) for ref in self._there if is_plain(ref))
+        if name not in self._tips or (branches and self._request.runs):
+            return {}
+        if branches and name not in self._there:
+            short, remote = refs.short(name), self._remote.name
+            self._warnings.append(
+                f"{short} was not pushed: {remote} has no such branch, but {', '.join(branches[:_SHOWN])};"
+                f" git push {quote(remote)} {quote(short)} makes it one"
+            )
+            return {}
+        return {name: self._tips[name]}
+
     def _runs(self) -> list[str]:
         parts = map(refs.parse, self._tips)
         own = sorted(ref.run for ref in parts if ref is not None and ref.kind is refs.RefKind.RUN)
         if not self._request.runs:
-            if not own and refs.MAIN not in self._tips:
+            if not own and trunk(self._repo) not in self._tips:
                 raise RevisionNotFoundError("there is nothing to push yet", hint="skillgit train CONFIG")
             return own
         names = list(dict.fromkeys(find_run(self._workspace, name) for name in self._request.runs))

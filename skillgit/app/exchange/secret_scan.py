@@ -14,8 +14,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leaks
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.index import queries
-from skillgit.store import refs
 from skillgit.store.tree import read_file
+from skillgit.store.trunk import trunk_tip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -183,7 +183,7 @@ def _content(repo: Repo, name: str) -> str:
     try:
         if path is not None and path.is_file():
             return path.read_text(encoding="utf-8")
-        tip = repo.tip(refs.MAIN)
+        tip = trunk_tip(repo)
         return ((tip and read_file(repo, repo.commit(tip).tree, name)) or b"").decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.address import address_of
 from skillgit.index.schema import glance
 from skillgit.store.git_binary import common_dir, configured
@@ -33,6 +34,12 @@ def runs(context: Context, prefix: str) -> tuple[Word, ...]:
     rows = _select(context, "SELECT name, environment, outcome FROM run ORDER BY updated DESC, started DESC, name")
     words = (Word(name, " ".join(filter(None, (environment, outcome)))) for name, environment, outcome in rows)
     return _beginning(words, prefix)
+
+
+def skills(context: Context, prefix: str) -> tuple[Word, ...]:
+    """Return the skills that runs train and whose names begin with ``prefix``."""
+    words = labels([row[0] for row in _select(context, "SELECT DISTINCT skill FROM run ORDER BY skill")])
+    return _beginning([Word(word, path) for path, word in words.items()], prefix)
 
 
 def revisions(context: Context, text: str) -> tuple[Word, ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.score import Sign
 
-TOKENS: Final = "event: score> step: epoch: item: edit: run: after: before: text:"
+TOKENS: Final = "event: score> step: epoch: item: edit: run: skill: after: before: text:"
 """The tokens, as help lists them."""
 
 _NUMBERS: Final = get_args(Number)
@@ -96,6 +96,8 @@ def _with_token(narrowing: Narrowing, name: str, value: str, now: datetime) -> N
             return replace(narrowing, operation=_one_of(value, _OPERATIONS, "edit") if value else "")
         case "run":
             return replace(narrowing, run="" if value in {"*", "all"} else value)
+        case "skill":
+            return replace(narrowing, skill=value.rstrip("/"))
         case "after":
             return replace(narrowing, since=_moment(value, now))
         case "before":

@@ -64,7 +64,7 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
             _check_item(workspace, item)
         index = workspace.index
         choice = replace(
-            span.selection(index) if span else Selection(),
+            span.selection(index) if span else Selection(skill=workspace.skill),
             with_rejected=request.with_rejected,
             kinds=request.events,
             words=request.grep,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.revision import default_run, find_run
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries, version_queries
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def test_gain(row: RunRow) -> float | None:
 
 TEXTS: Final[dict[str, Callable[[RunRow], str]]] = {
     "name": lambda row: row.name,
+    "skill": lambda row: row.skill,
     "state": state,
     "environment": lambda row: row.environment,
     "model": lambda row: row.target,
@@ -63,6 +65,7 @@ class RunListing:
     courses: Mapping[str, tuple[float, ...]]  # run to scores of its versions, oldest first; of `rows` from `offset` on
     environments: tuple[str, ...]
     models: tuple[str, ...]
+    skills: tuple[str, ...] = ()  # the folders of skills that runs train
 
 
 def run_list(
@@ -71,6 +74,8 @@ def run_list(
     """Return the runs that pass every filter; for ``charted`` of them how scores went, in ``most`` points each."""
     with open_workspace(context) as workspace:
         every = queries.run_rows(workspace.index, workspace.live())
+        if workspace.skill:
+            every = tuple(row for row in every if row.skill == workspace.skill)
         rows = in_order(chosen(every, filters), sort)
         names = [row.name for row in rows[offset : offset + charted]]
         return RunListing(
@@ -78,6 +83,7 @@ def run_list(
             total=len(every),
             unreadable={run: str(error) for run, error in sorted(workspace.index.broken.items())},
             courses=version_queries.courses(workspace.index, names, most) if names else {},
+            skills=tuple(sorted({row.skill for row in every} - {""})),
             environments=tuple(sorted({row.environment for row in every} - {""})),
             models=tuple(sorted({row.target for row in every} - {""})),
         )
@@ -134,16 +140,7 @@ def find_row(context: Context, name: str) -> RunRow:
 
 
 def run_of_skill(context: Context, skill: str) -> str:
-    """Return the run that trains the skill ``skill``: the default run if that does, else the newest; a NotFoundError.
-
-    Of several skills of one name in different folders, that of the newest run counts.
-    """
+    """Return the run that trains the skill ``skill``: the default run, else the newest; a NotFoundError without one."""
     with open_workspace(context) as workspace:
-        rows = queries.run_rows(workspace.index, workspace.live())
-        default = default_run(workspace)
-    ranking = [row for row in rows if row.name != default][::-1] + [row for row in rows if row.name == default]
-    runs = {row.skill.rpartition("/")[2]: row.name for row in ranking}
-    if skill not in runs:
-        hint = f"runs train {', '.join(sorted(runs))}" if runs else "skillgit train CONFIG"
-        raise NotFoundError(f"no run trains a skill '{skill}'", hint=hint)
-    return runs[skill]
+        path = choose_skill(skill, workspace.index.column("SELECT DISTINCT skill FROM run"), where="that runs train")
+        return find_run(replace(workspace, skill=path), None)

@@ -29,12 +29,14 @@ from skillgit.domain.served_model import ServedModel
 from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
 from skillgit.index import queries
+from skillgit.store import refs
 from skillgit.store.exchange.sending import Unpushed, unpushed
 from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
@@ -56,7 +58,19 @@ def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ..
 
 
 _LOOKED_BACK = 500
-"""Commits of ``main`` that are looked through for a promotion: few enough not to be waited for."""
+"""Commits of the trunk that are looked through for a promotion: few enough not to be waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillState:
+    """Where a skill is, by the run with its newest event."""
+
+    skill: str  # its folder
+    runs: int
+    run: str
+    best_version: int
+    best_score: float
+    first_score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +84,9 @@ class Status:
     live: tuple[RunRow, ...]  # the runs that are being trained on this machine now
     broken: tuple[str, ...] = ()  # names of the runs whose history cannot be read; nothing else here speaks of them
     index_fresh: bool  # whether the index on disk is up to date; otherwise a stand-in in memory answered
-    promoted: str = ""  # the version that was promoted to `main`; empty without one, and in the past
+    promoted: str = ""  # the version that was promoted to the trunk; empty without one, and in the past
+    skills: tuple[SkillState, ...] = ()  # the skills that runs train
+    trunk: str = ""  # the branch that promotions go to; empty in the past
     served: tuple[ServedModel, ...] = ()  # who answers the default run at which servers, as far as that is recorded
     placebo: Placebo | None = None  # what the run's gate made of candidates that change nothing; None without any
     diagnosis: Diagnosis | None = None  # why the default run gets nowhere; None if it does, or is finished
@@ -83,6 +99,8 @@ def status(context: Context) -> Status:
     with open_workspace(context) as workspace:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
+        if workspace.skill:
+            runs = tuple(run for run in runs if run.skill == workspace.skill)
         name = default_run(workspace)
         run = next((run for run in runs if run.name == name), None)
         is_past = workspace.past
@@ -96,11 +114,13 @@ def status(context: Context) -> Status:
             head=queries.head_row(workspace.index, name) if name else None,
             best=queries.best_row(workspace.index, name) if name else None,
             runs=len(runs),
+            skills=_skills(runs),
             checked_out=_checked_out(workspace),
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
             promoted=change.version if change is not None else "",
+            trunk="" if is_past else refs.short(trunk(workspace.repo)),
             served=start.served if isinstance(start, RunStarted) else (),
             placebo=end.placebo if isinstance(end, RunFinished) else None,
             diagnosis=of_run(workspace, name) if name else None,
@@ -108,6 +128,23 @@ def status(context: Context) -> Status:
             unpushed=() if is_past else unpushed(workspace.repo),
             detectable=_detectable(start),
         )
+
+
+def _skills(runs: Sequence[RunRow]) -> tuple[SkillState, ...]:
+    groups: dict[str, list[RunRow]] = {}
+    for run in runs:
+        groups.setdefault(run.skill, []).append(run)
+    return tuple(
+        SkillState(
+            skill=skill,
+            runs=len(group),
+            run=group[0].name,
+            best_version=group[0].best_version,
+            best_score=group[0].best_score,
+            first_score=group[0].first_score,
+        )
+        for skill, group in sorted(groups.items())
+    )
 
 
 def _newest(workspace: Workspace, run: str, kind: EventKind) -> Event | None:

@@ -1,4 +1,4 @@
-"""``skillgit promote``: a version becomes what ``main`` holds, and, if it is asked for, a release."""
+"""``skillgit promote``: a version becomes what the trunk holds, and, if it is asked for, a release."""
 
 from __future__ import annotations
 
@@ -31,26 +31,27 @@ _SEMANTIC = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
-    """What ``main`` holds now."""
+    """What the trunk holds now."""
 
     run: str
     version: int
     skill: str
     score: float | None  # its score on the selection split under the run's metric; absent if nobody has measured it
     test: float | None  # its newest score on the test split under the same metric; absent if nobody has looked
-    before: str = ""  # what `main` held until now, as `<run>/v<N>`; empty if that was no promotion
+    before: str = ""  # what the trunk held until now, as `<run>/v<N>`; empty if that was no promotion
     commit: str = ""  # the merge commit; empty if nothing was written
-    held: bool = False  # whether `main` held the version's text already
+    held: bool = False  # whether the trunk held the version's text already
     release: str = ""  # the version that it was released as; empty for none
     tag: str = ""  # the tag of the release; empty for none
+    branch: str = ""  # the trunk
 
 
 def promote(
     context: Context, revision: str, *, force: bool = False, dry_run: bool = False, release: str = ""
 ) -> Promoted:
-    """Bring a version to ``main`` with a merge commit.
+    """Bring a version to the trunk with a merge commit.
 
-    ``force`` replaces a text that someone changed on ``main`` by hand. ``release`` is a semantic version to write to
+    ``force`` replaces a text that someone changed on the trunk by hand. ``release`` is a semantic version to write to
     ``metadata.version`` and to tag.
     """
     if release and not _SEMANTIC.fullmatch(release):
@@ -65,7 +66,7 @@ def _promote(
     context: Context, workspace: Workspace, row: LogRow, *, force: bool, dry_run: bool, version: str
 ) -> Promoted:
     repo, path = workspace.repo, workspace.index.skill_path(row.run)
-    promotion.main_tip(repo)
+    branch = refs.short(promotion.existing_trunk(repo)[0])
     last = promotion.last_change(repo, path)
     release = _release(workspace, row, path, version) if version else None
     release_state = _held(workspace, row, path, release)
@@ -99,6 +100,7 @@ def _promote(
         held=release_state and is_tagged,
         release=version,
         tag=refs.short(release.tag) if release is not None else "",
+        branch=branch,
     )
 
 
@@ -111,11 +113,11 @@ def _write(
     message: str,
     release: promotion.Release | None,
 ) -> str:
-    """Write the merge commit with its tag, or the tag alone where there is no ``message``; return what ``main`` is."""
+    """Write the merge commit with its tag, or the tag alone without a ``message``; return the trunk's commit."""
     repo, name = workspace.repo, str(row.address)
     if release is not None and not message:
         promotion.tag_release(repo, release, time=context.clock(), reason=f"skillgit: release {name}")
-        return promotion.main_tip(repo)
+        return promotion.existing_trunk(repo)[1]
     reason = f"skillgit: promote {name}"
     commit = promotion.promote(repo, path, row.commit, message, time=context.clock(), reason=reason, release=release)
     workspace.index.refresh()
@@ -123,14 +125,14 @@ def _write(
 
 
 def _held(workspace: Workspace, row: LogRow, path: str, release: promotion.Release | None) -> bool:
-    """Say whether ``main`` has the version's text; without a release, also as one that it was released as."""
+    """Say whether the trunk has the version's text; without a release, also as one that it was released as."""
     repo = workspace.repo
     if release is not None:
         return promotion.holds(repo, path, row.commit, release.document)
     if promotion.holds(repo, path, row.commit):
         return True
     try:
-        ours = promotion.document_of(repo, promotion.main_tip(repo), path).decode()
+        ours = promotion.document_of(repo, promotion.existing_trunk(repo)[1], path).decode()
         theirs = promotion.document_of(repo, row.commit, path).decode()
         number = frontmatter.version_of(ours)
         if not number or repo.tip(refs.release_tag(path.rpartition("/")[2], number)) is None:
@@ -156,15 +158,17 @@ def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> prom
 
 
 def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promotion.LastChange | None) -> None:
-    """Refuse to replace what someone wrote on ``main`` after the version's line left it."""
+    """Refuse to replace what someone wrote on the trunk after the version's line left it."""
     if last is None or last.version or workspace.repo.reaches(row.commit, last.commit):
         return
     seed = queries.row_of_version(workspace.index, row.run, 0)
     if seed is not None and promotion.holds(workspace.repo, path, seed.commit):
         return
+    branch = refs.short(promotion.existing_trunk(workspace.repo)[0])
+    difference = f"git diff {row.commit[:_SHORT]} {quote(branch)} -- {quote(path)}"
     raise ConflictError(
-        f"{path} was changed on main by hand since: {last.commit[:_SHORT]} {last.subject}",
-        hint=f"git diff {row.commit[:_SHORT]} main -- {quote(path)} shows the difference; --force replaces it",
+        f"{path} was changed on {branch} by hand since: {last.commit[:_SHORT]} {last.subject}",
+        hint=f"{difference} shows the difference; --force replaces it",
     )
 
 

@@ -23,7 +23,8 @@ from skillgit.app.setup.model_session import (
 )
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup, refuse_samples
-from skillgit.app.workspace.revision import Resolved, resolve_in
+from skillgit.app.workspace.revision import NO_SKILL, Resolved, resolve_in
+from skillgit.app.workspace.skill_choice import labels, name_of, only_skill
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, Outcome, Split
 from skillgit.domain.protected_regions import frontmatter
@@ -147,14 +148,13 @@ def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, hin
     """Return the skill folder of a commit that is no event: the runs' own, the only one, or the first of ``hints``."""
     there = skills_at(workspace.repo, resolution.commit)
     own = (workspace.index.skill_path(run) for run in names.runs)
-    candidates: tuple[str, ...] = (*own, *(there if len(there) == 1 else ()), *(f"skills/{name}" for name in hints))
-    for path in candidates:
+    of_hints = (path for name in hints for path in there if name_of(path) == name)
+    for path in (workspace.skill, *own, only_skill(there), *of_hints):
         if path in there:
             return path
-    choice = f"choose one with -o env.skill_init={' or '.join(there)}"
     raise SkillError(
         f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
-        hint=choice if there else "skills are in skills/<name>/SKILL.md",
+        hint=f"choose one with --skill {' or '.join(labels(there).values())}" if there else NO_SKILL,
     )
 
 
@@ -183,7 +183,7 @@ class ChangedSkill:
 
 
 def changed_skills(workspace: Workspace, base: str, head: str) -> tuple[ChangedSkill, ...]:
-    """Return the skills under ``skills/`` that ``head`` changes, by path.
+    """Return the skills that ``head`` changes, by path.
 
     What only ``base`` changed since the two parted is no change of ``head``, as in ``git diff base...head``. But each
     skill is compared with what is at ``base`` now, for that is what it would replace. Where ``head`` is an ancestor

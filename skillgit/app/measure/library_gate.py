@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.measure.eval import changed_skills
 from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.skill_choice import SKILLS, name_of
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_listing import ALIKE, ListingAgent, ListingState, SkillListing, listing, neighbours
@@ -76,8 +77,8 @@ def library_gate(context: Context, base: str, head: str, folder: Path) -> Librar
 def _at(workspace: Workspace, commit: str, copies: Mapping[str, LibrarySkill], changes: tuple[str, ...]) -> Library:
     library = {name: skill for name, skill in copies.items() if name not in changes}
     for path, files in skill_folders(workspace.repo, commit).items():
-        folder, name = path.rpartition("/")[::2]
-        if folder == "skills" and DOCUMENT in files:
+        name = name_of(path)
+        if DOCUMENT in files and (name not in library or path == f"{SKILLS}/{name}"):
             library[name] = library_skill(name, files[DOCUMENT].decode("utf-8", "replace"))
     return library
 

@@ -31,6 +31,7 @@ from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.workspace.revision import Resolved, resolve_in
+from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Scored, Split
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
 
 SPLITS = (Split.SELECTION.value, Split.TEST.value)
-_NAMED = re.compile(r"(?P<skill>[a-z0-9][a-z0-9-]*)=(?P<config>.+)")
+_NAMED = re.compile(r"(?P<skill>[a-z0-9./_-]+)=(?P<config>.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
     with open_workspace(context) as workspace:
         base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
         changes = changed_skills(workspace, base.commit, head.commit)
+        changes = tuple(change for change in changes if workspace.skill in {"", change.path})
         configs = _by_skill(request.configs, changes)
         requests = [replace(request, config=configs.get(change.path)) for change in changes]
         judgements = [
@@ -105,16 +107,22 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
 
 
 def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:
+    paths = [change.path for change in changes]
     configs_by_skill = {
-        f"skills/{match['skill']}": match["config"] for text in configs if (match := _NAMED.fullmatch(text))
+        path: match["config"]
+        for text in configs
+        if (match := _NAMED.fullmatch(text))
+        for path in paths
+        if match["skill"] in {path, name_of(path)}
     }
     for config in (text for text in configs if not _NAMED.fullmatch(text)):
         open_ = [change.path for change in changes if change.path not in configs_by_skill and change.after]
         if len(open_) > 1:
-            skills = ", ".join(path.removeprefix("skills/") for path in open_)
+            words = labels(paths)
+            skills = ", ".join(words[path] for path in open_)
             raise UsageError(
                 f"it is not clear which skill --config {config} is for: {skills}",
-                hint=f"name it: --config {open_[0].removeprefix('skills/')}={config}",
+                hint=f"name it: --config {words[open_[0]]}={config}",
             )
         configs_by_skill |= dict.fromkeys(open_, config)
     return configs_by_skill
@@ -148,7 +156,7 @@ class _Judging:
         self._ends = ends
         self._split = Split(request.split)
         self._cost, self._noted = Cost(), 0
-        self._name = change.path.removeprefix("skills/")
+        self._name = change.path.removeprefix(f"{SKILLS}/")
         remark = f"{request.base} changed this skill too since the two parted; it is compared as it stands there"
         self._warnings = (remark,) if change.has_moved and change.change != "added" else ()
         self._sides: tuple[_Side, ...] = ()

@@ -10,28 +10,26 @@ from skillgit.app.proposals.proposal import Answer, ProposalPin
 from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
-from skillgit.app.sources.tasks import TASKS, reviewed_tasks
-from skillgit.app.train.starting_point import SKILLS
+from skillgit.app.setup.skill_tasks import TASKS, USUAL, on_own_tasks, own_tasks
 from skillgit.app.train.train import TrainRequest
 from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.skill_choice import choose_skill, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, short_digest
-from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.errors import NotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run
 from skillgit.store.promotion import is_ref_name
+from skillgit.store.trunk import trunk, trunk_revision
 from skillgit.store.work_tree import skill_tree, skills_at
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from skillgit.app.workspace.context import Context
 
-_ENVIRONMENT = "tasks"  # of the configurations that get a skill's reviewed tasks as data
-_USUAL = shipped_file("tasks/default")
+_USUAL = shipped_file(USUAL)
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PATTERN = "NAME"
 """What stands for the skill in the name of a branch."""
@@ -44,7 +42,7 @@ class ProposeRequest:
     config: str | None = None  # a file, or the name of a shipped one; None takes skillgit's ``tasks/default``
     overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
     caps: Caps = field(default_factory=Caps)  # what all skills together may cost in this process
-    base: str = "main"  # the revision that skills are taken from and proposals are made for
+    base: str = ""  # the revision that skills are taken from and proposals are made for; empty for the trunk
     branch: str = "propose/NAME"  # the branch of a proposal; NAME is the skill
     pull_request: bool = False  # whether the branch is pushed and a pull request opened
 
@@ -53,7 +51,7 @@ class ProposeRequest:
 class SkillJob:
     """What is to be done for one skill."""
 
-    path: str  # its folder, ``skills/<name>``
+    path: str  # its folder
     branch: str  # the ref of its proposal
     setup: Setup
     config: str
@@ -93,6 +91,8 @@ class Jobs:
                 raise UsageError("a bare repository has no tasks", hint="clone it, and propose there")
             # paths of a configuration are those of the repository, wherever in it the command was typed
             self.context = replace(context, directory=workspace.repo.workdir)
+            self.request = request = replace(request, base=request.base or trunk_revision(workspace.repo))
+            self._trunk = refs.short(trunk(workspace.repo))
             file = context.directory / (request.config or "")
             self._config = str(file.resolve()) if file.is_file() else request.config or _USUAL
             self.skills = self._skills(skills_at(workspace.repo, self.base(workspace)))
@@ -102,11 +102,6 @@ class Jobs:
     def base(self, workspace: Workspace) -> str:
         """Return the commit that the base is now."""
         return resolve_in(workspace, self.request.base).commit
-
-    def tasks(self, name: str) -> Path | None:
-        """Return the file of the skill's reviewed tasks; None without one. A link may lead to what is no one's task."""
-        file = reviewed_tasks(self.context.directory, name)
-        return file if file.is_file() and not file.is_symlink() else None
 
     def job(self, workspace: Workspace, path: str) -> SkillJob:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
@@ -149,26 +144,20 @@ class Jobs:
 
     def _overrides(self, name: str) -> tuple[str, ...]:
         """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""
-        overrides = self.request.overrides
-        env = load_config(self.context, self._config, overrides).values.env
-        if env.name != _ENVIRONMENT or env.data_path or env.split_dir:
-            return overrides
-        if self.tasks(name) is None:
-            raise NotFoundError(f"{name} has no reviewed tasks", hint=f"skillgit tasks add {TASKS}/{name}.jsonl")
-        return (f"env.data_path={TASKS}/{name}.jsonl", *overrides)
+        return on_own_tasks(self.context, self._config, self.request.overrides, name, self.context.directory)
 
     def _skills(self, there: tuple[str, ...]) -> tuple[str, ...]:
-        names = [name for name in (path.rpartition("/")[2] for path in there) if _NAME.fullmatch(name)]
-        choice = [name.removeprefix(f"{SKILLS}/").rstrip("/") for name in self.request.skills]
-        unknown = [name for name in choice if name not in names]
-        if unknown:
-            hint = f"skills there: {', '.join(names)}" if names else "skillgit init"
-            raise RevisionNotFoundError(f"{self.request.base} has no skill '{unknown[0]}'", hint=hint)
-        choice = choice or [name for name in names if self.tasks(name)]
+        paths = [path for path in there if _NAME.fullmatch(name_of(path))]
+        where = f"of {self.request.base}"
+        words = (*self.request.skills, *filter(None, (self.context.skill,)))
+        if words:
+            return tuple(dict.fromkeys(choose_skill(word, paths, where=where) for word in words))
+        names = dict.fromkeys(name_of(path) for path in paths)
+        choice = [name for name in names if own_tasks(self.context.directory, name)]
         if not choice:
             hint = f"skillgit tasks add {TASKS}/NAME.jsonl"
-            raise NotFoundError(f"no skill of {self.request.base} has reviewed tasks", hint=hint)
-        return tuple(f"{SKILLS}/{name}" for name in dict.fromkeys(choice))
+            raise NotFoundError(f"no skill {where} has reviewed tasks", hint=hint)
+        return tuple(choose_skill(name, paths, where=where) for name in choice)
 
     def _branch(self, path: str) -> str:
         pattern = self.request.branch
@@ -178,7 +167,7 @@ class Jobs:
         ref = f"refs/heads/{short}"
         if not is_ref_name(ref) or refs.parse(ref) is not None:
             raise UsageError(f"'{short}' cannot be the branch of a proposal", hint=_HINT)
-        if short in {self.request.base, refs.short(refs.MAIN)}:
+        if short in {self.request.base, self._trunk}:
             raise UsageError(f"{short} is what proposals are made for", hint=_HINT)
         return ref
 

@@ -28,6 +28,7 @@ from skillgit.app.proposals.pull_request import Publication
 from skillgit.app.setup.basis import models_of
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, whole_plan
+from skillgit.app.setup.skill_tasks import own_tasks
 from skillgit.app.train.train import plan_train, train
 from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -77,7 +78,7 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
     jobs = Jobs(context, request)
     with open_workspace(jobs.context) as workspace:
         is_public = request.pull_request
-        publication = Publication.to(jobs.context, workspace.repo, request.base) if is_public else None
+        publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if is_public else None
     proposals: list[SkillProposal] = []
     for path in jobs.skills:
         caps = request.caps.without(sum((proposal.cost for proposal in proposals), Cost()))
@@ -85,7 +86,9 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
         if proposals[-1].error is ExitCode.INTERRUPTED:
             break
     cost = sum((proposal.cost for proposal in proposals), Cost())
-    return ProposeReport(base=request.base, proposals=tuple(proposals), cost=cost, exit_code=exit_code((*proposals,)))
+    return ProposeReport(
+        base=jobs.request.base, proposals=tuple(proposals), cost=cost, exit_code=exit_code((*proposals,))
+    )
 
 
 def plan_propose(context: Context, request: ProposeRequest) -> Plan:
@@ -213,10 +216,10 @@ class _Proposing:
             version=best.version,
             gain=gain,
             selection=(rows["first"].selection, best.selection),
-            target=served(job.setup, "target"),
+            target=job.setup.routes["target"].served.phrase,
             rehearsal=rehearsal(**models_of(job.setup)),
             items=", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
-            tasks=task_counts(self._jobs.tasks(self._name)),
+            tasks=task_counts(own_tasks(self._jobs.context.directory, self._name)),
             cost=training.cost,
             base=job.pin.base,
             is_own=is_own(repo, start=read_run(repo, job.pin.run)[0].commit),

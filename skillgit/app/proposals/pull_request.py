@@ -15,6 +15,7 @@ from skillgit.store import refs
 from skillgit.store.exchange.remotes import Remote, fetch_branch, find_remote
 from skillgit.store.exchange.sending import RefState, RefusalCause, SentRef, advertised, send_leased
 from skillgit.store.exchange.transport import gh
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +46,9 @@ class Publication:
         name = base.removeprefix(prefix)
         ref = refs.tracking(remote.name, f"refs/heads/{name}") if name != base else f"refs/heads/{name}"
         if repo.tip(ref) is None:
-            raise UsageError(f"a pull request is for a branch, and '{base}' is none", hint="--base main")
+            raise UsageError(
+                f"a pull request is for a branch, and '{base}' is none", hint=f"--base {quote(refs.short(trunk(repo)))}"
+            )
         return cls(context=context, remote=remote, line=line_for(context, Listener()), base=name)
 
     def tip(self, repo: Repo, branch: str) -> str:

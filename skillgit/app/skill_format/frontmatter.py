@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from skillgit.app.skill_format.lint_rules import (
+    AGENT_KEYS,
     COMPATIBILITY_LENGTH,
     KEYS,
     NAME_LENGTH,
@@ -17,7 +18,7 @@ from skillgit.app.skill_format.lint_rules import (
     RuleSeverity,
     broken,
 )
-from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.protected_regions import frontmatter, has_marker
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillError
 from skillgit.plugin.skill_library import DESCRIPTION_LENGTH
@@ -29,17 +30,87 @@ if TYPE_CHECKING:
 
 
 VERSION = "version"  # the key under ``metadata`` that holds the version of a release
+_TAKEN = frozenset({"key-unknown", "key-not-text", "value-flow", "compatibility-missing", "compatibility-length"})
+"""Errors that validators report and that keep nobody from using the skill: the frontmatter belongs to people."""
 
 
 def read(text: str) -> Fields | None:
-    """Return the checked frontmatter of a ``SKILL.md``, None if it has none; a SkillError if it breaks a rule."""
+    """Return the frontmatter of a ``SKILL.md``, None if it has none; a SkillError if an agent could not use it.
+
+    It needs a name and a description. Keys and values beyond the specification are kept and left out of the result.
+    """
     head = read_head(text)
     if any(fault.rule == "frontmatter-missing" for fault in head.faults):
         return None
-    fault = next((fault for fault in head.faults if fault.severity is RuleSeverity.ERROR), None)
+    errors = [fault for fault in head.faults if fault.severity is RuleSeverity.ERROR]
+    is_usable = {"name", "description"} <= head.fields.keys()
+    fault = next((fault for fault in errors if not is_usable or fault.rule not in _TAKEN), None)
     if fault is not None:
         raise SkillError(fault.sentence, hint=fault.mend)
     return head.fields
+
+
+_BEFORE = re.compile(r"\A(?:[\s\ufeff\u200b\u2060]|<!--.*?-->)*", re.DOTALL)
+"""What people have before a frontmatter and do not see as text: blank lines, marks of byte order, comments."""
+_KEY = r"[ \t]*(?:name|description)[ \t]*:"
+_FIRST_KEY = re.compile(_KEY)
+_STRANGE_FENCE = re.compile(
+    rf"(?P<fence>[-=~*_+]{{2,}}|[\u2013\u2014]+|[`~]{{3,}}\w*)[ \t]*\n(?:---[ \t]*\n)?(?={_KEY}|[ \t]*name[ \t]*=)"
+)
+_LATER_FENCE = re.compile(rf"^[ \t]*---[ \t]*\n(?={_KEY})", re.MULTILINE)
+_CODE_FENCE = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)", re.DOTALL | re.MULTILINE)
+_FIRST_LINES = 40
+"""Lines in which a frontmatter in the wrong place is looked for."""
+
+
+def with_head_first(text: str) -> str:
+    """Return ``text`` with its frontmatter at the very beginning, where every agent looks for it.
+
+    Blank lines and a mark of byte order before it go, comments move behind it, and its indentation goes. A SkillError
+    if something else stands before it, if it is fenced in another way, or if there are two.
+    """
+    if not frontmatter(text):
+        text = _lifted(text)
+    block = frontmatter(text)
+    body = text.removeprefix(block)
+    gap = _BEFORE.match(body)
+    blank = gap.group() if gap is not None else ""
+    if block and _LATER_FENCE.match(body, len(blank)):
+        line = (block + blank).count("\n") + 1
+        raise SkillError(f"{DOCUMENT} has a second frontmatter in line {line}", hint="make one of both")
+    if block or text.partition("\n")[0].rstrip() == _FENCE:
+        return text
+    start = text.lstrip()
+    if match := _STRANGE_FENCE.match(start):
+        fence = match["fence"]
+        raise SkillError(f"the frontmatter of {DOCUMENT} is fenced by '{fence}'", hint="put it between two lines '---'")
+    if _FIRST_KEY.match(start):
+        raise SkillError(
+            f"{DOCUMENT} begins with keys and without a line '---'", hint="put '---' before and after them"
+        )
+    first = "\n".join(_CODE_FENCE.sub(lambda code: "\n" * code.group().count("\n"), text).split("\n")[:_FIRST_LINES])
+    if (match := _LATER_FENCE.search(first)) and match.start():
+        line = first.count("\n", 0, match.start()) + 1
+        raise SkillError(
+            f"text comes before the frontmatter of {DOCUMENT}, which begins in line {line}",
+            hint="move the frontmatter to the beginning of the file",
+        )
+    return text
+
+
+def _lifted(text: str) -> str:
+    before = _BEFORE.match(text)
+    blank = before.group() if before is not None else ""
+    margin = blank.rpartition("\n")[2]
+    indent = margin[len(margin.rstrip(" \t")) :]
+    lines = [line.removeprefix(indent) for line in text.removeprefix(blank).split("\n")]
+    rest = "\n".join(lines)
+    block = frontmatter(rest)
+    if not block or has_marker(blank) or not any(map(_FIRST_KEY.match, block.split("\n"))):
+        is_open = rest.partition("\n")[0].rstrip() == _FENCE and any(map(_FIRST_KEY.match, lines[1:3]))
+        return rest if is_open and not block and not has_marker(blank) else text
+    comments = blank.strip("\ufeff\u200b\u2060 \t\n")
+    return f"{block}\n{comments}\n{rest.removeprefix(block)}" if comments else rest
 
 
 def compose(name: str, description: str) -> str:
@@ -110,6 +181,8 @@ def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, 
     if not isinstance(value, yaml.MappingNode):
         # a metadata without anything under it
         return inside.index("\n", key.end_mark.index) + 1, 0, f"{indent}  {line}"
+    if value.flow_style:
+        raise SkillError(f"'metadata' {_WHERE} uses braces", hint="write one 'key: value' per line below it")
     for name, scalar in value.value:
         if name.value == VERSION and isinstance(scalar, yaml.ScalarNode):
             start, end = scalar.start_mark.index, scalar.end_mark.index
@@ -190,21 +263,31 @@ def _of_node(node: yaml.MappingNode, tags: tuple[Fault, ...]) -> Head:
         key = str(key_node.value)
         lines.setdefault(key, _line(key_node))
         if key not in KEYS:
-            faults.append(broken("key-unknown", DOCUMENT, _line(key_node), f"'{key}' is not allowed {_WHERE}"))
+            faults.append(_beyond(key, _line(key_node)))
+            continue
         scalar = _scalar(key, value, faults)
         if scalar is not None:
             fields.setdefault(key, scalar)
     return Head(fields=fields, faults=(*faults, *_value_faults(fields, lines)), lines=lines)
 
 
+def _beyond(key: str, line: int) -> Fault:
+    """Return the fault of a key that the specification does not have."""
+    if agents := AGENT_KEYS.get(key):
+        return broken("key-of-agents", DOCUMENT, line, f"'{key}' {_WHERE} is read by {' and '.join(agents)} alone")
+    return broken("key-unknown", DOCUMENT, line, f"'{key}' is not allowed {_WHERE}")
+
+
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 2
 
 
-def _shape_faults(node: yaml.MappingNode) -> Iterator[Fault]:
-    """Yield what strict YAML refuses about keys, however deep they stand."""
-    if node.flow_style:
+def _shape_faults(node: yaml.MappingNode, *, is_inner: bool = False) -> Iterator[Fault]:
+    """Yield what strict YAML refuses about keys, however deep they stand; keys of agents hold what these read."""
+    if node.flow_style and not is_inner:
         yield broken("frontmatter-flow", DOCUMENT, _line(node), f"the frontmatter of {DOCUMENT} uses braces")
+    elif node.flow_style:
+        yield broken("value-flow", DOCUMENT, _line(node), f"a value {_WHERE} uses braces")
     keys: set[str] = set()
     for key, value in node.value:
         name = str(key.value)
@@ -212,8 +295,8 @@ def _shape_faults(node: yaml.MappingNode) -> Iterator[Fault]:
             twice = f"the frontmatter of {DOCUMENT} has '{name}' twice"
             yield broken("frontmatter-repeated", DOCUMENT, _line(key), twice)
         keys.add(name)
-        if isinstance(value, yaml.MappingNode):
-            yield from _shape_faults(value)
+        if isinstance(value, yaml.MappingNode) and (is_inner or name in KEYS):
+            yield from _shape_faults(value, is_inner=True)
 
 
 def _scalar(key: str, node: yaml.Node, faults: list[Fault]) -> str | dict[str, str] | None:
@@ -227,7 +310,8 @@ def _scalar(key: str, node: yaml.Node, faults: list[Fault]) -> str | dict[str, s
     if key == "metadata" and isinstance(node, yaml.MappingNode):
         inside = {str(name.value): _scalar(f"metadata.{name.value}", value, faults) for name, value in node.value}
         return {name: value for name, value in inside.items() if isinstance(value, str)}
-    faults.append(broken("key-not-text", DOCUMENT, _line(node), f"'{key}' {_WHERE} is not text"))
+    rule = "value-not-text" if key == "allowed-tools" or key.startswith("metadata.") else "key-not-text"
+    faults.append(broken(rule, DOCUMENT, _line(node), f"'{key}' {_WHERE} is not text"))
     return None
 
 

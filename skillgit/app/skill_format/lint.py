@@ -308,12 +308,27 @@ class Linted:
 
 
 def lint(context: Context, words: Sequence[str] = ()) -> Linted:
-    """Check skills in ``words``: existing paths (folders, documents) or else revisions; the current folder without."""
+    """Check skills in ``words``: existing paths (folders, documents) or else revisions; the current folder without.
+
+    Where the context names a skill, it is that one, as it is in the work tree or at each revision.
+    """
     skills: list[LintedSkill] = []
+    if context.skill and not words:
+        words = (_in_work_tree(context),)
     for word in words or (".",):
         path = context.directory / word
         skills += _on_disk(context, path, word) if path.exists() else _in_commit(context, word)
     return Linted(skills=tuple(skills))
+
+
+def _in_work_tree(context: Context) -> str:
+    from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - a folder needs no repository
+
+    with open_workspace(context) as workspace:
+        folder = workspace.repo.workdir
+        if folder is None or not (folder / workspace.skill).is_dir():
+            raise NotFoundError(f"{workspace.skill} is not in the work tree", hint="name a revision that has it")
+        return os.path.relpath(folder / workspace.skill, context.directory)
 
 
 def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
@@ -342,7 +357,10 @@ def _shown(context: Context, folder: Path) -> str:
 
 
 def _skill_folders(folder: Path) -> Iterator[Path]:
-    """Yield the skill folders in ``folder``, itself included; none inside of another one, and no hidden ones."""
+    """Yield the skill folders in ``folder``, itself included; none inside of another one.
+
+    Of hidden folders only the ``skills`` of agents, as in ``.claude``, are looked into.
+    """
     waiting = [folder]
     while waiting:
         place = waiting.pop()
@@ -353,6 +371,8 @@ def _skill_folders(folder: Path) -> Iterator[Path]:
         for name, entry in names.items():
             if entry.is_dir() and not entry.is_symlink() and not name.startswith(".") and name not in _LEFT_OUT:
                 waiting.append(entry)
+            elif name.startswith(".") and name != ".git" and not entry.is_symlink() and (entry / "skills").is_dir():
+                waiting.append(entry / "skills")
 
 
 def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
@@ -392,7 +412,7 @@ def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:
     try:
         with open_workspace(context) as workspace:
             resolution = resolve_in(workspace, word)
-            only = workspace.index.skill_path(resolution.run) if resolution.run else ""
+            only = workspace.skill or (workspace.index.skill_path(resolution.run) if resolution.run else "")
             folders = skill_folders(workspace.repo, resolution.commit, only)
             links = {path: tuple(outward_links(workspace.repo, resolution.commit, path)) for path in folders}
     except NotFoundError as error:

@@ -12,6 +12,24 @@ from enum import StrEnum
 from skillgit.plugin.skill_library import DESCRIPTION_LENGTH
 
 KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+_CLAUDE, _CURSOR = "Claude Code", "Cursor"
+AGENT_KEYS = {
+    "agent": (_CLAUDE,),
+    "argument-hint": (_CLAUDE,),
+    "arguments": (_CLAUDE,),
+    "context": (_CLAUDE,),
+    "disable-model-invocation": (_CLAUDE, _CURSOR),
+    "disallowed-tools": (_CLAUDE,),
+    "effort": (_CLAUDE,),
+    "hooks": (_CLAUDE,),
+    "model": (_CLAUDE,),
+    "paths": (_CLAUDE, _CURSOR),
+    "shell": (_CLAUDE,),
+    "user-invocable": (_CLAUDE,),
+    "version": (_CLAUDE,),
+    "when_to_use": (_CLAUDE,),
+}
+"""Keys beyond the specification to the agents that document them."""
 NAME_LENGTH, COMPATIBILITY_LENGTH = 64, 500
 DOCUMENT_LINES, BODY_TOKENS = 500, 5000
 CHARACTERS_PER_TOKEN = 4  # about how many characters of English prose make a token; models differ
@@ -91,7 +109,22 @@ _LIST = (
         f"The keys are {', '.join(KEYS)}.",
         f"frontmatter may hold {', '.join(KEYS)} and nothing else; put the rest under metadata",
     ),
-    _error("key-not-text", "Every value but metadata is text.", "only metadata may hold keys itself"),
+    _warning(
+        "key-of-agents",
+        f"Keys that an agent adds to the specification are {', '.join(AGENT_KEYS)}.",
+        "keep it for that agent; others ignore it, and the reference validator refuses it",
+    ),
+    _error(
+        "key-not-text",
+        "Every value but those of metadata and allowed-tools is text.",
+        "write it as one text; only metadata may hold keys itself",
+    ),
+    _warning(
+        "value-not-text",
+        "Values under metadata are texts, and allowed-tools is one text with spaces between the tools.",
+        "Claude Code reads it; the specification has one text there",
+    ),
+    _error("value-flow", "Braces are not used inside of values.", "write one 'key: value' per line"),
     _warning("value-unquoted", "A value that YAML reads as number, date or truth value is quoted.", "quote it"),
     _error("name-missing", "There is a name.", "add 'name: <folder name>'"),
     _error(

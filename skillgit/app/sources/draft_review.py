@@ -15,6 +15,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
+from skillgit.app.setup.skill_tasks import reviewed_tasks
 from skillgit.app.sources.pending_draft import (
     DRAFT_FILES,
     DRAFT_ROWS,
@@ -40,7 +41,6 @@ from skillgit.app.sources.tasks import (
     TaskFile,
     check_new,
     reader_of_tasks,
-    reviewed_tasks,
 )
 from skillgit.domain.credentials.detector import Certainty, is_guess
 from skillgit.domain.ids import digest

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.skill_tasks import reviewed_tasks
 from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of, mask_again
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SessionRedactor
 from skillgit.app.sources.pending_draft import DRAFT_FILES, DRAFT_ROWS, DRAFTS, drafts_lock, folder_of_drafts
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
-from skillgit.app.sources.tasks import reviewed_tasks
 from skillgit.app.sources.tasks_draft import RubricWriter
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import UsageError

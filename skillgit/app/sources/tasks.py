@@ -34,15 +34,6 @@ def reader_of_tasks(context: Context) -> ReadsTasks:
     return environment
 
 
-TASKS = "tasks"
-"""The folder of a repository with the reviewed tasks of its skills."""
-
-
-def reviewed_tasks(root: Path, skill: str) -> Path:
-    """Return the file of reviewed tasks of ``skill`` in the work tree ``root``."""
-    return root / TASKS / f"{skill}.jsonl"
-
-
 Row = dict[str, object]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import start_document
@@ -14,7 +15,9 @@ from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.run_setup import refuse_samples
 from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
-from skillgit.app.skill_format.seed import normalise, read_seed, starter
+from skillgit.app.skill_format.seed import left_out, normalise, read_seed, starter
+from skillgit.app.workspace.revision import NO_SKILL
+from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, labels, name_of, only_skill
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
 from skillgit.domain.served_model import ServedModel
@@ -24,7 +27,9 @@ from skillgit.index import queries
 from skillgit.index.refresh import open_index
 from skillgit.store import refs, work_tree
 from skillgit.store.history_reader import skill_at
+from skillgit.store.ignore_rules import ignore_rules
 from skillgit.store.repo import Repo
+from skillgit.store.trunk import trunk, trunk_tip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,51 +41,135 @@ if TYPE_CHECKING:
     from skillgit.plugin.environment import Environment
     from skillgit.store.commit_message import Recorded
 
-SKILLS = "skills"  # the folder of a repository that holds its skills
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialised:
     path: Path
     skill_path: str
-    commit: str  # the commit that ``main`` points at
+    commit: str  # the commit of the trunk
     created: bool
-    added: bool  # whether the skill was added now; otherwise ``main`` had it already
+    added: bool  # whether the skill was added now; otherwise the trunk had it already
+    branch: str = ""  # the trunk
+    source: str = ""  # the folder or file that the seed was copied from; empty where it is used where it is
+    left_out: tuple[str, ...] = ()  # files of the seed that are not committed
+    differs: bool = False  # whether SKILL.md in the work tree is not the one that was committed
+    entries: int = 0  # files that were in the folder before it became a repository
 
 
 def init(context: Context, directory: Path | None, skill: Path | None, environment: str | None = None) -> Initialised:
-    """Make ``directory`` a repository whose ``main`` holds a seed skill, or add the skill to the one that is there.
+    """Make ``directory`` a repository whose trunk holds a seed skill, or add the skill to the one that is there.
 
-    Nothing is overwritten: a skill that ``main`` has already stays as it is, and so does everything uncommitted. The
+    Nothing is overwritten: a skill that the trunk has already stays as it is, and so does everything uncommitted. The
     directory, by default the folder of the context, is made if it is missing. A RepositoryNotFoundError if it is a
     repository that skillgit cannot use.
 
-    The seed is ``skill``, a skill folder, a ``SKILL.md`` or another Markdown file, or that of the ``environment``.
-    Without either, a repository that has no skill gets one without rules.
+    The seed is ``skill``, a skill folder, a ``SKILL.md`` or another Markdown file, the name of a skill of the
+    repository, or that of the ``environment``. A skill folder inside of the repository is used where it is; every other
+    seed is copied to ``skills/``. Without either, a repository that has no skill gets one without rules.
     """
     if skill is not None and environment is not None:
         raise UsageError("a skill and an environment both name a seed", hint="give one of them")
     folder = (context.directory / directory if directory is not None else context.directory).resolve()
-    first = _seed(context, skill, environment)
-    repo, is_new = _open(folder)
+    source = context.directory / skill if skill is not None else None
+    if source is not None and not source.exists() and (path := _known_skill(folder, str(skill))):
+        repo = Repo.discover(folder)
+        return _initialised(repo, path, trunk_tip(repo) or "")
+    first = read_seed(source) if source is not None else _seed_of(context, environment) if environment else None
+    path_inside = _place(folder, source) if source is not None else ""
+    entries = sum(1 for entry in folder.iterdir() if entry.name != ".git") if folder.is_dir() else 0
     if first is None:
-        there = work_tree.skills_on_main(repo)
+        _refuse_starter(context, folder)
+    repo, is_new = _open(folder)
+    entries = entries if is_new else 0
+    if first is None:
+        there = work_tree.skills_on_trunk(repo)
         if there:
-            commit = repo.tip(refs.MAIN) or ""
-            return Initialised(path=_root(repo), skill_path=there[0], commit=commit, created=is_new, added=False)
+            return _initialised(repo, there[0], trunk_tip(repo) or "", created=is_new)
         first = starter(skill_name(folder.name))
-    path = f"{SKILLS}/{first.name}"
+    path = path_inside or f"{SKILLS}/{first.name}"
     addition = work_tree.add_skill(repo, path, first, time=context.clock())
-    open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
-    return Initialised(path=_root(repo), skill_path=path, commit=addition.commit, created=is_new, added=addition.is_new)
+    open_index(repo).close()  # making a repository may take longer than looking into one
+    return replace(
+        _initialised(repo, path, addition.commit, created=is_new),
+        added=addition.is_new,
+        source=str(skill) if source is not None and not path_inside and addition.is_new else "",
+        left_out=left_out(source) if source is not None and addition.is_new else (),
+        differs=bool(path_inside) and addition.is_new and work_tree.document_differs(repo, path, first),
+        entries=entries,
+    )
 
 
-def _seed(context: Context, skill: Path | None, environment: str | None) -> Skill | None:
-    """Return the seed that was asked for; read before anything is made, so that a bad one leaves nothing behind."""
-    if skill is not None:
-        return read_seed(context.directory / skill)
-    if environment is None:
-        return None
+def _initialised(repo: Repo, path: str, commit: str, *, created: bool = False) -> Initialised:
+    branch = refs.short(trunk(repo))
+    return Initialised(path=_root(repo), skill_path=path, commit=commit, created=created, added=False, branch=branch)
+
+
+def _known_skill(folder: Path, word: str) -> str:
+    """Return the folder of the skill of the repository at ``folder`` that ``word`` names; empty without one."""
+    try:
+        repo = Repo.discover(folder)
+    except RepositoryNotFoundError:
+        return ""
+    there = work_tree.skills_on_trunk(repo)
+    return choose_skill(word, there) if there else ""
+
+
+def _place(folder: Path, source: Path) -> str:
+    """Return where in the repository at ``folder`` the skill ``source`` is already; empty if it is to be copied.
+
+    A UsageError if git ignores it there.
+    """
+    skill_folder = source if source.is_dir() else source.parent
+    root, skill_folder = folder.resolve(), skill_folder.resolve()
+    if (
+        (not source.is_dir() and source.name != DOCUMENT)
+        or skill_folder == root
+        or not skill_folder.is_relative_to(root)
+    ):
+        return ""
+    if _in_another_repository(skill_folder, root):
+        return ""
+    path = skill_folder.relative_to(root).as_posix()
+    with ignore_rules(root) as rules:
+        if rules.ignores(skill_folder) and rules.ignores(skill_folder / DOCUMENT):
+            raise UsageError(
+                f"git ignores {path}, and a run trains what is committed",
+                hint=f"git check-ignore -v {quote(path)} names the rule; or cp -r {quote(path)} {SKILLS}/",
+            )
+    return path
+
+
+def _in_another_repository(skill_folder: Path, root: Path) -> bool:
+    """Say whether ``skill_folder``, below ``root``, belongs to a repository of its own, such as a submodule."""
+    inner = (
+        folder for folder in (skill_folder, *skill_folder.parents) if folder != root and folder.is_relative_to(root)
+    )
+    return any((folder / ".git").exists() for folder in inner)
+
+
+_FEW = 5
+
+
+def _refuse_starter(context: Context, folder: Path) -> None:
+    """Refuse to invent a skill where there are some that nobody has committed."""
+    try:
+        if work_tree.skills_on_trunk(Repo.discover(folder)):
+            return
+    except RepositoryNotFoundError:
+        pass
+    patterns = (DOCUMENT, f"*/{DOCUMENT}", f"*/*/{DOCUMENT}", f".*/{SKILLS}/*/{DOCUMENT}")
+    here = dict.fromkeys(path for pattern in patterns for path in sorted(folder.glob(pattern)))
+    own = [path for path in here if not _in_another_repository(path.parent, folder)]
+    if own and folder == context.directory.resolve():
+        words = [(path if path.parent == folder else path.parent).relative_to(folder).as_posix() for path in own]
+        more = " …" if words[_FEW:] else ""
+        raise UsageError(
+            f"there are skills here that are not committed: {', '.join(words[:_FEW])}{more}",
+            hint=f"skillgit init --skill {quote(words[0])}",
+        )
+
+
+def _seed_of(context: Context, environment: str) -> Skill:
     from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - loads an environment only if one is named
 
     plugin = load_environment(environment, context.directory)
@@ -156,6 +245,8 @@ def _beginning(
     repo, skill_init = workspace.repo, config.values.env.skill_init
     ends = _ends(repo)
     ref, commit = ends[0]
+    if skill_init and named:
+        raise UsageError("--skill and env.skill_init both name a skill", hint="give one of them")
     if skill_init:
         skill = read_seed(Path(skill_init))
         # A text from elsewhere continues no run, also where HEAD is at a version of one.
@@ -180,12 +271,12 @@ def _beginning(
 
 
 def _ends(repo: Repo) -> list[tuple[str, str]]:
-    """Return where a run may begin, name and commit: HEAD, where it has a commit, then ``main``; at least one."""
+    """Return where a run may begin, name and commit: HEAD, where it has a commit, then the trunk; at least one."""
     branch, commit = repo.head()
-    main = repo.tip(refs.MAIN)
+    main = trunk_tip(repo)
     ends = [(branch or "HEAD", commit)] if commit else []
     if main is not None and main != commit:
-        ends.append((refs.short(refs.MAIN), main))
+        ends.append((refs.short(trunk(repo)), main))
     if not ends:
         raise RevisionNotFoundError("the repository has no commit to start from", hint="skillgit init")
     return ends
@@ -235,10 +326,10 @@ def _from_work_tree(workspace: Workspace, environment: Environment, named: str) 
     of_head = named or _only_skill(workspace, environment, commit)
     path = of_head or _only_of(work_tree.skills_in_work_tree(repo), environment)
     if path is None:
-        raise SkillError("the work tree holds no skill", hint="skills are in skills/<name>/SKILL.md")
+        raise SkillError("the work tree holds no skill", hint=NO_SKILL)
     files, executable = work_tree.folder_files(repo, path)
     if DOCUMENT not in files:
-        raise SkillError(f"the work tree holds no {path}/{DOCUMENT}", hint="skills are in skills/<name>/SKILL.md")
+        raise SkillError(f"the work tree holds no {path}/{DOCUMENT}", hint=NO_SKILL)
     if not work_tree.differs(repo, path) and commit == repo.head()[1]:
         return _at_commit(workspace, commit, path, ref)
     name = path.rpartition("/")[2]
@@ -270,7 +361,7 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str, n
         return _at_commit(workspace, resolution.commit, workspace.index.skill_path(row.run), start)
     path = named or _only_skill(workspace, environment, resolution.commit)
     if path is None:
-        raise SkillError(f"there is no skill at {start}", hint="skills are in skills/<name>/SKILL.md")
+        raise SkillError(f"there is no skill at {start}", hint=NO_SKILL)
     return _at_commit(workspace, resolution.commit, path, start)
 
 
@@ -290,13 +381,12 @@ def _only_of(paths: Sequence[str], environment: Environment) -> str | None:
     """Return the skill folder that is meant: the only one, or the one that bears the environment's name."""
     if len(paths) <= 1:
         return paths[0] if paths else None
-    name = environment.info.name
-    matching = [path for path in paths if path.rpartition("/")[2] == name]
-    if matching:
-        return matching[0]
+    name, words = environment.info.name, labels(paths)
+    matching = [path for path in paths if name_of(path) == name]
+    if usual := next(iter(matching), "") or only_skill(paths):
+        return usual
     raise SkillError(
-        f"the repository has {len(paths)} skills and none of them is called {name}",
-        hint=f"choose one with -o env.skill_init={paths[0]}",
+        f"the repository has {len(paths)} skills: {', '.join(words.values())}", hint=f"--skill {words[paths[0]]}"
     )
 
 

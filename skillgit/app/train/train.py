@@ -23,10 +23,12 @@ from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, identified, recorded_config, set_up
 from skillgit.app.setup.servers import check_servers
+from skillgit.app.setup.skill_tasks import USUAL, on_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
@@ -79,6 +81,7 @@ class TrainRequest:
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     """Train to the end, or go on with the run of that name and configuration; Ctrl-C, even twice, loses no event."""
+    request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
@@ -99,6 +102,25 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
 
 _NAMED = 5  # events that an error names
 _HINT = "name one: skillgit train CONFIG"
+
+
+def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
+    """Return the request for the skill that ``context`` names, on its own tasks where no other data are named.
+
+    Without a configuration, and without a run to take one from, it is ``tasks/default``.
+    """
+    if not context.skill or request.skill:
+        return request
+    with open_workspace(context) as workspace:
+        request = replace(request, skill=workspace.skill)
+        is_begun = request.run in run_names(workspace.repo.tips())
+        is_fork = request.start is not None and resolve_in(workspace, request.start).row is not None
+        config = request.config or (None if is_begun or is_fork else USUAL)
+        if config is None:
+            return request
+        name, root = name_of(workspace.skill), workspace.repo.workdir
+        overrides = on_own_tasks(context, config, request.overrides, name, root)
+        return replace(request, config=config, overrides=overrides)
 
 
 def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
@@ -160,6 +182,7 @@ def _check_budget(setup: Setup, caps: Caps, cap: int | None) -> None:
 
 def plan_train(context: Context, request: TrainRequest) -> Plan:
     """Return what ``train`` would do with the same request; nothing is written and no model is asked."""
+    request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:

@@ -27,6 +27,7 @@ from skillgit.store.lock import RunLock
 from skillgit.store.repair import StepBack, plan_step_back, step_back
 from skillgit.store.repo import Repo
 from skillgit.store.seals import folders_elsewhere
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +77,7 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
             *sight,
             *_private_remarks(repo),
             *_left_problems(repo),
-            *_main_remarks(repo),
+            *_trunk_remarks(repo),
             *_note_problems(workspace, names if run is not None else None),
         ]
         with workspace.repo.still():
@@ -125,14 +126,15 @@ def _left_problems(repo: Repo) -> list[Problem]:
     return [Problem(sentence=f"{path} was left by a process that died", repairable=True) for path in locks]
 
 
-def _main_remarks(repo: Repo) -> list[Problem]:
-    """Return why the last commit of main cannot be read; what plain git wrote there is no part of any run."""
-    tip = repo.tip(refs.MAIN)
+def _trunk_remarks(repo: Repo) -> list[Problem]:
+    """Return why the last commit of the trunk cannot be read; what plain git wrote there is no part of any run."""
+    name = trunk(repo)
+    tip, short = repo.tip(name), refs.short(name)
     try:
         if tip is not None:
             repo.commit(tip)
     except SkillgitError as error:
-        sentence = f"main: {error.message}; its runs are whole, and a promotion needs a later commit on main"
+        sentence = f"{short}: {error.message}; its runs are whole, and a promotion needs a later commit on {short}"
         return [Problem(commit=tip or "", sentence=sentence, remark=True)]
     return []
 

@@ -22,6 +22,7 @@ class Context:
     environ: Mapping[str, str]
     clock: Callable[[], datetime]  # returns the time, in UTC
     entropy: Callable[[int], bytes]  # returns so many random bytes
+    skill: str = ""  # the skill that is meant, by name or path; empty where nobody named one
     as_of: str = ""  # the revision after which history is cut off, for use cases that only read; empty for all of it
 
     @classmethod

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Literal, assert_never
 
+from skillgit.app.workspace.skill_choice import labels, only_skill
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.event_kinds import AddressKind, EventKind
@@ -26,6 +27,7 @@ DEFAULT_RUN = "skillgit.run"
 """The key of git's configuration that names the default run."""
 
 _SHOWN = 8
+NO_SKILL = "a skill is a folder with a SKILL.md: skillgit init --skill PATH adds one"
 _BACK = re.compile(r"(?P<name>.*?)(?P<back>(?:~\d*|\^)*)")
 """What is named, and behind it how many versions to go back."""
 _TIP = re.compile(r"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?(?P<word>best|head)")
@@ -98,7 +100,7 @@ def find_run(workspace: Workspace, name: str | None) -> str:
     if name is None:
         default = default_run(workspace)
         if default is None:
-            raise RevisionNotFoundError("there are no runs yet", hint="skillgit train CONFIG")
+            raise _no_run(workspace)
         return default
     names = (*queries.run_names(workspace.index), *workspace.index.broken)
     matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
@@ -110,12 +112,28 @@ def find_run(workspace: Workspace, name: str | None) -> str:
         raise RevisionNotFoundError(f"there is no run '{name}'", hint=_near(name, names))
     if matches[0] in workspace.index.broken:
         raise workspace.index.broken[matches[0]]
+    if workspace.skill and (path := workspace.index.skill_path(matches[0])) != workspace.skill:
+        hint = f"skillgit runs --skill {quote(workspace.skill)}"
+        raise UsageError(f"run {matches[0]} trains {path}, and not {workspace.skill}", hint=hint)
     return matches[0]
 
 
+def _no_run(workspace: Workspace) -> RevisionNotFoundError:
+    if not workspace.skill:
+        return RevisionNotFoundError("there are no runs yet", hint="skillgit train CONFIG")
+    hint = f"skillgit train --skill {quote(workspace.skill)}"
+    return RevisionNotFoundError(f"no run trains {workspace.skill} yet", hint=hint)
+
+
 def default_run(workspace: Workspace) -> str | None:
-    """Return ``git config skillgit.run``, else the newest event's; a RevisionNotFoundError or HistoryError."""
+    """Return ``git config skillgit.run``, else the newest event's; a RevisionNotFoundError or HistoryError.
+
+    Where a skill is named, only its runs count.
+    """
     setting = workspace.repo.config(DEFAULT_RUN)
+    if workspace.skill:
+        own = queries.runs_of_skill(workspace.index, workspace.skill)
+        return setting if setting in own else next(iter(own), None)
     names = queries.run_names(workspace.index)
     unreadable = workspace.index.broken
     if setting and setting not in names and setting not in unreadable:
@@ -331,13 +349,12 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
     else:
         paths = skills_at(workspace.repo, resolution.commit)
         if not paths:
-            raise SkillError(f"there is no skill at {revision}", hint="skills are in skills/<name>/SKILL.md")
-        if len(paths) > 1:
-            raise SkillError(
-                f"there are {len(paths)} skills at {revision}: {', '.join(path.rpartition('/')[2] for path in paths)}",
-                hint="name a version of a run, such as v3 or RUN/v3",
-            )
-        path = paths[0]
+            raise SkillError(f"there is no skill at {revision}", hint=NO_SKILL)
+        path = workspace.skill if workspace.skill in paths else only_skill(paths)
+        if not path:
+            names = ", ".join(labels(paths).values())
+            sentence = f"there are {len(paths)} skills at {revision}: {names}"
+            raise SkillError(sentence, hint="choose one with --skill NAME")
     return NamedSkill(
         skill=skill_at(workspace.repo, resolution.commit, path), commit=resolution.commit, row=resolution.row
     )
@@ -348,4 +365,4 @@ def cut_off(workspace: Workspace, revision: str) -> Workspace:
     from skillgit.index.refresh import PastIndex  # noqa: PLC0415 - most looks are at the present
 
     index = PastIndex(workspace.index, event_in(workspace, revision).commit)
-    return Workspace(repo=index.repo, index=index, past=True)
+    return Workspace(repo=index.repo, index=index, past=True, skill=workspace.skill)

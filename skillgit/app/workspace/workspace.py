@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.files import shortage
 from skillgit.index import index_check
@@ -19,6 +20,7 @@ from skillgit.store.repo import REPAIR, Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from skillgit.app.workspace.context import Context
 
@@ -32,6 +34,7 @@ class Workspace:
     index: Index
     past: bool = False  # whether both end with an event of the past
     answers: dict[Hashable, object] | None = None  # what a snapshot has read besides git; None outside of one
+    skill: str = ""  # the folder of the skill that is meant; empty where nobody named one
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
@@ -62,7 +65,7 @@ def trained_here(repo: Repo) -> dict[str, int]:
 class _Snapshot:
     thread: int  # SQLite's connections stay in the thread that opened them
     stack: ExitStack
-    workspaces: dict[tuple[object, str], Workspace] = field(default_factory=dict)
+    workspaces: dict[tuple[object, str, str], Workspace] = field(default_factory=dict)
 
 
 _SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
@@ -95,7 +98,7 @@ def open_workspace(context: Context) -> Iterator[Workspace]:
         with _opened(context) as workspace:
             yield workspace
         return
-    place = (context.directory, context.as_of)
+    place = (context.directory, context.as_of, context.skill)
     if place not in snapshot.workspaces:
         workspace = snapshot.stack.enter_context(_opened(context, still=True))
         snapshot.workspaces[place] = replace(workspace, answers={})
@@ -109,11 +112,32 @@ def _opened(context: Context, *, still: bool = False) -> Iterator[Workspace]:
         if still:
             index.hold()
         workspace = Workspace(repo=index.repo, index=index)
+        if context.skill:
+            workspace = replace(workspace, skill=skill_in(workspace, context.skill, context.directory))
         if context.as_of:
             from skillgit.app.workspace.revision import cut_off  # noqa: PLC0415 - most looks are at the present
 
             workspace = cut_off(workspace, context.as_of)
         yield workspace
+
+
+def skill_in(workspace: Workspace, word: str, directory: Path) -> str:
+    """Return the folder of the skill that ``word`` means: one of the trunk or of HEAD, or one that a run trains."""
+    from skillgit.store.trunk import trunk_tip  # noqa: PLC0415 - most commands name no skill
+    from skillgit.store.work_tree import skills_at  # noqa: PLC0415 - as above
+
+    repo = workspace.repo
+    tips = filter(None, (repo.head()[1], trunk_tip(repo)))
+    paths = {path for tip in tips for path in skills_at(repo, tip)}
+    paths |= set(workspace.index.column("SELECT DISTINCT skill FROM run"))
+    return choose_skill(word, paths, here=_inside(repo, directory))
+
+
+def _inside(repo: Repo, directory: Path) -> str:
+    """Return ``directory`` as a path from the top of the work tree; empty for the top and for a place outside."""
+    if repo.workdir is None or not directory.is_relative_to(root := repo.workdir.resolve()):
+        return ""
+    return directory.relative_to(root).as_posix().removeprefix(".")
 
 
 def unreadable(context: Context) -> Mapping[str, SkillgitError]:

@@ -17,6 +17,7 @@ from skillgit.cli.options import (
     measured,
     option,
     run_argument,
+    skill_option,
     split_option,
     terms_options,
     verb,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
 @flag("--gate", "Measure the text and let the gate decide")
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def restore_command(
@@ -63,6 +65,7 @@ def restore_command(
 @option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
 @flag("--gate", "An option of restore", hidden=True)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def revert_command(
@@ -90,6 +93,7 @@ def revert_command(
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @option("--run", "Put the edits on RUN, not the default run", metavar="RUN", shell_complete=complete_runs)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def cherry_pick_command(session: CommandSession, *, revision: str, run: str | None, terms: MeasuringTerms) -> int:
@@ -121,6 +125,7 @@ def _edited(
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("other", shell_complete=complete_revisions)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def merge_command(session: CommandSession, *, run: str, other: str, terms: MeasuringTerms) -> int:
@@ -149,6 +154,7 @@ def merge_command(session: CommandSession, *, run: str, other: str, terms: Measu
 @option("--limit", "Try N that apply at most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
 @flag("--keep", "Make the first that passes the gate a version")
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def retry_command(
@@ -176,16 +182,18 @@ def retry_command(
 
 @verb("promote")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@flag("--force", "Replace what someone changed on main by hand")
+@flag("--force", "Replace what someone changed on the trunk by hand")
 @option("--release", "Release it: write metadata.version, and tag SKILL/vVERSION", metavar="VERSION", default="")
 @flag("-n --dry-run", "Say what would be done, and do nothing")
+@skill_option
 @document_form
 @click.pass_obj
 def promote_command(session: CommandSession, *, revision: str, force: bool, release: str, dry_run: bool) -> None:
-    """Bring a version to main with a merge commit.
+    """Bring a version to the trunk with a merge commit.
 
-    Only the skill's folder changes on main. If someone changed it there by hand since the run began, nothing is done
-    without --force. A work tree that has main checked out follows as with git merge: it loses no changes.
+    The trunk is the branch that you are on. Only the skill's folder changes there. If someone changed it by hand since
+    the run began, nothing is done without --force. A work tree that has the trunk checked out follows as with git
+    merge: it loses no changes.
 
     --release takes a semantic version such as 1.2.0. It is written to metadata.version in the frontmatter of SKILL.md,
     and no other byte of the skill changes; the merge commit gets the tag SKILL/v1.2.0.

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, complete_revisions, document_form, flag, list_forms, option, verb, verbs
+from skillgit.cli.options import (
+    Verb,
+    complete_revisions,
+    document_form,
+    flag,
+    list_forms,
+    option,
+    skill_option,
+    verb,
+    verbs,
+)
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, may_replace
 from skillgit.errors import ExitCode
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
 @verb("checkout")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.argument("paths", nargs=-1, metavar="[-- PATH...]", type=click.Path())
+@skill_option
 @document_form
 @click.pass_obj
 def checkout_command(session: CommandSession, revision: str, paths: tuple[str, ...]) -> None:
@@ -47,8 +58,22 @@ def _line(result: CheckedOut, *, whole: bool) -> str:
     return f"work tree {state}, {files}{back}"
 
 
-AGENTS, SCOPES = ("claude", "codex", "copilot"), ("user", "project")
-_TO = option("--to", "The agent, or its folder of skills", metavar=f"{'|'.join(AGENTS)}|DIR")
+SCOPES = ("user", "project")
+AGENTS = (
+    "claude",
+    "codex",
+    "copilot",
+    "amp",
+    "cursor",
+    "gemini",
+    "goose",
+    "kiro",
+    "opencode",
+    "qwen",
+    "roo",
+    "windsurf",
+)
+_TO = option("--to", f"The agent, or its folder of skills; agents are {', '.join(AGENTS)}", metavar="AGENT|DIR")
 _SCOPE = option("--scope", "For everything you do, the default, or for this project only", type=click.Choice(SCOPES))
 _DRY_RUN = flag("-n --dry-run", "Say what would be done, and do nothing")
 _YES = flag("-y --yes", "Replace also what someone changed by hand")
@@ -61,6 +86,7 @@ _YES = flag("-y --yes", "Replace also what someone changed by hand")
 @flag("--list listing", "List what was installed, and what happened to it")
 @_DRY_RUN
 @_YES
+@skill_option
 @list_forms
 @click.pass_obj
 def install_command(
@@ -78,14 +104,15 @@ def install_command(
     What stood there is kept outside of the skill's folder, and skillgit uninstall brings it back as it was. What
     someone changed by hand is replaced only after its differences were shown: a terminal asks, a pipe needs --yes.
 
-    The user's skills lie in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project in
-    .claude/skills, .agents/skills and .github/skills of this repository.
+    The user's skills are in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project are
+    in .claude/skills, .agents/skills and .github/skills of this repository. docs/deploying.md lists the folders of
+    all agents.
     """
     context = click.get_current_context()
     if listing == (revision is not None):
         raise click.UsageError("give either REV or --list", context)
     if revision is not None and to is None:
-        raise click.UsageError(f"say where to: --to {', '.join(AGENTS)} or a folder of skills", context)
+        raise click.UsageError(f"say where to: --to {', '.join(AGENTS[:3])} or a folder of skills", context)
     session.refuse_rows(listing=listing)
     if listing:
         from skillgit.app.deliver.install import list_installed  # noqa: PLC0415 - see the package
@@ -169,6 +196,7 @@ _TABLES = ("events", "versions", "items", "edits")
 @option("--mlflow store", "Add the run to the MLflow file store DIR, such as mlruns", metavar="DIR")
 @flag("--strip-markers", "Leave out the markers of the regions, not what is in them")
 @flag("--force", "Replace a skill or an archive that is there already")
+@skill_option
 @document_form
 @click.pass_obj
 def export_command(

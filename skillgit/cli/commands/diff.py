@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, flag, forms, option, verb
+from skillgit.cli.options import (
+    Verb,
+    as_of_option,
+    complete_revisions,
+    document_form,
+    flag,
+    forms,
+    option,
+    skill_option,
+    verb,
+)
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view.show import lines, setting_lines
@@ -49,6 +59,7 @@ class _Diff(Verb):
 @flag("--tui", "Compare the two on the screen: text, rules and items")
 @option("-U --unified lines", "Show N lines around a change", type=click.IntRange(min=0), metavar="N")
 @flag("--exit-code", "Exit with 1 if there is a difference, with 0 if there is none")
+@skill_option
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
@@ -209,6 +220,7 @@ def _items(session: CommandSession, a: str, b: str | None) -> bool:
 @click.argument("revision", metavar="REV[:PATH]", default="head", shell_complete=complete_revisions)
 @flag("--stat", "Show how much it changed in which file, not the diff")
 @flag("--settings", "Show the settings of its run; each line can be given to train with -o")
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj

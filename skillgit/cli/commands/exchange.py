@@ -54,9 +54,9 @@ def push_command(
 ) -> None:
     """Send runs to another repository.
 
-    REMOTE is origin unless you say. main, notes and all runs of this repository go, or only the runs that you name.
-    Nothing that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull brings it
-    in. Before anything goes, it is looked through for secrets.
+    REMOTE is origin unless you say. The trunk, notes and all runs of this repository go, or only the runs that you
+    name. Nothing that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull
+    brings it in. Before anything goes, it is looked through for secrets.
     """
     from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
     from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
@@ -117,7 +117,7 @@ def pull_command(session: CommandSession, remote: str | None, *, rejected: str, 
     """Take in the runs of another repository.
 
     REMOTE is origin unless you say. Runs that are unknown here are made, others go forward, notes of both sides are put
-    together, and main goes forward where it can. A run that both sides went on with is left as it is, and told.
+    together, and the trunk goes forward where it can. A run that both sides went on with is left as it is, and told.
     """
     from skillgit.app.exchange.pull import PullRequest, pull  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package

@@ -20,6 +20,7 @@ from skillgit.cli.options import (
     list_forms,
     option,
     run_argument,
+    skill_option,
     verb,
 )
 from skillgit.cli.output import Form
@@ -95,6 +96,7 @@ def _check_forms(form: Form, *, graph: bool, reverse: bool, with_text: bool) -> 
 )
 @flag("--reverse", "Show the oldest event first")
 @flag("--all all_runs", "Show the events of all runs")
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -258,6 +260,7 @@ def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, sh
 
 @verb("best")
 @run_argument
+@skill_option
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj

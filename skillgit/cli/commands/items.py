@@ -21,6 +21,7 @@ from skillgit.cli.options import (
     override_option,
     quiet_option,
     run_argument,
+    skill_option,
     spending_options,
     split_option,
     verb,
@@ -54,6 +55,7 @@ ORDERS = ("item", "first", "flips", "share")
 @flag("--rejected", "Show rejected candidates, too")
 @flag("--all-versions", "Show every version, however wide the table becomes")
 @option("--sort", "What to sort the items by", type=click.Choice(ORDERS), default="item", show_default=True)
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -141,6 +143,7 @@ def _one(session: CommandSession, run: str | None, item: str, trajectory: str | 
 @override_option
 @spending_options
 @quiet_option
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj
@@ -189,6 +192,7 @@ def bisect_command(
 @verb("matrix")
 @run_argument
 @split_option(("train", "selection", "test"), "Which items the scores are of")
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj

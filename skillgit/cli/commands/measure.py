@@ -21,6 +21,7 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
+    skill_option,
     spending_options,
     split_option,
     verb,
@@ -60,6 +61,7 @@ SPLITS = ("train", "selection", "test", "all")
 @note_option()
 @spending_options
 @quiet_option
+@skill_option
 @document_form
 @click.pass_obj
 def eval_command(
@@ -106,6 +108,7 @@ def eval_command(
 @flag("--evidence public", "Say that the evidence is published: skillgit push --evidence")
 @flag("--salt with_salt", "Hide which items they are behind a salt, which is printed and not kept")
 @note_option("the commit")
+@skill_option
 @document_form
 @click.pass_obj
 def claim_command(session: CommandSession, /, **choices: Any) -> None:  # noqa: ANN401 - they bear the names of the request's fields
@@ -212,6 +215,7 @@ def verify_command(
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
 )
+@skill_option
 @document_form
 @click.pass_obj
 def gate_command(
@@ -227,7 +231,7 @@ def gate_command(
 ) -> int:
     """Judge the skills that a pull request changes by their scores.
 
-    Every skill under skills/ that the head changed since it left the base is compared with what is at the base.
+    Every skill that the head changed since it left the base is compared with what is at the base.
     Outcomes that runs and notes tell of the same text are taken from there; only the others are measured, and noted.
 
     Exits with 0 if every changed skill passes or none is changed, with 1 if one does not pass, with 5 if too few items

@@ -15,6 +15,7 @@ from skillgit.cli.options import (
     override_option,
     quiet_option,
     show_plan,
+    skill_option,
     spending_options,
     verb,
 )
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     "--base",
     "What skills are taken from, and proposals are for",
     metavar="REV",
-    default="main",
-    show_default=True,
+    default="",
+    show_default="the trunk",
     shell_complete=complete_revisions,
 )
 @option(
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 @flag("--pull-request", "Push the branch and open a pull request, with gh")
 @spending_options
 @quiet_option
+@skill_option
 @document_form
 @click.pass_obj
 def propose_command(
@@ -65,7 +67,7 @@ def propose_command(
 
     Each SKILL, or every one with tasks in tasks/SKILL.jsonl and something new, is trained from what it is at the base.
     If the best version passes the paired test on items that chose no version, propose/SKILL gets one commit with the
-    evidence. Work tree and main stay as they are, and nothing is pushed without --pull-request.
+    evidence. Work tree and trunk stay as they are, and nothing is pushed without --pull-request.
 
     A process that was stopped or killed is followed by the same command, which does what is left. The caps are for all
     skills together.

@@ -15,6 +15,7 @@ from skillgit.cli.options import (
     measured,
     note_option,
     option,
+    skill_option,
     split_option,
     terms_options,
     verb,
@@ -36,6 +37,7 @@ _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1
 @option(
     "-L ranges", "Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", multiple=True, metavar="N,M"
 )
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -78,12 +80,12 @@ def _last(match: re.Match[str], first: int) -> int | None:
 @verb("why")
 @click.argument("what", metavar="LINE|TEXT")
 @option("--rev revision", "Look at REV", metavar="REV", default="", shell_complete=complete_revisions)
-@option("--skill", "Look at a run that trains the skill NAME", metavar="NAME", default="")
 @option("--file path", "Look in this file of the skill only", metavar="PATH", default="")
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj
-def why_command(session: CommandSession, what: str, revision: str, skill: str, path: str) -> None:
+def why_command(session: CommandSession, what: str, revision: str, path: str) -> None:
     """Explain why a rule is in a skill, from the rollouts that failed to the gate.
 
     Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
@@ -92,12 +94,9 @@ def why_command(session: CommandSession, what: str, revision: str, skill: str, p
     REV is the newest version of the default run unless you name one, or with --skill that of a run that trains it.
     """
     from skillgit.app.attribution.why import why  # noqa: PLC0415 - see the package
-    from skillgit.app.history.run_list import run_of_skill  # noqa: PLC0415 - see the package
     from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
     from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
-    if skill and not revision:
-        revision = run_of_skill(session.context, skill)
     story = why(session.context, what, revision, path)
     session.show("why/1", story, lines(story, session.screen, session.now), pager=True)
     if story.absent:
@@ -110,6 +109,7 @@ def why_command(session: CommandSession, what: str, revision: str, skill: str, p
 @split_option(("train", "selection", "test"))
 @note_option("the commit")
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def ablate_command(
@@ -135,6 +135,7 @@ def ablate_command(
 @verb("prune")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTerms) -> int:
@@ -154,6 +155,7 @@ def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTer
 @verb("compress")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
 @terms_options
+@skill_option
 @document_form
 @click.pass_obj
 def compress_command(session: CommandSession, *, revision: str, terms: MeasuringTerms) -> int:

@@ -18,6 +18,7 @@ from skillgit.cli.options import (
     list_forms,
     option,
     run_argument,
+    skill_option,
     verb,
 )
 from skillgit.cli.output import Form
@@ -38,18 +39,19 @@ if TYPE_CHECKING:
 @verb("runs")
 @option("--sort", "Sort by KEY; -KEY begins with the highest", metavar="KEY")
 @option("--filter filters", "Only runs that pass, as score>.6 or a part of a name", multiple=True, metavar="CONDITION")
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
 def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, ...]) -> None:
     """List the runs, newest first.
 
-    Runs that are being trained come before the others. KEY is name, state, environment, model, optimizer, score, gain,
-    test, test-gain, steps, cost, calls, tokens, started or updated; runs without such a value come last.
+    Runs that are being trained come before the others. KEY is name, skill, state, environment, model, optimizer, score,
+    gain, test, test-gain, steps, cost, calls, tokens, started or updated; runs without such a value come last.
 
     A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
     contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in
-    names, states, environments and models. Runs have to pass every CONDITION.
+    names, skills, states, environments and models. Runs have to pass every CONDITION.
     """
     from skillgit.app.history.run_list import run_list  # noqa: PLC0415 - see the package
     from skillgit.app.history.status import spent_on_unfinished  # noqa: PLC0415 - as above
@@ -68,6 +70,7 @@ def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, 
 
 
 @verb("status")
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj
@@ -111,6 +114,7 @@ def use_command(session: CommandSession, run: str) -> None:
     metavar="WHAT",
 )
 @flag("--all all_runs", "Show what each run has cost")
+@skill_option
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -187,6 +191,7 @@ def reindex_command(session: CommandSession) -> None:
     show_default=True,
 )
 @flag("--open opens", "Show the page in the browser")
+@skill_option
 @as_of_option
 @document_form
 @click.pass_obj

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,17 +23,23 @@ from skillgit.cli.options import (
 )
 from skillgit.cli.output import Form
 from skillgit.view import setup as render
-from skillgit.view.numbers import short
+from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.train.starting_point import Initialised
     from skillgit.cli.session import CommandSession
+
+
+_NAMED = 5  # files that one sentence names
 
 
 @verb("init")
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @option(
     "--skill",
-    "Take the seed from a skill folder, a SKILL.md or a Markdown file",
+    "Train the skill in this folder, or take the seed from a SKILL.md or a Markdown file",
     type=click.Path(path_type=Path),
     metavar="PATH",
 )
@@ -47,16 +54,32 @@ if TYPE_CHECKING:
 def init_command(session: CommandSession, directory: Path | None, skill: Path | None, environment: str | None) -> None:
     """Create a repository for skills, or prepare an existing one.
 
-    The seed skill stands on branch main. Files of your own are left alone.
+    The seed skill is committed to the branch that you are on. A skill folder in the repository is trained where it is;
+    a seed from elsewhere is copied to skills/. Files of your own are left alone.
     """
     from skillgit.app.train.starting_point import init  # noqa: PLC0415 - see the package
 
     result = init(session.context, directory, skill, environment=environment)
-    seed = f"{'seed' if result.added else 'skill there before'} {result.skill_path} on main"
+    seed = f"{'seed' if result.added else 'skill there before'} {result.skill_path} on {result.branch}"
     summary = session.screen.dotted(
         (f"{'created' if result.created else 'prepared'} {result.path}, {seed}", short(result.commit))
     )
     session.show("init/1", result, [summary, "next: skillgit train CONFIG"])
+    if session.form is not Form.JSON:
+        session.diagnostics.note(*_remarks(result))
+
+
+def _remarks(result: Initialised) -> Iterator[str]:
+    if result.entries:
+        yield f"the folder was no git repository; its {plural(result.entries, 'entry', 'entries')} stay uncommitted"
+    if result.source:
+        yield f"{result.source} was copied to {result.skill_path}; runs change the copy"
+    if result.left_out:
+        more = f" and {len(result.left_out) - _NAMED} more" if result.left_out[_NAMED:] else ""
+        yield f"left out, ignored by git or credentials: {', '.join(result.left_out[:_NAMED])}{more}"
+    if result.differs:
+        file = quote(f"{result.skill_path}/SKILL.md")
+        yield f"yours lacks the frontmatter or the line ends of the committed one: git restore {file} takes that"
 
 
 @verb("import")

@@ -17,6 +17,7 @@ from skillgit.cli.options import (
     option,
     override_option,
     show_plan,
+    skill_option,
     spending_options,
     verbs,
 )
@@ -54,7 +55,7 @@ def tasks_command() -> None:
 
 
 @tasks_command.command(cls=Verb, name="add", short_help="Add a task to FILE after checking it")
-@_FILE
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @option("--prompt", "What to do; - reads it from stdin", required=True, metavar="TEXT")
 @option("--answer answers", "An accepted answer; repeat it for more", multiple=True, metavar="TEXT")
 @option("--check", 'A kind of check, or a check as JSON, like {"type": "regex", …}', metavar="CHECK")
@@ -62,17 +63,29 @@ def tasks_command() -> None:
 @option("--file files", "A file beside FILE that the task is about", multiple=True, metavar="PATH")
 @option("--split", "train, selection or test; otherwise tasks are divided by ratio", metavar="NAME")
 @option("--id identity", "A name; made from the content if there is none", metavar="ID")
+@skill_option
 @document_form
 @click.pass_obj
-def add_command(session: CommandSession, /, file: Path, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
+def add_command(session: CommandSession, /, file: Path | None, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
     """Add a task to FILE after checking it.
 
-    FILE is made if it is missing. A task that is there already is refused.
+    FILE is made if it is missing; with --skill NAME it is tasks/NAME.jsonl. A task that is there already is refused.
     """
     from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
 
-    result = add(session.context, file, _row(fields))
+    result = add(session.context, _file_of_skill(session, file), _row(fields))
     session.show("tasks-add/1", result, [f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
+
+
+def _file_of_skill(session: CommandSession, file: Path | None) -> Path:
+    """Return ``file``, or the file of tasks of the skill that is named."""
+    from skillgit.app.setup.skill_tasks import tasks_of_skill  # noqa: PLC0415 - see the package
+
+    if file is not None and session.context.skill:
+        raise UsageError("FILE and --skill both name a file of tasks", hint="give one of them")
+    if file is None and not session.context.skill:
+        raise UsageError("it is not clear which file of tasks is meant", hint="name FILE, or --skill NAME")
+    return file if file is not None else tasks_of_skill(session.context)
 
 
 def _row(fields: dict[str, Any]) -> dict[str, object]:

@@ -19,6 +19,7 @@ from skillgit.cli.options import (
     override_option,
     quiet_option,
     show_plan,
+    skill_option,
     spending_options,
     verb,
 )
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @flag("--exit-code strict", "Exit with a code of its own for each outcome")
 @quiet_option
 @flag("--tui screen", "Watch the run on the screen; it goes on when the screen is closed")
+@skill_option
 @document_form
 @click.pass_obj
 def train_command(
@@ -118,6 +120,7 @@ def _train(session: CommandSession, request: TrainRequest, *, strict: bool) -> i
 @option("-m --message", "The text; REV is then head unless you name one", metavar="TEXT")
 @flag("--list listing", "List the notes on REV, or on a run")
 @option("--remove", "Withdraw the note called ID", metavar="ID")
+@skill_option
 @list_forms
 @click.pass_obj
 def note_command(
@@ -170,6 +173,7 @@ def _written(context: click.Context) -> str:
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.argument("name", metavar="[NAME]", required=False)
 @flag("-n --dry-run", "Say what would be done, and do nothing")
+@skill_option
 @document_form
 @click.pass_obj
 def fork_command(session: CommandSession, *, revision: str, name: str | None, dry_run: bool) -> None:

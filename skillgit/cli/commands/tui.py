@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.browser import opened_privately
-from skillgit.cli.options import complete_runs, flag, option, verb
+from skillgit.cli.options import complete_runs, flag, option, skill_option, verb
 from skillgit.cli.session import CommandSession, require_terminal
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def _words(session: CommandSession, run: str, *, ascii_only: bool, mouse: bool) 
 @option("--port", "With --web: the port; a free one unless given", type=click.IntRange(0, 65_535), metavar="N")
 @option("--host", "With --web: listen on another address than 127.0.0.1", metavar="H")
 @flag("--open opens", "With --web: open the link in the browser")
+@skill_option
 @click.pass_obj
 def tui_command(
     session: CommandSession,

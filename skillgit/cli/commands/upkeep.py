@@ -14,6 +14,7 @@ from skillgit.cli.options import (
     list_forms,
     option,
     run_argument,
+    skill_option,
     verb,
 )
 from skillgit.cli.output import Form
@@ -55,6 +56,7 @@ def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair
 @flag("--strict", "Count warnings as errors")
 @flag("--library", "Check what agents list of all skills together; PATH is a folder of installed skills")
 @option("--window", "With --library: tokens of the context window", metavar="N", type=click.IntRange(0))
+@skill_option
 @document_form
 @click.pass_obj
 def lint_command(

@@ -1,4 +1,4 @@
-"""What was fetched becomes ours: unknown runs are made, known ones and ``main`` go forward."""
+"""What was fetched becomes ours: unknown runs are made, known ones and the trunk go forward."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_binary import git, until_kept, work_trees
 from skillgit.store.lock import RunLock
-from skillgit.store.promotion import move_main
+from skillgit.store.promotion import move_trunk
 from skillgit.store.seals import note_elsewhere
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -27,25 +27,26 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
-def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = False) -> Joined | None:
-    """Fast-forward ``main`` to ``theirs``, if any; what prevents that is in the result, not raised."""
+def adopt_trunk(repo: Repo, remote: str, name: str, theirs: str | None, *, dry_run: bool = False) -> Joined | None:
+    """Fast-forward the branch ``name`` to ``theirs``, if any; what prevents that is in the result, not raised."""
     if theirs is None:
         return None
-    mine, reason = repo.tip(refs.MAIN), f"skillgit: pull from {remote}"
+    mine, reason = repo.tip(name), f"skillgit: pull from {remote}"
     if mine == theirs:
         return Joined(run="", state=Joining.UP_TO_DATE)
     if mine is None:
         if not dry_run:
-            update_refs(repo, [RefUpdate(name=refs.MAIN, new=theirs, old=None)], reason=reason)
+            update_refs(repo, [RefUpdate(name=name, new=theirs, old=None)], reason=reason)
         return Joined(run="", state=Joining.NEW, moved=1)
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
     if not _reaches(repo, theirs, mine):
-        problem = f"main went on here and on {remote}; git merge {quote(f'{remote}/main')} brings both together"
+        short = refs.short(name)
+        problem = f"{short} went on here and on {remote}; git merge {quote(f'{remote}/{short}')} brings both together"
         return Joined(run="", state=Joining.DIVERGED, reason=problem)
     try:
         if not dry_run:
-            move_main(repo, mine, theirs, reason=reason)
+            move_trunk(repo, name, mine, theirs, reason=reason)
     except ConflictError as error:
         return Joined(run="", state=Joining.REFUSED, reason=error.message)
     return Joined(run="", state=Joining.FORWARD, moved=1)

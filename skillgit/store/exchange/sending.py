@@ -11,6 +11,7 @@ from skillgit.errors import SkillgitError
 from skillgit.store import history, refs
 from skillgit.store.exchange.transport import RemoteConnection, ask, refusal, talk
 from skillgit.store.lock import repo_lock
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,11 +42,12 @@ class Parcel:
 
 
 def snapshot(repo: Repo) -> dict[str, str]:
-    """Return this repository's own refs, ``main`` included, at one moment."""
+    """Return this repository's own refs, the trunk included, at one moment."""
     with repo_lock(repo):
-        tips, main = repo.tips(), repo.tip(refs.MAIN)
+        tips, branch = repo.tips(), trunk(repo)
+        tip = repo.tip(branch)
     own = {name: oid for name, oid in tips.items() if (ref := refs.parse(name)) is not None and not ref.remote}
-    return own | ({refs.MAIN: main} if main else {})
+    return own | ({branch: tip} if tip else {})
 
 
 def by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:

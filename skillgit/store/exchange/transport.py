@@ -14,6 +14,7 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import NotFoundError, RemoteError
 from skillgit.store import refs
 from skillgit.store.git_binary import GitResult, at_home, command, git, place_of
+from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -251,11 +252,12 @@ def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: st
         raise refusal(name, answer.error, has_name=False)
 
 
-def stand_on_main(repo: Repo, name: str) -> None:
-    """Check ``main`` out where git did not, because the host's HEAD names a branch that it does not have."""
+def check_out_trunk(repo: Repo, name: str) -> None:
+    """Check the trunk out where git did not, because the host's HEAD names a branch that it does not have."""
     _, commit = repo.head()
-    if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
-        answer = git(repo, "checkout", "-q", refs.short(refs.MAIN), hooks=True)
+    branch = trunk(repo)
+    if not commit and repo.workdir is not None and repo.tip(branch) is not None:
+        answer = git(repo, "checkout", "-q", refs.short(branch), hooks=True)
         if answer.code != 0:
             raise refusal(name, answer.error, has_name=False)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.message import Message
 
+from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
@@ -116,6 +117,7 @@ class RowList(PaintedLines):
 
 _LEAST = 6
 _TEST_FROM = 40  # columns from which on there is room for the score on the test split
+_SKILL_WIDTH = 16
 _OUTCOME_FROM = 60  # columns from which on there is room for how a run ended
 
 
@@ -146,7 +148,10 @@ class RunList(RowList):
     def painted(self, line: int) -> Painted:
         app, ink, run = app_of(self), self.ink, self.all[line]
         running = run.running_pid is not None
-        back = f" {steps(run):>6}  {numbers.score(run.best_score)} "
+        words = labels({row.skill for row in self.all}) if ink.width >= _OUTCOME_FROM else {}
+        column = min(_SKILL_WIDTH, max(map(width, words.values()), default=0))
+        skill = f" {pad(fit(words[run.skill], column, ink.glyphs.ellipsis), column)}" if len(words) > 1 else ""
+        back = f"{skill} {steps(run):>6}  {numbers.score(run.best_score)} "
         if ink.width >= _TEST_FROM and any(row.best_test is not None for row in self.all):
             back += f" {'' if run.best_test is None else f'test {numbers.score(run.best_test)}':<10} "
         if ink.width >= _OUTCOME_FROM:

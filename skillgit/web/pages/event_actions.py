@@ -109,8 +109,8 @@ ACTIONS: Final = (
     ),
     Action(
         name="promote",
-        title="Promote to main",
-        effect="A merge commit brings the skill's folder to main; nothing else on main changes.",
+        title="Promote to the trunk",
+        effect="A merge commit brings the skill's folder to the trunk; nothing else there changes.",
         fits=_is_version,
         words=lambda row: ("promote", str(row.address)),
     ),

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 30  # runs of a page
 _CURVE_POINTS: Final = 100
-_CHOICES: Final = ("state", "environment", "model")
+_CHOICES: Final = ("skill", "state", "environment", "model")
 _COLUMNS: Final = {
     "name": "run",
+    "skill": "skill",
     "state": "state",
     "score": "selection",
     "gain": "Δ",
@@ -100,7 +101,7 @@ def _headings(visit: Visit) -> list[dict[str, str]]:
 
 def _choices(listing: RunListing) -> dict[str, Sequence[str]]:
     states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
-    return {"state": states, "environment": listing.environments, "model": listing.models}
+    return {"skill": listing.skills, "state": states, "environment": listing.environments, "model": listing.models}
 
 
 def sparks(listing: RunListing, rows: Sequence[RunRow]) -> Mapping[str, str]:

@@ -58,7 +58,7 @@ def test_a_skill_is_named_by_its_name(context):
     by_revision = build_plugin(context, replace(REQUEST, folder="a", skills=("best",)))
     by_name = build_plugin(context, replace(REQUEST, folder="b", skills=(by_revision.skills[0].name,)))
     assert by_name.skills == by_revision.skills
-    with pytest.raises(NotFoundError, match="no run trains a skill 'nope'"):
+    with pytest.raises(NotFoundError, match="there is no skill 'nope'"):
         build_plugin(context, replace(REQUEST, folder="c", skills=("nope",)))
 
 

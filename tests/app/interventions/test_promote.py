@@ -12,6 +12,7 @@ from skillgit.app.interventions.promote import promote
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.store import refs
 from skillgit.store.repo import Repo
+from skillgit.store.trunk import trunk
 from skillgit.store.work_tree import add_skill
 
 
@@ -32,13 +33,13 @@ def home(repo, context):
 
 
 def test_main_gets_the_version_with_a_merge_commit_and_the_work_tree_follows(context, repo, home):
-    tip = repo.tip(refs.MAIN)
+    tip = repo.tip(trunk(repo))
 
     result = promote(context, "v3")
     assert status(context).promoted == f"{RUN}/v3"
     assert status(replace(context, as_of="v1")).promoted == "", "at v1 nothing was promoted"
 
-    commit = repo.commit(repo.tip(refs.MAIN))
+    commit = repo.commit(repo.tip(trunk(repo)))
     version = repo.tip(refs.version_tag(RUN, 3))
     assert [str(parent) for parent in commit.parent_ids] == [tip, version]
     assert str(commit.id) == result.commit
@@ -55,10 +56,10 @@ def test_main_gets_the_version_with_a_merge_commit_and_the_work_tree_follows(con
 @pytest.mark.usefixtures("home")
 def test_promoting_twice_does_nothing_and_promoting_another_version_tells_which_one_goes(context, repo):
     promote(context, "v1")
-    tip = repo.tip(refs.MAIN)
+    tip = repo.tip(trunk(repo))
     again = promote(context, "v1")
     assert (again.held, again.commit) == (True, "")
-    assert repo.tip(refs.MAIN) == tip
+    assert repo.tip(trunk(repo)) == tip
     assert promote(context, "v3").before == f"{RUN}/v1"
     assert promote(context, "v1").before == f"{RUN}/v3"
 
@@ -68,19 +69,19 @@ def test_what_somebody_wrote_on_main_is_not_replaced_unless_forced(context, repo
     document = home / PATH / "SKILL.md"
     document.write_text(f"{document.read_text()}\n- Mine.\n")
     git(home, "commit", "-qam", "my own rule")
-    tip = repo.tip(refs.MAIN)
+    tip = repo.tip(trunk(repo))
 
     with pytest.raises(ConflictError, match=f"changed on main by hand since: {tip[:12]} my own rule") as caught:
         promote(context, "v3")
     assert "--force" in caught.value.hint
-    assert repo.tip(refs.MAIN) == tip
-    assert promote(context, "v3", force=True).commit == repo.tip(refs.MAIN)
+    assert repo.tip(trunk(repo)) == tip
+    assert promote(context, "v3", force=True).commit == repo.tip(trunk(repo))
     assert "Mine" not in document.read_text()
 
 
 @pytest.mark.parametrize("staged", [False, True])
 def test_changes_in_the_work_tree_are_not_lost(context, repo, home, staged):
-    document, tip = home / PATH / "SKILL.md", repo.tip(refs.MAIN)
+    document, tip = home / PATH / "SKILL.md", repo.tip(trunk(repo))
     document.write_text("mine\n")
     if staged:
         git(home, "add", "-A")
@@ -89,7 +90,7 @@ def test_changes_in_the_work_tree_are_not_lost(context, repo, home, staged):
             promote(context, "v3", dry_run=dry_run)
         assert f"{PATH}/SKILL.md" in caught.value.message
         assert "git stash" in caught.value.hint
-    assert (repo.tip(refs.MAIN), document.read_text()) == (tip, "mine\n")
+    assert (repo.tip(trunk(repo)), document.read_text()) == (tip, "mine\n")
 
 
 def test_changes_elsewhere_stay_as_with_git_merge(context, repo, home):
@@ -97,32 +98,35 @@ def test_changes_elsewhere_stay_as_with_git_merge(context, repo, home):
     (home / "untracked").write_text("new\n")
     promote(context, "v3")
     assert git(home, "status", "--porcelain") == " M README\n?? untracked\n"
-    assert repo.tip(refs.MAIN) == git(home, "rev-parse", "HEAD").strip()
+    assert repo.tip(trunk(repo)) == git(home, "rev-parse", "HEAD").strip()
 
 
-def test_another_branch_that_is_checked_out_stays_as_it_is(context, repo, home):
+def test_the_branch_that_is_checked_out_gets_it_and_others_stay(context, repo, home):
+    main = repo.tip("refs/heads/main")
     git(home, "switch", "-qc", "work")
-    before = (home / PATH / "SKILL.md").read_text()
-    promote(context, "v3")
-    assert (home / PATH / "SKILL.md").read_text() == before
+    result = promote(context, "v3")
+    assert (result.branch, result.commit) == ("work", git(home, "rev-parse", "work").strip())
+    assert repo.tip("refs/heads/main") == main
     assert git(home, "status", "--porcelain") == ""
-    assert repo.tip(refs.MAIN) != git(home, "rev-parse", "work").strip()
 
 
-def test_a_linked_work_tree_with_main_follows_too(context, repo, home, tmp_path):
+def test_from_a_linked_work_tree_its_branch_gets_it_and_the_others_stay(context, repo, home, tmp_path):
     git(home, "switch", "-qc", "work")
+    work = repo.tip("refs/heads/work")
     linked = tmp_path / "a linked one"
     git(home, "worktree", "add", "-q", str(linked), "main")
-    promote(context, "v3")
+    promote(replace(context, directory=linked), "v3")
     assert git(linked, "status", "--porcelain") == git(home, "status", "--porcelain") == ""
-    assert (linked / PATH / "SKILL.md").read_bytes() == repo.commit(repo.tip(refs.MAIN)).tree[f"{PATH}/SKILL.md"].data
+    main = repo.tip("refs/heads/main")
+    assert (linked / PATH / "SKILL.md").read_bytes() == repo.commit(main).tree[f"{PATH}/SKILL.md"].data
+    assert repo.tip("refs/heads/work") == work
 
 
 def test_a_bare_repository_is_fine(context, home, tmp_path):
     bare = tmp_path / "bare.git"
     git(home, "clone", "-q", "--mirror", str(home), str(bare))
     result = promote(replace(context, directory=bare), "v3")
-    assert Repo(pygit2.Repository(str(bare))).tip(refs.MAIN) == result.commit
+    assert Repo(pygit2.Repository(str(bare))).tip("refs/heads/main") == result.commit
 
 
 @pytest.mark.usefixtures("records")
@@ -133,11 +137,11 @@ def test_a_repository_without_main_has_nothing_to_promote_to(context):
 
 @pytest.mark.usefixtures("home")
 def test_only_versions_are_promoted_and_a_dry_run_moves_nothing(context, repo):
-    tip = repo.tip(refs.MAIN)
+    tip = repo.tip(trunk(repo))
     with pytest.raises(UsageError, match="r2 is no version"):
         promote(context, "r2")
     assert promote(context, "v3", dry_run=True).commit == ""
-    assert repo.tip(refs.MAIN) == tip
+    assert repo.tip(trunk(repo)) == tip
 
 
 @pytest.mark.usefixtures("home")
@@ -156,7 +160,7 @@ def test_a_link_out_of_the_skill_is_not_brought_to_main(context, repo, home, tmp
     (tmp_path / "line" / PATH / "notes.md").symlink_to("../../../../.ssh/id_ed25519")
     git(tmp_path / "line", "add", "-A")
     git(tmp_path / "line", "commit", "-qm", "Notes")
-    before = repo.tip(refs.MAIN)
+    before = repo.tip(trunk(repo))
     with pytest.raises(SkillError, match=r"notes\.md.* of the version is a link out of the skill"):
         promote(context, "head", dry_run=dry_run)
-    assert repo.tip(refs.MAIN) == before
+    assert repo.tip(trunk(repo)) == before

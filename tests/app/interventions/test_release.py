@@ -13,7 +13,7 @@ from skillgit.app.interventions.promote import promote
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.lint import lint
 from skillgit.errors import ConflictError, SkillError, UsageError
-from skillgit.store import refs
+from skillgit.store.trunk import trunk
 from skillgit.store.work_tree import add_skill
 
 TAG = "refs/tags/demo/v1.2.0"
@@ -41,7 +41,7 @@ def test_a_release_writes_the_version_and_no_other_byte_and_tags_the_merge_commi
     assert after == before.replace("texts.\n---\n", 'texts.\nmetadata:\n  version: "1.2.0"\n---\n', 1) != before
     assert git(home, "diff", "--name-only", f"{RUN}/v3", "main") == f"{PATH}/SKILL.md\n"
     assert git(home, "cat-file", "-t", TAG).strip() == "tag"
-    assert git(home, "rev-parse", f"{TAG}^{{commit}}").strip() == result.commit == repo.tip(refs.MAIN)
+    assert git(home, "rev-parse", f"{TAG}^{{commit}}").strip() == result.commit == repo.tip(trunk(repo))
     assert git(home, "tag", "-l", "--format=%(contents:subject)", "demo/v1.2.0").strip() == "demo 1.2.0"
     assert "released as 1.2.0" in git(home, "log", "-1", "--format=%B", "main")
     assert git(home, "status", "--porcelain") == ""
@@ -58,7 +58,7 @@ def test_releasing_twice_does_nothing_and_promoting_a_released_version_neither(c
     with pytest.raises(ConflictError, match="release of another text"):
         promote(context, "v1", release="1.2.0")
     assert git(home, "for-each-ref") == tips
-    assert promote(context, "v3", release="1.2.1").commit == repo.tip(refs.MAIN)
+    assert promote(context, "v3", release="1.2.1").commit == repo.tip(trunk(repo))
     assert frontmatter.version_of(git(home, "show", f"main:{PATH}/SKILL.md")) == "1.2.1"
 
 
@@ -68,7 +68,7 @@ def test_a_release_that_main_left_comes_back_under_its_tag(context, repo, home):
     promote(context, "v1")
     back = promote(context, "v3", release="1.2.0")
     assert (back.held, back.tag) == (False, "demo/v1.2.0")
-    assert back.commit == repo.tip(refs.MAIN) != first.commit
+    assert back.commit == repo.tip(trunk(repo)) != first.commit
     assert git(home, "rev-parse", TAG) == tag, "a tag that was pushed never moves"
     assert git(home, "diff", TAG, "main") == ""
     promote(context, "v1")
@@ -80,7 +80,7 @@ def test_a_release_that_main_left_comes_back_under_its_tag(context, repo, home):
 def test_a_version_that_is_on_main_already_can_be_released_later(context, repo, home):
     promote(context, "v3")
     result = promote(context, "v3", release="1.2.0")
-    assert result.commit == repo.tip(refs.MAIN)
+    assert result.commit == repo.tip(trunk(repo))
     assert frontmatter.version_of(git(home, "show", f"main:{PATH}/SKILL.md")) == "1.2.0"
 
 

@@ -394,8 +394,8 @@ def test_without_gh_nothing_is_pushed_and_the_commands_are_said(machines):
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        ({"skills": ("away",)}, RevisionNotFoundError),
-        ({"skills": ("../town",)}, RevisionNotFoundError),
+        ({"skills": ("away",)}, NotFoundError),
+        ({"skills": ("../town",)}, NotFoundError),
         ({"branch": "one"}, UsageError),
         ({"skills": ("town",), "branch": "main"}, UsageError),
         ({"skills": ("town",), "branch": "run/NAME"}, UsageError),

@@ -41,8 +41,8 @@ def test_the_commands_of_the_page_work(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done
-    assert "skills/town  proposed" in done.stdout
-    assert "four digits" in (tmp_path / "town/skills/town/SKILL.md").read_text()
+    assert ".claude/skills/town  proposed" in done.stdout
+    assert "the year" in (tmp_path / "town/.claude/skills/town/SKILL.md").read_text()
 
 
 def test_the_workflow_gives_nobody_more_than_it_needs():

@@ -85,7 +85,6 @@ def test_appendix_markers_go_and_their_text_stays():
         ("name: a--b\ndescription: x", "cannot name a skill"),
         ("name: demo", "has no description"),
         ("description: x", "has no name"),
-        ("name: demo\ndescription: x\nversion: 1", "'version' is not allowed"),
         ("name: demo\ndescription: x\nname: other", "'name' twice"),
         ("name: demo\ndescription: [a, b]", "'description' in the frontmatter"),
         ("{name: demo, description: x}", "uses braces"),

@@ -23,7 +23,7 @@ from skillgit.app.skill_format.folder_contents import (
     read_entries,
     tree_id,
 )
-from skillgit.app.workspace.revision import is_address, resolve_in, skill_named
+from skillgit.app.workspace.revision import NO_SKILL, is_address, resolve_in, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -195,10 +195,12 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
     with open_workspace(context) as workspace:
         resolution = resolve_in(workspace, revision)
         own = workspace.index.skill_path(resolution.run) if resolution.row is not None and resolution.run else ""
-        paths = [own] if own else work_tree.skills_at(workspace.repo, resolution.commit)
+        there = work_tree.skills_at(workspace.repo, resolution.commit)
+        chosen = own or (workspace.skill if workspace.skill in there else "")
+        paths = [chosen] if chosen else there
         skills = [skill_at(workspace.repo, resolution.commit, path) for path in paths]
     if not skills:
-        raise SkillError(f"there is no skill at {revision}", hint="skills are in skills/<name>/SKILL.md")
+        raise SkillError(f"there is no skill at {revision}", hint=NO_SKILL)
     files: dict[str, bytes] = {}
     entries = [_published(skill, files) for skill in skills]
     index = {"$schema": _DISCOVERY, "skills": entries}

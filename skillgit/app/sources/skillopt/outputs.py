@@ -21,6 +21,7 @@ from skillgit.errors import ConflictError, DataError, RevisionNotFoundError, Ski
 from skillgit.store import history_reader, refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.lock import RunLock
+from skillgit.store.promotion import existing_trunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -221,14 +222,12 @@ def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
 
 
 def _write(workspace: Workspace, name: str, chapters: Sequence[Chapter], there: int) -> None:
-    main = workspace.repo.tip(refs.MAIN)
-    if main is None:
-        raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
+    start = existing_trunk(workspace.repo)[1]
     time = chapters[there].time
     writer = RunWriter(workspace.repo, name, lambda: time, workspace.repo.identity())
     for chapter in chapters[there:]:
         time = chapter.time  # the clock of the writer shows it
-        writer.append(chapter.event, chapter.skill, chapter.evidence, start=main)
+        writer.append(chapter.event, chapter.skill, chapter.evidence, start=start)
     workspace.index.refresh()
 
 
