@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, open_context
+from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.catalogue import ELSEWHERE
 from skillgit.view.json_values import named_values
@@ -99,13 +100,6 @@ def _name(param: click.Parameter) -> str:
     if isinstance(param, click.Option):
         return next((name for name in param.opts if name.startswith("--")), param.opts[0])
     return f"the argument {param.human_readable_name.strip('[].- ')}"
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
-
-    match = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
-    return match[0] if match else None
 
 
 def option(names: str, wording: str, **attributes: Any) -> Callable[[Callable[..., _R]], Callable[..., _R]]:  # noqa: ANN401 - they are click's

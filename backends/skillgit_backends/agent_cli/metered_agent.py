@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
-from skillgit_backends.agent_cli.backend import TOKEN, AgentBackend, AgentSettings, CallWorkspace, names
+from skillgit.plugin.backend_settings import Setting, read_settings
+from skillgit_backends.agent_cli.backend import MODEL_BACKEND, TOKEN, AgentBackend, AgentSettings, CallWorkspace, names
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
-from skillgit_backends.backend_settings import FreeKey, read_keys
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ class AgentEnd:
     is_complete: bool = False
 
 
+def metered_settings(program: str) -> dict[str, Setting]:
+    return {
+        "path": Setting(default=program, meaning="the program"),
+        "timeout_s": Setting(default=600.0, meaning="seconds that one call may take; env.exec_timeout goes before"),
+        "pass_env": Setting(default="", meaning="further variables to pass on, with commas between"),
+        "model_backend": MODEL_BACKEND,
+    }
+
+
 class MeteredAgent(AgentBackend):
     """An agent that has no key and no account here; its tools read, for it has no sandbox to write or run in."""
 
@@ -41,13 +50,7 @@ class MeteredAgent(AgentBackend):
     def __init__(self, settings: Mapping[str, object]) -> None:
         name = self.info.name
         self.login = f"set the key of the backend that model.{name}_model_backend names"
-        keys = {
-            "path": FreeKey(default=self.program),
-            "timeout_s": FreeKey(default=600.0),
-            "pass_env": FreeKey(default=""),
-            "model_backend": FreeKey(default="auto"),
-        }
-        values = cast("dict[str, Any]", read_keys(name, keys, settings))
+        values = cast("dict[str, Any]", read_settings(name, metered_settings(self.program), settings))
         if values["timeout_s"] <= 0:
             raise ConfigError(f"model.{name}_timeout_s is {values['timeout_s']}", hint="it must be more than 0")
         if not values["model_backend"]:

@@ -1,12 +1,5 @@
 """The ``claude_chat`` backend: Anthropic's Messages API through the official SDK.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.claude_chat_base_url` | "" | another address of the API; empty: `ANTHROPIC_BASE_URL`, else Anthropic's |
-| `model.claude_chat_api_key_env` | "" | the environment variable that holds the key; empty: `ANTHROPIC_API_KEY` |
-| `model.claude_chat_thinking` | "auto" | how `model.reasoning_effort` is asked for, see below |
-| `model.claude_chat_cache` | "prefix" | what the provider shall cache: `prefix`, `system` or `off` |
-
 Without a key in `ANTHROPIC_API_KEY`, a token in `ANTHROPIC_AUTH_TOKEN` is used. Keys are read at each call. They go to
 Anthropic, or to the address in `ANTHROPIC_BASE_URL`; an address from the settings gets only the key that `api_key_env`
 names, and without one a word that local servers ignore.
@@ -50,7 +43,7 @@ from skillgit.errors import (
 )
 from skillgit.plugin.backend import BackendInfo, BatchState, Probe, Reply, Request, encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
-from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, source
+from skillgit_backends.claude_chat.settings import SETTINGS, Credential, credential, host, read_settings, source
 from skillgit_backends.provider_messages import asked_pause, is_unreached, mapping, quoted
 from skillgit_backends.request_fields import Refusals
 
@@ -70,6 +63,7 @@ class ClaudeChatBackend:
     info = BackendInfo(
         name="claude_chat",
         summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
+        settings=SETTINGS,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:

@@ -28,6 +28,7 @@ from skillgit_backends.openai_wire.endpoint import (
     find_endpoint,
     judged,
     looked_at,
+    require_address,
 )
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
 from skillgit_backends.provider_messages import mapping
@@ -155,6 +156,7 @@ class OpenAIWireBackend:
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
         self._role = role
+        require_address(self.variant, self._settings, os.environ, role)
         variables = Variables(os.environ, role)
         return tuple(variables.name(name) for name in looked_at(self.variant) if variables.is_own(name))
 

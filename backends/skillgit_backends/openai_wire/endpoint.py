@@ -11,6 +11,7 @@ from skillgit.errors import (
     BackendError,
     BackendTimeoutError,
     BadRequestError,
+    ConfigError,
     FatalBackendError,
     PromptTooLongError,
     RetryableBackendError,
@@ -97,18 +98,31 @@ class Endpoint:
         return self.azure or self.host in OFFICIAL
 
 
+def require_address(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> None:
+    """Refuse, as a ConfigError, a backend without a provider of its own of which neither says where to call."""
+    if settings.base_url or Variables(environ, role).get(variant.url_variable) or variant.default_url(settings):
+        return
+    setting = f"model.{variant.name}_base_url"
+    raise ConfigError(
+        f"{setting} is not set, and {variant.name} calls no address but the one that you name",
+        hint=f"set it, as in -o {setting}=http://127.0.0.1:8080/v1, or export {variant.url_variable}; "
+        "skillgit doctor --local finds the servers of this machine",
+    )
+
+
 def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
     """Return where to call; ``role``'s variables go first. A FatalBackendError for a missing key or a contradiction."""
     variables = Variables(environ, role)
     if variant.azure and not settings.base_url and (endpoint := _azure(variant, settings, variables)) is not None:
         return endpoint
+    require_address(variant, settings, environ, role)
     default, env_url = variant.default_url(settings), variables.get(variant.url_variable)
     url = settings.base_url or env_url or default
     own = [default, env_url, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
     usual = gets_usual_key(settings.base_url, own)
     name = settings.api_key_env or (variables.name(variant.key_variable) if usual else "")
     key = variables.exactly(name)
-    if not key and (settings.api_key_env or (variant.needs_key and url == default)):
+    if not key and (settings.api_key_env or (default and url == default)):
         missing = settings.api_key_env or variant.key_variable
         hint = f"export {missing}, or name another variable in model.{variant.name}_api_key_env"
         raise FatalBackendError(f"{variant.name}: there is no key in the environment variable {missing}", hint=hint)

@@ -1,0 +1,64 @@
+"""What a backend can be set to: each setting with its default, its meaning and its values, and how values are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from skillgit.domain.did_you_mean import did_you_mean
+from skillgit.errors import ConfigError
+
+UNSET = math.nan
+"""The default of a number that is sent only where it is set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A setting of a backend, ``model.<backend>_<name>``; the type of its default is its type."""
+
+    default: str | float | bool
+    meaning: str
+    choices: tuple[str, ...] = ()  # the values that are allowed; empty if any of the type is
+
+    @property
+    def is_unset(self) -> bool:
+        return isinstance(self.default, float) and math.isnan(self.default)
+
+
+def read_settings(
+    backend: str, settings: Mapping[str, Setting], values: Mapping[str, object]
+) -> dict[str, str | float | bool]:
+    """Return every setting of ``backend`` by name without its prefix; a ConfigError for a wrong name or value."""
+    check_settings(backend, settings, values)
+    return {name: _typed(setting, values.get(name)) for name, setting in settings.items()}
+
+
+def check_settings(backend: str, settings: Mapping[str, Setting], values: Mapping[str, object]) -> None:
+    """Refuse, as a ConfigError, a setting that ``backend`` does not have, and a value that one cannot have."""
+    for name, value in values.items():
+        key = f"model.{backend}_{name}"
+        if name not in settings:
+            listing = f"{backend} has no settings; leave it out"
+            if settings:
+                listing = f"skillgit plugins {backend} lists its settings: {', '.join(settings)}"
+            hint = did_you_mean(name, settings, otherwise=listing, prefix=f"model.{backend}_")
+            raise ConfigError(f"there is no key '{key}'", hint=hint)
+        setting, typed = settings[name], _typed(settings[name], value)
+        if type(typed) is not type(setting.default):
+            kind = {str: "text", bool: "true or false", float: "a number"}[type(setting.default)]
+            hint = "by default nothing is sent" if setting.is_unset else f"its default is {setting.default!r}"
+            raise ConfigError(f"{key} is {value!r}; it must be {kind}", hint=hint)
+        if setting.choices and typed not in setting.choices:
+            choices = ", ".join(choice or "empty" for choice in setting.choices)
+            listing = f"it must be one of {choices}"
+            raise ConfigError(f"{key} is '{typed}'", hint=did_you_mean(str(typed), setting.choices, otherwise=listing))
+
+
+def _typed(setting: Setting, value: object) -> str | float | bool:
+    if value is None:
+        return setting.default
+    if isinstance(setting.default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return cast("str | float | bool", value)  # another type is refused
