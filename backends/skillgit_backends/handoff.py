@@ -27,7 +27,7 @@ from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request, Text, ToolCall, Usage, estimated_usage
-from skillgit.plugin.backend_settings import Setting, read_settings
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.backend_settings import Gratis
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 _KEYS = {
-    "dir": Setting(
+    "dir": Knob(
         default="handoff", meaning="the folder of questions and answers, relative as all paths of a configuration are"
     ),
-    "settle_s": Setting(default=0.5, meaning="seconds without a new question after which a wave counts as complete"),
+    "settle_s": Knob(default=0.5, meaning="seconds without a new question after which a wave counts as complete"),
 }
 _NAME = 16  # characters of a digest that name files
 

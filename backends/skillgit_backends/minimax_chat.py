@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Request
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
 from skillgit_backends.provider_messages import mapping
@@ -66,18 +66,18 @@ class MiniMaxChatBackend(OpenAIWireBackend):
     variant = Variant(
         name="minimax_chat",
         keys={
-            "base_url": Setting(
+            "base_url": Knob(
                 default="", meaning="another address of the API, with its /v1; empty: MINIMAX_BASE_URL, else by region"
             ),
-            "api_key_env": Setting(
+            "api_key_env": Knob(
                 default="", meaning="the environment variable that holds the key; empty: MINIMAX_API_KEY"
             ),
-            "region": Setting(
+            "region": Knob(
                 default="",
                 meaning="global_en or cn_zh, another host; empty: MINIMAX_REGION, else global_en",
                 choices=("", *REGIONS),
             ),
-            "thinking_mode": Setting(
+            "thinking_mode": Knob(
                 default="server_default",
                 meaning="enabled or disabled (not for the M2 models, which always think)",
                 choices=THINKING,

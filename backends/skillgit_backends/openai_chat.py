@@ -18,7 +18,7 @@ computer-use models, and for tools together with reasoning effort at OpenAI. The
 from __future__ import annotations
 
 from skillgit.plugin.backend import BackendInfo
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.openai_wire import Variant
 from skillgit_backends.openai_wire.batches import BatchingBackend
 from skillgit_backends.openai_wire.endpoint import OPENAI
@@ -33,30 +33,30 @@ class OpenAIChatBackend(BatchingBackend):
     variant = Variant(
         name="openai_chat",
         keys={
-            "base_url": Setting(
+            "base_url": Knob(
                 default="", meaning="address of the API with its /v1; empty: OPENAI_BASE_URL, else Azure, else OpenAI"
             ),
-            "api_key_env": Setting(
+            "api_key_env": Knob(
                 default="",
                 meaning="the environment variable that holds the key; empty: OPENAI_API_KEY, or AZURE_OPENAI_API_KEY",
             ),
-            "api": Setting(
+            "api": Knob(
                 default="auto",
                 meaning="chat (completions), responses, or auto: Responses for OpenAI's models that know nothing else",
                 choices=("auto", "chat", "responses"),
             ),
-            "auth_mode": Setting(
+            "auth_mode": Knob(
                 default="",
                 meaning="how to sign in; empty: AZURE_OPENAI_AUTH_MODE, else api_key with a key and azure_cli without",
                 choices=_AUTH_MODES,
             ),
-            "azure_endpoint": Setting(default="", meaning="address of an Azure resource; empty: AZURE_OPENAI_ENDPOINT"),
-            "azure_api_version": Setting(
+            "azure_endpoint": Knob(default="", meaning="address of an Azure resource; empty: AZURE_OPENAI_ENDPOINT"),
+            "azure_api_version": Knob(
                 default="",
                 meaning="empty: AZURE_OPENAI_API_VERSION, else 2024-12-01-preview (Responses: 2025-04-01-preview)",
             ),
-            "azure_ad_scope": Setting(default="", meaning="empty: AZURE_OPENAI_AD_SCOPE, else Cognitive Services"),
-            "azure_client_id": Setting(
+            "azure_ad_scope": Knob(default="", meaning="empty: AZURE_OPENAI_AD_SCOPE, else Cognitive Services"),
+            "azure_client_id": Knob(
                 default="",
                 meaning="user-assigned identity; empty: AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID, else the system's",
             ),

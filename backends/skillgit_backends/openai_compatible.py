@@ -9,7 +9,7 @@ machine.
 from __future__ import annotations
 
 from skillgit.plugin.backend import BackendInfo
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.openai_wire import Variant
 from skillgit_backends.openai_wire.batches import BatchingBackend
 
@@ -18,13 +18,11 @@ class OpenAICompatibleBackend(BatchingBackend):
     variant = Variant(
         name="openai_compatible",
         keys={
-            "base_url": Setting(
-                default="", meaning="address of the API with its /v1; empty: OPENAI_COMPATIBLE_BASE_URL"
-            ),
-            "api_key_env": Setting(
+            "base_url": Knob(default="", meaning="address of the API with its /v1; empty: OPENAI_COMPATIBLE_BASE_URL"),
+            "api_key_env": Knob(
                 default="", meaning="the environment variable that holds the key; empty: OPENAI_COMPATIBLE_API_KEY"
             ),
-            "api": Setting(default="chat", meaning="chat (completions) or responses", choices=("chat", "responses")),
+            "api": Knob(default="chat", meaning="chat (completions) or responses", choices=("chat", "responses")),
         },
         url_variable="OPENAI_COMPATIBLE_BASE_URL",
         key_variable="OPENAI_COMPATIBLE_API_KEY",

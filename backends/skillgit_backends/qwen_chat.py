@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from skillgit.plugin.backend import BackendInfo, Request
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
 
@@ -29,12 +29,12 @@ class QwenChatBackend(OpenAIWireBackend):
     variant = Variant(
         name="qwen_chat",
         keys={
-            "base_url": Setting(default="", meaning="address of the API with its /v1; empty: QWEN_CHAT_BASE_URL"),
-            "api_key_env": Setting(
+            "base_url": Knob(default="", meaning="address of the API with its /v1; empty: QWEN_CHAT_BASE_URL"),
+            "api_key_env": Knob(
                 default="",
                 meaning="the environment variable that holds the key; empty: QWEN_CHAT_API_KEY; none is needed",
             ),
-            "thinking_mode": Setting(
+            "thinking_mode": Knob(
                 default="server_default",
                 meaning="enabled and disabled are sent as chat_template_kwargs.enable_thinking",
                 choices=THINKING,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
-from skillgit.plugin.backend_settings import Setting, read_settings
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import read_reply, request_digest
 from skillgit_backends.backend_settings import Gratis
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 _SETTINGS = {
-    "path": Setting(
+    "path": Knob(
         default="", meaning="required: a ledger of skillgit (.git/skillgit/ledger.db), or a file of JSON lines"
     )
 }

@@ -15,7 +15,7 @@ UNSET = math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Knob:
     """A setting of a backend, ``model.<backend>_<name>``; the type of its default is its type."""
 
     default: str | float | bool
@@ -28,14 +28,14 @@ class Setting:
 
 
 def read_settings(
-    backend: str, settings: Mapping[str, Setting], values: Mapping[str, object]
+    backend: str, settings: Mapping[str, Knob], values: Mapping[str, object]
 ) -> dict[str, str | float | bool]:
     """Return every setting of ``backend`` by name without its prefix; a ConfigError for a wrong name or value."""
     check_settings(backend, settings, values)
     return {name: _typed(setting, values.get(name)) for name, setting in settings.items()}
 
 
-def check_settings(backend: str, settings: Mapping[str, Setting], values: Mapping[str, object]) -> None:
+def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[str, object]) -> None:
     """Refuse, as a ConfigError, a setting that ``backend`` does not have, and a value that one cannot have."""
     for name, value in values.items():
         key = f"model.{backend}_{name}"
@@ -56,7 +56,7 @@ def check_settings(backend: str, settings: Mapping[str, Setting], values: Mappin
             raise ConfigError(f"{key} is '{typed}'", hint=did_you_mean(str(typed), setting.choices, otherwise=listing))
 
 
-def _typed(setting: Setting, value: object) -> str | float | bool:
+def _typed(setting: Knob, value: object) -> str | float | bool:
     if value is None:
         return setting.default
     if isinstance(setting.default, float) and isinstance(value, int) and not isinstance(value, bool):

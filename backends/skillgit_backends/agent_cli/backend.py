@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import BackendInfo, ModelAccess, ModelBehind, Probe, Reply, Request, Usage
-from skillgit.plugin.backend_settings import Setting, read_settings
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.work_folder import changes_in
@@ -52,7 +52,7 @@ ALLOWED = (
 _SHORTEST_SECRET = 8
 TOKEN = "SKILLGIT_MODEL_TOKEN"  # noqa: S105 - the name of a variable
 """The variable that holds the token for the address that meters an agent's questions."""
-MODEL_BACKEND = Setting(
+MODEL_BACKEND = Knob(
     default="auto", meaning="the backend that answers its questions, metered; auto takes the usual one"
 )
 """The setting ``model_backend`` of every agent."""
@@ -159,7 +159,7 @@ class AgentSettings:
     model_backend: str  # who answers its questions, metered; `auto`, or empty to let it ask by itself
 
 
-def read_agent_settings(backend: str, keys: Mapping[str, Setting], values: Mapping[str, object]) -> dict[str, Any]:
+def read_agent_settings(backend: str, keys: Mapping[str, Knob], values: Mapping[str, object]) -> dict[str, Any]:
     """Return every setting of ``backend`` as its ``AgentSettings`` have it; a ConfigError for a wrong key or value."""
     settings = cast("dict[str, Any]", read_settings(backend, keys, values))
     if settings["timeout_s"] <= 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
-from skillgit.plugin.backend_settings import Setting, read_settings
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit_backends.agent_cli.backend import MODEL_BACKEND, TOKEN, AgentBackend, AgentSettings, CallWorkspace, names
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
@@ -31,11 +31,11 @@ class AgentEnd:
     is_complete: bool = False
 
 
-def metered_settings(program: str) -> dict[str, Setting]:
+def metered_settings(program: str) -> dict[str, Knob]:
     return {
-        "path": Setting(default=program, meaning="the program"),
-        "timeout_s": Setting(default=600.0, meaning="seconds that one call may take; env.exec_timeout goes before"),
-        "pass_env": Setting(default="", meaning="further variables to pass on, with commas between"),
+        "path": Knob(default=program, meaning="the program"),
+        "timeout_s": Knob(default=600.0, meaning="seconds that one call may take; env.exec_timeout goes before"),
+        "pass_env": Knob(default="", meaning="further variables to pass on, with commas between"),
         "model_backend": MODEL_BACKEND,
     }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin import backend_settings
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ TOKEN_VARIABLE = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - a name
 THINKING = ("auto", "adaptive", "budget", "off")
 CACHE = ("prefix", "system", "off")
 SETTINGS = {
-    "base_url": Setting(default="", meaning="another address of the API; empty: ANTHROPIC_BASE_URL, else Anthropic's"),
-    "api_key_env": Setting(default="", meaning="the environment variable that holds the key; empty: ANTHROPIC_API_KEY"),
-    "thinking": Setting(default="auto", meaning="how model.reasoning_effort is asked for", choices=THINKING),
-    "cache": Setting(default="prefix", meaning="what the provider shall cache: prefix, system or off", choices=CACHE),
+    "base_url": Knob(default="", meaning="another address of the API; empty: ANTHROPIC_BASE_URL, else Anthropic's"),
+    "api_key_env": Knob(default="", meaning="the environment variable that holds the key; empty: ANTHROPIC_API_KEY"),
+    "thinking": Knob(default="auto", meaning="how model.reasoning_effort is asked for", choices=THINKING),
+    "cache": Knob(default="prefix", meaning="what the provider shall cache: prefix, system or off", choices=CACHE),
 }
 
 

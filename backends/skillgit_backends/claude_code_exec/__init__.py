@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Self
 from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
@@ -67,31 +67,31 @@ DEFAULT_TIMEOUT_S = 600.0
 _WRITING = ("Read", "Glob", "Grep", "Edit", "Write", "Bash")
 MODES = ("dontAsk", "default", "acceptEdits", "auto", "plan", "bypassPermissions")
 _KEYS = {
-    "path": Setting(default="claude", meaning="the program"),
-    "effort": Setting(
+    "path": Knob(default="claude", meaning="the program"),
+    "effort": Knob(
         default="",
         meaning="low to max; empty: model.reasoning_effort",
         choices=("", "low", "medium", "high", "xhigh", "max"),
     ),
-    "timeout_s": Setting(default=DEFAULT_TIMEOUT_S, meaning="seconds that one call may take"),
-    "tools": Setting(default="Read,Skill", meaning="the tools there are, with commas between"),
-    "allowed_tools": Setting(default="", meaning="tools that may do what the permission mode would ask about"),
-    "permission_mode": Setting(
+    "timeout_s": Knob(default=DEFAULT_TIMEOUT_S, meaning="seconds that one call may take"),
+    "tools": Knob(default="Read,Skill", meaning="the tools there are, with commas between"),
+    "allowed_tools": Knob(default="", meaning="tools that may do what the permission mode would ask about"),
+    "permission_mode": Knob(
         default="dontAsk", meaning="what happens to what it would ask about: denied", choices=MODES
     ),
-    "sandbox": Setting(default=True, meaning="commands run without credentials and apart; needs bubblewrap"),
-    "allow_root": Setting(default=False, meaning="whether it may run as root"),
-    "max_thinking_tokens": Setting(default=0.0, meaning="tokens to think with; 0 leaves it to the program"),
-    "request_retries": Setting(default=2.0, meaning="repeats of one request within a call"),
-    "base_url": Setting(default="", meaning="another address of the API; empty: ANTHROPIC_BASE_URL, else Anthropic's"),
-    "api_key_env": Setting(default="ANTHROPIC_API_KEY", meaning='the variable that holds the key; "" uses the account'),
-    "pass_env": Setting(default="", meaning="further variables to pass on, with commas between"),
-    "use_sdk": Setting(
+    "sandbox": Knob(default=True, meaning="commands run without credentials and apart; needs bubblewrap"),
+    "allow_root": Knob(default=False, meaning="whether it may run as root"),
+    "max_thinking_tokens": Knob(default=0.0, meaning="tokens to think with; 0 leaves it to the program"),
+    "request_retries": Knob(default=2.0, meaning="repeats of one request within a call"),
+    "base_url": Knob(default="", meaning="another address of the API; empty: ANTHROPIC_BASE_URL, else Anthropic's"),
+    "api_key_env": Knob(default="ANTHROPIC_API_KEY", meaning='the variable that holds the key; "" uses the account'),
+    "pass_env": Knob(default="", meaning="further variables to pass on, with commas between"),
+    "use_sdk": Knob(
         default="cli",
         meaning="accepted from the reference (cli, auto); the program is always used",
         choices=("cli", "auto"),
     ),
-    "profile": Setting(default="", meaning="accepted from the reference, empty only", choices=("",)),
+    "profile": Knob(default="", meaning="accepted from the reference, empty only", choices=("",)),
     "model_backend": MODEL_BACKEND,
 }
 

@@ -37,7 +37,7 @@ from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
-from skillgit.plugin.backend_settings import Setting
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     TOKEN,
@@ -61,30 +61,28 @@ NAME = "codex_exec"
 DEFAULT_TIMEOUT_S = 600.0
 EFFORTS = ("", "none", "minimal", "low", "medium", "high", "xhigh", "max")
 _KEYS = {
-    "path": Setting(default="codex", meaning="the program"),
-    "sandbox": Setting(
+    "path": Knob(default="codex", meaning="the program"),
+    "sandbox": Knob(
         default="workspace-write",
         meaning="what commands may write: workspace-write or nothing, read-only",
         choices=("workspace-write", "read-only"),
     ),
-    "profile": Setting(default="", meaning="a profile: <profile>.config.toml of your own CODEX_HOME is copied"),
-    "reasoning_effort": Setting(default="", meaning="none to xhigh; empty: model.reasoning_effort", choices=EFFORTS),
-    "timeout_s": Setting(default=DEFAULT_TIMEOUT_S, meaning="seconds that one call may take"),
-    "model_provider": Setting(
+    "profile": Knob(default="", meaning="a profile: <profile>.config.toml of your own CODEX_HOME is copied"),
+    "reasoning_effort": Knob(default="", meaning="none to xhigh; empty: model.reasoning_effort", choices=EFFORTS),
+    "timeout_s": Knob(default=DEFAULT_TIMEOUT_S, meaning="seconds that one call may take"),
+    "model_provider": Knob(
         default="", meaning="a provider that Codex or the profile knows, or the name of the one of base_url"
     ),
-    "base_url": Setting(default="", meaning="the address of another provider, which must speak the Responses API"),
-    "api_key_env": Setting(default="CODEX_API_KEY", meaning="the environment variable that holds the key"),
-    "request_retries": Setting(
-        default=2.0, meaning="repeats of one request within a call, at the provider of base_url"
-    ),
-    "network_access": Setting(default=False, meaning="whether commands may use the network"),
-    "web_search": Setting(default=False, meaning="whether the agent may search the web"),
-    "pass_env": Setting(default="", meaning="further variables to pass on, with commas between"),
-    "approval_policy": Setting(
+    "base_url": Knob(default="", meaning="the address of another provider, which must speak the Responses API"),
+    "api_key_env": Knob(default="CODEX_API_KEY", meaning="the environment variable that holds the key"),
+    "request_retries": Knob(default=2.0, meaning="repeats of one request within a call, at the provider of base_url"),
+    "network_access": Knob(default=False, meaning="whether commands may use the network"),
+    "web_search": Knob(default=False, meaning="whether the agent may search the web"),
+    "pass_env": Knob(default="", meaning="further variables to pass on, with commas between"),
+    "approval_policy": Knob(
         default="never", meaning="accepted from the reference; there is no other", choices=("never",)
     ),
-    "use_sdk": Setting(
+    "use_sdk": Knob(
         default="cli",
         meaning="accepted from the reference (cli, auto); the program is always used",
         choices=("cli", "auto"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.errors import ConfigError
 from skillgit.plugin import backend_settings
-from skillgit.plugin.backend_settings import UNSET, Setting
+from skillgit.plugin.backend_settings import UNSET, Knob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,16 +16,14 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
 
 SHARED = {
-    "timeout_s": Setting(default=600.0, meaning="seconds without a byte from the server after which a call has failed"),
-    "token_parameter": Setting(
+    "timeout_s": Knob(default=600.0, meaning="seconds without a byte from the server after which a call has failed"),
+    "token_parameter": Knob(
         default="auto",
         meaning="max_tokens or max_completion_tokens; auto finds out which one the server takes",
         choices=("auto", "max_tokens", "max_completion_tokens"),
     ),
-    "temperature": Setting(default=UNSET, meaning="sent where calls.temperature is empty"),
-    "max_tokens": Setting(
-        default=UNSET, meaning="replies are at most so long, whatever calls.max_output_tokens allows"
-    ),
+    "temperature": Knob(default=UNSET, meaning="sent where calls.temperature is empty"),
+    "max_tokens": Knob(default=UNSET, meaning="replies are at most so long, whatever calls.max_output_tokens allows"),
 }
 """Settings of every variant; each has besides them ``base_url`` and ``api_key_env``, in its own words."""
 
@@ -60,14 +58,14 @@ class Variant:
     url_variable: str
     key_variable: str
     default_url: Callable[[Settings], str] = lambda _: ""  # its provider's, which wants a key; empty if it has none
-    keys: Mapping[str, Setting] = field(default_factory=dict)
+    keys: Mapping[str, Knob] = field(default_factory=dict)
     azure: bool = False
     effort: bool = True
     extra_body: Callable[[Settings, Request], dict[str, Any]] = lambda *_: {}
     fault: Callable[[Mapping[str, object]], tuple[int, str] | None] = lambda _: None
 
     @property
-    def settings(self) -> dict[str, Setting]:
+    def settings(self) -> dict[str, Knob]:
         return {**self.keys, **SHARED}
 
 
