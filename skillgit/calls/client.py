@@ -75,9 +75,11 @@ class Calls:
         clock: Callable[[], float] = lambda: 0.0,
         policy: CallPolicy | None = None,
         ask_again: bool = False,
+        remark: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
         self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
+        self.traffic.remark = remark
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,

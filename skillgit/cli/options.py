@@ -237,7 +237,7 @@ def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # no
     del param
     session = ctx.find_object(CommandSession)
     if value and session is not None:
-        ctx.obj = replace(session, quiet=True)
+        ctx.obj = replace(session, quiet=True, context=replace(session.context, remark=lambda _: None))
     return value
 
 

@@ -280,6 +280,15 @@ class Probes(Protocol):
         ...
 
 
+@runtime_checkable
+class HasPlace(Protocol):
+    """What a backend adds that calls a server whose address is known before a call."""
+
+    def place(self) -> str:
+        """Return the server's name with its port; empty if none is set."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAccess:
     """Where an agent asks its model during one call, and what lets it in; both are gone when the call ends."""

@@ -44,7 +44,7 @@ from skillgit.errors import (
 from skillgit.plugin.backend import BackendInfo, BatchState, Probe, Reply, Request, encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
 from skillgit_backends.claude_chat.settings import SETTINGS, Credential, credential, host, read_settings, source
-from skillgit_backends.provider_messages import asked_pause, is_unreached, mapping, quoted
+from skillgit_backends.provider_messages import asked_pause, is_unreached, lost_connection, mapping, quoted
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
@@ -84,6 +84,9 @@ class ClaudeChatBackend:
         payload = parameters(request, self._settings)
         key = credential(self._settings)
         return read_answer(await self._ask(self._connected(key), key, payload), request)
+
+    def place(self) -> str:
+        return host(self._settings)
 
     async def probe(self) -> Probe:
         """Return where calls go and which variable the key comes from; a FatalBackendError if there is no key."""
@@ -245,7 +248,7 @@ _SHARED = re.compile(
 _REQUEST = frozenset({400, 422})
 
 
-def failure(error: Exception, key_name: str) -> BackendError:
+def failure(error: Exception, key_name: str, place: str = "Claude") -> BackendError:
     """Return what ``error``, which the SDK or its transport raised, means; ``key_name`` is empty if no key was sent."""
     from anthropic import APIStatusError, APITimeoutError  # noqa: PLC0415 - slow to import
 
@@ -257,6 +260,8 @@ def failure(error: Exception, key_name: str) -> BackendError:
         return _refused(error.status_code, kind, text, key_name=key_name, retry_after=pause)
     if isinstance(error, StreamError):
         return _refused(200, error.kind, error.message, key_name=key_name)
+    if (loss := lost_connection(error, place, "model.claude_chat_base_url")) is not None:
+        return RetryableBackendError(f"claude_chat: {loss[0]}", hint=loss[1], sent=not is_unreached(error))
     if isinstance(error, APITimeoutError):
         return BackendTimeoutError("Claude did not answer in time", hint="raise calls.timeout_s")
     cause = error.__cause__ or error

@@ -15,11 +15,10 @@ from skillgit.errors import (
     FatalBackendError,
     PromptTooLongError,
     RetryableBackendError,
-    behind,
 )
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 from skillgit_backends.openai_wire.dialects import LONGEST, withheld
-from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
+from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, lost_connection, mapping, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -201,7 +200,8 @@ EMPTY_PURSE = re.compile(
     r"insufficient[_ ](?:quota|balance)|credit balance|billing_hard_limit|out of credit", re.IGNORECASE
 )
 UNKNOWN_MODEL = re.compile(
-    r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:does not|doesn't) exist|unknown model", re.IGNORECASE
+    r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:(?:does not|doesn't) exist|not found)|unknown model",
+    re.IGNORECASE,
 )
 _CONVERSATION = re.compile(r"messages|input|prompt|contents?|file|image", re.IGNORECASE)
 """The parameters of a request that differ from call to call, by how their names begin."""
@@ -245,13 +245,16 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
 
     if isinstance(error, openai.APIStatusError):
         return judged(_fault(error), endpoint, name)
-    if isinstance(error, openai.APITimeoutError) and not _broke(error):
-        hint = f"raise model.{name}_timeout_s"
-        return BackendTimeoutError(f"{name}: {endpoint.host} did not answer in time", hint=hint)
+    if (loss := lost_connection(error, endpoint.host, f"model.{name}_base_url")) is not None:
+        return RetryableBackendError(f"{name}: {loss[0]}", hint=loss[1], sent=not is_unreached(error))
+    if isinstance(error, openai.APITimeoutError):
+        limit = f"model.{name}_timeout_s"
+        problem = f"{name}: {endpoint.host} sent nothing for as long as {limit} allows"
+        return BackendTimeoutError(problem, hint=f"raise {limit}")
     if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
         ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
     ):
-        cause = _broke(error) or error.__cause__ or error
+        cause = error.__cause__ or error
         reason = clean(str(cause), endpoint)
         return RetryableBackendError(
             f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {reason}' if reason else ''}",
@@ -325,11 +328,6 @@ def clean(text: str, endpoint: Endpoint) -> str:
     """Return a provider's words on one line, not too long, and without the key."""
     secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
     return quoted(text, *secrets, longest=LONGEST)
-
-
-def _broke(error: BaseException) -> ConnectionError | None:
-    """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
-    return next((cause for cause in behind(error) if isinstance(cause, ConnectionError)), None)
 
 
 def _fault(error: APIStatusError) -> ServerFault:

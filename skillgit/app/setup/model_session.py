@@ -158,6 +158,7 @@ def let_measure(
     for note in setup.config.notes:
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
+        session.calls.traffic.remark = watcher.remark
         scope = f"eval-{context.entropy(8).hex()}/measure"
         return carry_out(setup, session, scope, work(Measuring(session, watcher)))
 
@@ -203,6 +204,7 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
             hedge=settings.hedge,
         ),
         ask_again=ask_again,
+        remark=context.remark,
     )
 
 
