@@ -12,7 +12,7 @@ from skillgit.plugin.environment import SourceKind
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import cut, facts, fit, inert, pad, table, width, wrap
+from skillgit.view.text import cut, facts, fit, inert, one_line, pad, table, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
+    from skillgit.app.train.local_servers import LocalServers
     from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import Price
     from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
@@ -106,6 +107,35 @@ def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
         yield from facts([(role.role, name)], screen, label=_LABEL)
         role_facts = ((f"  {label}", text) for label, text in _role(role, checkup, screen))
         yield from facts(role_facts, screen, label=_LABEL)
+
+
+def local_lines(result: LocalServers, screen: Screen) -> Iterator[str]:
+    """Show the servers of this machine with their models."""
+    if not result.servers:
+        yield f"looked at {', '.join(f'127.0.0.1:{port}' for port in result.ports)}"
+        return
+    for number, server in enumerate(result.servers):
+        if number:
+            yield ""
+        name = " ".join(filter(None, (screen.paint(Style.STRONG, server.program), one_line(server.version))))
+        slots = f", {plural(server.slots, 'call')} at a time" if server.slots else ""
+        yield f"{name}  {screen.paint(Style.FAINT, server.address)}{slots}"
+        if not server.models:
+            yield "  no models"
+            continue
+        rows = [
+            (
+                f"  {one_line(model.name)}",
+                f"{model.context:,}" if model.context else "unknown",
+                "yes" if model.is_loaded else "no",
+                model.schemas,
+                one_line(model.detail),
+            )
+            for model in server.models
+        ]
+        heads = ("  model", "context", "loaded", "JSON schemas", "")
+        head, *body = table([heads, *rows], align="lrlll")
+        yield from (screen.paint(Style.FAINT, head.rstrip()), *(line.rstrip() for line in body))
 
 
 def _machine(machine: Machine) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from itertools import pairwise
 
 import pytest
 import virtual_time
@@ -51,7 +52,7 @@ def test_no_wait_over_five_seconds_is_silent(pauses):
         assert told
     for _, line in told:
         assert re.search(r"next try in \d+ s|\d+ s so far", line)
-    gaps = [second - first for (first, _), (second, _) in zip(told, told[1:], strict=False)]
+    gaps = [second - first for (first, _), (second, _) in pairwise(told)]
     assert all(gap >= SILENT_S - 0.1 for gap in gaps), "a pipe is not flooded"
 
 
@@ -96,4 +97,3 @@ def test_retries_of_a_real_call_are_told_with_their_reason(status, retry_after):
         assert told[0][0] <= SILENT_S + 0.1
     for _, line in told:
         assert line.startswith("waiting: the server it") or "so far" in line
-

@@ -135,7 +135,13 @@ def context_in(document: object, model: str) -> int | None:
     """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
     for entry in mappings(mapping(document).get("data")):
         if entry.get("id") == model:
-            return next((number for name in _NAMES if (number := token_count(entry.get(name)))), None)
+            meta = mapping(entry.get("meta"))  # llama.cpp
+            numbers = (
+                token_count(fields.get(name))
+                for fields, names in ((entry, _NAMES), (meta, ("n_ctx",)))
+                for name in names
+            )
+            return next(filter(None, numbers), None)
     return None
 
 

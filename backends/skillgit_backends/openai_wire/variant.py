@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.errors import ConfigError
 from skillgit.plugin import backend_settings
-from skillgit.plugin.backend_settings import UNSET, Knob
+from skillgit.plugin.backend_settings import Knob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,8 +21,8 @@ SHARED = {
         meaning="max_tokens or max_completion_tokens; auto finds out which one the server takes",
         choices=("auto", "max_tokens", "max_completion_tokens"),
     ),
-    "temperature": Knob(default=UNSET, meaning="sent where calls.temperature is empty"),
-    "max_tokens": Knob(default=UNSET, meaning="replies are at most so long, whatever calls.max_output_tokens allows"),
+    "temperature": Knob(default=None, meaning="sent where calls.temperature is empty"),
+    "max_tokens": Knob(default=None, meaning="replies are at most so long, whatever calls.max_output_tokens allows"),
 }
 """Settings of every variant; each has besides them ``base_url`` and ``api_key_env``, in its own words."""
 
@@ -77,12 +76,12 @@ def read_settings(variant: Variant, values: Mapping[str, object]) -> Settings:
             hint = "it begins with https:// or http://"
             raise ConfigError(f"model.{variant.name}_{name} is '{settings[name]}'", hint=hint)
     for name in ("timeout_s", "max_tokens"):
-        if settings[name] <= 0:
+        if settings[name] is not None and settings[name] <= 0:
             raise ConfigError(f"model.{variant.name}_{name} is {settings[name]:g}", hint="it must be greater than 0")
     if settings["base_url"] and settings.get("azure_endpoint"):
         raise ConfigError(
             f"model.{variant.name}_base_url and model.{variant.name}_azure_endpoint are both set", hint="keep one"
         )
     for name, kind in (("temperature", float), ("max_tokens", int)):
-        settings[name] = None if math.isnan(settings[name]) else kind(settings[name])
+        settings[name] = None if settings[name] is None else kind(settings[name])
     return Settings(**settings)

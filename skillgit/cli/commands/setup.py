@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from inspect import cleandoc
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -108,21 +109,48 @@ def _value(value: object) -> str:
 @click.argument("config", required=False, shell_complete=complete_configs)
 @override_option
 @option("--no-call call", "Ask no model, look only", flag_value=False, default=True)
+@flag("--local", "Find the servers of models on this machine instead: Ollama, LM Studio, llama.cpp, vLLM")
+@option(
+    "--port ports",
+    "With --local, look at this port too; repeat it for more",
+    type=click.IntRange(1, 65535),
+    multiple=True,
+)
+@option("--write", "With --local, write a configuration that uses what was found, based on CONFIG", metavar="FILE")
 @spending_options
 @document_form
 @click.pass_obj
 def doctor_command(
-    session: CommandSession, config: str | None, overrides: tuple[str, ...], *, call: bool, caps: Caps, dry_run: bool
+    session: CommandSession,
+    config: str | None,
+    overrides: tuple[str, ...],
+    *,
+    call: bool,
+    local: bool,
+    ports: tuple[int, ...],
+    write: str | None,
+    caps: Caps,
+    dry_run: bool,
 ) -> int:
     """Check this machine and the models of CONFIG.
 
     Each model gets one tiny call. It says whether they answer and how fast, which variable a key comes from, whether
     tokens are counted, what they cost, and whether the longest prompt fits. It never shows a key. Exits with 5 if a
     model cannot be called.
+
+    With --local, nothing needs to be configured: it asks the usual ports of this machine which programs serve models,
+    and says which models they have, how long their context is, and whether they keep to JSON schemas, for which each
+    loaded model gets one small question. Exits with 1 if no server answers.
     """
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.app.train.doctor import doctor  # noqa: PLC0415 - see the package
 
+    if local:
+        return _local(
+            session, config, overrides, call=call, ports=ports, write=write, limited=dry_run or caps != type(caps)()
+        )
+    if ports or write:
+        raise click.UsageError("--port and --write are options of doctor --local", click.get_current_context())
     if overrides and config is None:
         raise click.UsageError("-o goes with a CONFIG", click.get_current_context())
     checkup = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
@@ -131,6 +159,32 @@ def doctor_command(
     session.diagnostics.note(*checkup.notes)
     session.show("doctor/1", checkup, render.lines(checkup, session.screen))
     return int(checkup.exit_code)
+
+
+def _local(
+    session: CommandSession,
+    config: str | None,
+    overrides: tuple[str, ...],
+    *,
+    call: bool,
+    ports: tuple[int, ...],
+    write: str | None,
+    limited: bool,
+) -> int:
+    from skillgit.app.train.local_servers import START, local_servers  # noqa: PLC0415 - see the package
+
+    if overrides or limited or (config is not None and write is None):
+        raise click.UsageError("doctor --local takes --no-call, --port and --write, and CONFIG with --write only")
+    result = local_servers(session.context, ports=ports, ask=call, write=write or "", base=config or "")
+    session.show("doctor-local/1", result, render.local_lines(result, session.screen))
+    if not result.servers:
+        session.diagnostics.note("no server of models answers on this machine", hint=START)
+    elif result.written:
+        path = quote(result.written)
+        session.diagnostics.note(f"wrote {result.written}", hint=f"skillgit doctor {path}, then skillgit train {path}")
+    else:
+        session.diagnostics.hint("skillgit doctor --local --write models.yaml makes a configuration of it")
+    return int(result.exit_code)
 
 
 @click.command("envs", cls=Listing)
