@@ -57,7 +57,7 @@ class HandoffBackend:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         values = read_settings("handoff", _KEYS, settings)
-        self._settle_s = float(values["settle_s"])
+        self._settle_s = float(values["settle_s"] or 0.0)
         if not values["dir"] or self._settle_s < 0:
             raise ConfigError("handoff needs a folder and a time of 0 or more", hint="unset the model.handoff_* keys")
         self._folder = open_folder(Path(str(values["dir"])).expanduser())

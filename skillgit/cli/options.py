@@ -187,12 +187,13 @@ complete_revisions = _completing("revisions")
 """A revision or a range of them, or the name of a run."""
 
 
-def _completing_plugins(group: str) -> _Completion:
+def _completing_plugins(*groups: str) -> _Completion:
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         del ctx, param
         from skillgit.plugin.registry import installed  # noqa: PLC0415 - completion of one argument needs it
 
-        return [CompletionItem(plugin.name) for plugin in installed(group) if plugin.name.startswith(incomplete)]
+        names = [plugin.name for group in groups for plugin in installed(group)]
+        return [CompletionItem(name) for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
     return complete
 
@@ -200,6 +201,7 @@ def _completing_plugins(group: str) -> _Completion:
 complete_environments = _completing_plugins("skillgit.envs")
 complete_backends = _completing_plugins("skillgit.backends")
 complete_strategies = _completing_plugins("skillgit.strategies")
+complete_plugins = _completing_plugins("skillgit.envs", "skillgit.backends", "skillgit.strategies")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
         Requirement,
         ScorerChoice,
     )
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, StrategyEntry
+    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, Plugin, StrategyEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.app.train.local_servers import LocalServers
     from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import Price
+    from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
 
 
@@ -202,15 +203,26 @@ _COLUMNS = 100  # of a description at most
 _HEAD_LINES, _TAIL_LINES = 10, 4  # of a longer text, that are shown
 
 
-def listed(entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry], screen: Screen) -> Iterator[str]:
+def listed(
+    entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry | Plugin], screen: Screen
+) -> Iterator[str]:
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
-        summary = (entry.info.summary if entry.info else entry.error) or entry.reference
+        summary = (getattr(entry.info, "summary", "") if entry.info else entry.error) or entry.reference
         if entry.info and not entry.reference.startswith("skillgit"):
             summary = f"{entry.reference}: {summary}"  # whose it is
         excerpt = cut(summary, max(20, screen.width - names - 2), screen)
         text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
         yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
+
+
+def every_plugin(entries: Sequence[Plugin], screen: Screen) -> Iterator[str]:
+    """List plug-ins under the names of their kinds."""
+    for number, (kind, group) in enumerate(groupby(entries, key=lambda entry: entry.kind)):
+        if number:
+            yield ""
+        yield screen.paint(Style.FAINT, kind.value)
+        yield from (f"  {line}" for line in listed(list(group), replace(screen, width=max(0, screen.width - 2))))
 
 
 def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
@@ -321,6 +333,14 @@ def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
     yield from _block("models", [" ".join(info.models) if info.models else "any"], screen)
     prices = [(model, _backend_price(price)) for model, price in info.prices.items()]
     yield from _pairs("US dollars for a million tokens", prices, screen)
+    settings = [(name, _setting(setting)) for name, setting in (info.settings or {}).items()]
+    yield from _pairs(f"settings, as model.{info.name}_NAME, or model.ROLE_NAME for one role", settings, screen)
+
+
+def _setting(setting: Knob) -> str:
+    default = "not sent" if setting.default is None else json.dumps(setting.default)
+    choices = ", ".join(choice or '""' for choice in setting.choices)
+    return f"default {default}: {setting.meaning}{f' (one of {choices})' if choices else ''}"
 
 
 def _backend_price(price: Price) -> str:

@@ -21,6 +21,7 @@ from skillgit.cli.options import (
     complete_backends,
     complete_configs,
     complete_environments,
+    complete_plugins,
     complete_strategies,
     document_form,
     flag,
@@ -34,7 +35,7 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
-from skillgit.view.json_values import plain_value
+from skillgit.view.json_values import named_values, plain_value
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
@@ -187,6 +188,44 @@ def _local(
     return int(result.exit_code)
 
 
+@click.command("plugins", cls=Listing)
+@click.argument("name", required=False, shell_complete=complete_plugins)
+@list_forms
+@click.pass_obj
+def plugins_command(session: CommandSession, name: str | None) -> None:
+    """List the environments, backends and strategies, or every setting of one.
+
+    NAME is one of the list, or path/to/file.py:Class. Each setting is shown with its default and its meaning.
+    """
+    from skillgit.app.setup import plugins  # noqa: PLC0415 - see the package
+
+    if name is None:
+        entries = plugins.every_plugin(session.context)
+        session.listing("plugins", entries, render.every_plugin(entries, session.screen), head={})
+        return
+    kinds = plugins.kinds_of(session.context, name)
+    described = [(kind, _described(session, kind.value, name)) for kind in kinds]
+    rows = [{"kind": kind, **named_values(entry)} for kind, (entry, _) in described]
+    lines = [line for number, (_, (_, text)) in enumerate(described) for line in ([""] if number else []) + text]
+    session.listing("plugins", rows, lines, head={})
+
+
+def _described(session: CommandSession, kind: str, name: str) -> tuple[object, list[str]]:
+    """Return one plug-in with the lines that describe it."""
+    from skillgit.app.setup import plugins  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - as above
+
+    context, screen = session.context, session.screen
+    if kind == "environment":
+        environment = profiled_environment(context, name)
+        return environment, list(render.environment_lines(environment, screen))
+    if kind == "backend":
+        backend = plugins.backend(context, name)
+        return backend, list(render.backend_lines(backend, screen))
+    strategy = plugins.strategy(context, name)
+    return strategy, list(render.strategy_lines(strategy, screen))
+
+
 @click.command("envs", cls=Listing)
 @click.argument("name", required=False, shell_complete=complete_environments)
 @list_forms
@@ -198,15 +237,14 @@ def envs_command(session: CommandSession, name: str | None) -> None:
     whether this machine has it, where its data come from, its options, an item, and the prompt that the target is sent
     for that item. No model is called.
     """
-    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plugins import environments  # noqa: PLC0415 - see the package
 
     if name is None:
         entries = environments(session.context)
         session.listing("envs", entries, render.listed(entries, session.screen), head={})
     else:
-        entry = profiled_environment(session.context, name)
-        session.listing("envs", [entry], render.environment_lines(entry, session.screen), head={})
+        entry, lines = _described(session, "environment", name)
+        session.listing("envs", [entry], lines, head={})
 
 
 @click.command("backends", cls=Listing)
@@ -218,14 +256,14 @@ def backends_command(session: CommandSession, name: str | None) -> None:
 
     NAME is a backend of the list, or path/to/file.py:Class.
     """
-    from skillgit.app.setup.plugins import backend, backends  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plugins import backends  # noqa: PLC0415 - see the package
 
     if name is None:
         entries = backends(session.context)
         session.listing("backends", entries, render.listed(entries, session.screen), head={})
     else:
-        entry = backend(session.context, name)
-        session.listing("backends", [entry], render.backend_lines(entry, session.screen), head={})
+        entry, lines = _described(session, "backend", name)
+        session.listing("backends", [entry], lines, head={})
 
 
 @click.command("strategies", cls=Listing)
@@ -238,14 +276,14 @@ def strategies_command(session: CommandSession, name: str | None) -> None:
     NAME is a strategy of the list, or path/to/file.py:Class. It is described by what it does and by the keys of the
     configuration on which it depends. The list imports none of them.
     """
-    from skillgit.app.setup.plugins import strategies, strategy  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plugins import strategies  # noqa: PLC0415 - see the package
 
     if name is None:
         entries = strategies()
         session.listing("strategies", entries, render.listed(entries, session.screen), head={})
     else:
-        entry = strategy(session.context, name)
-        session.listing("strategies", [entry], render.strategy_lines(entry, session.screen), head={})
+        entry, lines = _described(session, "strategy", name)
+        session.listing("strategies", [entry], lines, head={})
 
 
 @verb("completion")
