@@ -26,20 +26,8 @@ _LOOKS_EVERY: Final = 0.2  # seconds between two looks at what a command prints
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
-        *(
-            "lint",
-            "log",
-            "matrix",
-            "plugins",
-            "rev-parse",
-            "runs",
-            "scan",
-            "show",
-            "sql",
-            "status",
-            "strategies",
-            "why",
-        ),
+        *("lint", "log", "matrix", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
+        *("strategies", "why"),
         *(name for name, entry in RENAMED.items() if entry.module),
     }
 )

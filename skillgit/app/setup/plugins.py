@@ -83,7 +83,7 @@ class Plugin:
 
 def every_plugin(context: Context) -> tuple[Plugin, ...]:
     """Return all that is installed, kind by kind and by name."""
-    entries = {
+    entries: dict[PluginKind, tuple[PluginEntry[Any], ...]] = {
         PluginKind.ENVIRONMENT: environments(context),
         PluginKind.BACKEND: backends(context),
         PluginKind.STRATEGY: strategies(),
