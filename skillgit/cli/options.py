@@ -301,13 +301,17 @@ def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
     """Give a command the options that say on which terms to measure; it gets them as ``terms``."""
 
     @config_option
+    @override_option
     @spending_options
     @quiet_option
     @wraps(command)
-    def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _R:
+    def with_terms(
+        *args: object, config: str | None, overrides: tuple[str, ...], caps: Caps, dry_run: bool, **kwargs: object
+    ) -> _R:
         from skillgit.app.setup.model_session import MeasuringTerms  # noqa: PLC0415 - it loads the engine
 
-        return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
+        terms = MeasuringTerms(config=config, overrides=overrides, caps=caps, dry_run=dry_run)
+        return command(*args, terms=terms, **kwargs)
 
     return with_terms
 

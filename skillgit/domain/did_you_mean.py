@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _LETTERS_PER_SLIP = 3
+_MOST_SLIPS = 3
 _LEAST_COMMON = 3
 """How many letters the beginning of a name has at least that passes for the name."""
 _LONGEST = 200
@@ -38,7 +39,7 @@ def near_names(word: str, names: Iterable[str], *, most: int = 1) -> tuple[str, 
     ranks: list[tuple[int, int, str]] = []
     for number, name in enumerate(dict.fromkeys(names)):
         plain_name = _plain(name[:_LONGEST])
-        limit = max(1, max(len(plain_word), len(plain_name)) // _LETTERS_PER_SLIP)
+        limit = min(_MOST_SLIPS, max(1, max(len(plain_word), len(plain_name)) // _LETTERS_PER_SLIP))
         distance = slips(plain_word, plain_name, limit)
         if distance <= limit and min(len(plain_word), len(plain_name)) > distance:
             ranks.append((distance, number, name))

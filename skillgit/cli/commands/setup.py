@@ -193,7 +193,7 @@ def _local(
 @list_forms
 @click.pass_obj
 def plugins_command(session: CommandSession, name: str | None) -> None:
-    """List the environments, backends and strategies, or every setting of one.
+    """List environments, backends and strategies, or every setting of one.
 
     NAME is one of the list, or path/to/file.py:Class. Each setting is shown with its default and its meaning.
     """
