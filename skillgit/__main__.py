@@ -2,6 +2,8 @@
 
 # Until all is loaded, which takes half a second, Ctrl-C would print where in which import it came. So this file is
 # loaded first, and imports little.
+from __future__ import annotations
+
 import os
 import signal
 from typing import NoReturn

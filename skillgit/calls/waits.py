@@ -78,7 +78,7 @@ class Waits:
         self.look(loop.time())
 
     def look(self, now: float) -> None:
-        """Tell what calls wait for if it is time."""
+        """Say why calls wait if it is time."""
         pauses = [wait for wait in self._waits if wait.reason]
         overdue = [wait for wait in self._waits if now - wait.since > SILENT_S - _TICK_S - _SLACK_S]
         news = [wait for wait in pauses if not wait.is_told and wait.until - now > SILENT_S - _TICK_S]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Requirement,
         ScorerChoice,
     )
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, Plugin, StrategyEntry
+    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, InstalledPlugin, StrategyEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
@@ -204,7 +204,7 @@ _HEAD_LINES, _TAIL_LINES = 10, 4  # of a longer text, that are shown
 
 
 def listed(
-    entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry | Plugin], screen: Screen
+    entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry | InstalledPlugin], screen: Screen
 ) -> Iterator[str]:
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
@@ -216,7 +216,7 @@ def listed(
         yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
 
 
-def every_plugin(entries: Sequence[Plugin], screen: Screen) -> Iterator[str]:
+def every_plugin(entries: Sequence[InstalledPlugin], screen: Screen) -> Iterator[str]:
     """List plug-ins under the names of their kinds."""
     for number, (kind, group) in enumerate(groupby(entries, key=lambda entry: entry.kind)):
         if number:

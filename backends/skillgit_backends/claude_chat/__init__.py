@@ -248,7 +248,7 @@ _SHARED = re.compile(
 _REQUEST = frozenset({400, 422})
 
 
-def failure(error: Exception, key_name: str, place: str = "Claude") -> BackendError:
+def failure(error: Exception, key_name: str, place: str = "the server") -> BackendError:
     """Return what ``error``, which the SDK or its transport raised, means; ``key_name`` is empty if no key was sent."""
     from anthropic import APIStatusError, APITimeoutError  # noqa: PLC0415 - slow to import
 
@@ -261,7 +261,9 @@ def failure(error: Exception, key_name: str, place: str = "Claude") -> BackendEr
     if isinstance(error, StreamError):
         return _refused(200, error.kind, error.message, key_name=key_name)
     if (loss := lost_connection(error, place, "model.claude_chat_base_url")) is not None:
-        return RetryableBackendError(f"claude_chat: {loss[0]}", hint=loss[1], sent=not is_unreached(error))
+        return RetryableBackendError(
+            f"the connection to Claude broke: {loss[0]}", hint=loss[1], sent=not is_unreached(error)
+        )
     if isinstance(error, APITimeoutError):
         return BackendTimeoutError("Claude did not answer in time", hint="raise calls.timeout_s")
     cause = error.__cause__ or error

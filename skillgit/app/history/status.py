@@ -140,7 +140,7 @@ class Unfinished:
 
     @property
     def fate(self) -> str:
-        """What becomes of the calls when the run goes on, in words."""
+        """Whether a resume makes the calls again, in words."""
         if not self.failed_calls:
             return "kept, a resume does not buy them again"
         if self.failed_calls >= self.cost.calls:

@@ -67,7 +67,7 @@ _GROUPS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
+class InstalledPlugin:
     """A plug-in of any kind, with what it says of itself."""
 
     kind: PluginKind
@@ -77,18 +77,18 @@ class Plugin:
     error: str
 
     @classmethod
-    def of(cls, kind: PluginKind, entry: PluginEntry[Any]) -> Plugin:
+    def of(cls, kind: PluginKind, entry: PluginEntry[Any]) -> InstalledPlugin:
         return cls(kind=kind, name=entry.name, reference=entry.reference, info=entry.info, error=entry.error)
 
 
-def every_plugin(context: Context) -> tuple[Plugin, ...]:
+def every_plugin(context: Context) -> tuple[InstalledPlugin, ...]:
     """Return all that is installed, kind by kind and by name."""
     entries: dict[PluginKind, tuple[PluginEntry[Any], ...]] = {
         PluginKind.ENVIRONMENT: environments(context),
         PluginKind.BACKEND: backends(context),
         PluginKind.STRATEGY: strategies(),
     }
-    return tuple(Plugin.of(kind, entry) for kind, group in entries.items() for entry in group)
+    return tuple(InstalledPlugin.of(kind, entry) for kind, group in entries.items() for entry in group)
 
 
 def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:

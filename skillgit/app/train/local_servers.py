@@ -52,7 +52,7 @@ _LEAST_REPLY, _USUAL_REPLY = 256, 16384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedModel:
+class LocalModel:
     name: str
     context: int | None = None  # tokens of prompt and reply together; absent if the server does not say
     is_loaded: bool = True
@@ -66,7 +66,7 @@ class LocalServer:
     version: str
     address: str  # for model.openai_compatible_base_url
     slots: int | None  # calls that it answers at a time; absent if it does not say
-    models: tuple[ServedModel, ...]
+    models: tuple[LocalModel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
         loaded = {str(row.get("name")): row for row in _mappings(running.get("models"))}
         shows = await asyncio.gather(*(_show(client, root, str(entry["id"])) for entry in entries))
         models = [
-            ServedModel(
+            LocalModel(
                 name=storable(str(entry["id"])),
                 context=_number(loaded.get(str(entry["id"]), {}).get("context_length")) or _ollama_context(show),
                 is_loaded=str(entry["id"]) in loaded,
@@ -144,7 +144,7 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
     if isinstance(studio.get("data"), list):
         rows = [row for row in _mappings(studio.get("data")) if row.get("type") != "embeddings"]
         models = [
-            ServedModel(
+            LocalModel(
                 name=storable(str(row.get("id"))),
                 context=_number(row.get("loaded_context_length")) or _number(row.get("max_context_length")),
                 is_loaded=row.get("state") == "loaded",
@@ -153,7 +153,7 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
         ]
         return _server("LM Studio", "", address, models)
     owners = {str(entry.get("owned_by")) for entry in entries}
-    models = [ServedModel(name=storable(str(entry["id"])), context=_context(entry, props)) for entry in entries]
+    models = [LocalModel(name=storable(str(entry["id"])), context=_context(entry, props)) for entry in entries]
     if "llamacpp" in owners or "default_generation_settings" in props:
         slots = _number(props.get("total_slots"))
         return replace(_server("llama.cpp", props.get("build_info"), address, models), slots=slots)
@@ -162,7 +162,7 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
     return _server("another server", "", address, models)
 
 
-def _server(program: str, version: object, address: str, models: Sequence[ServedModel]) -> LocalServer:
+def _server(program: str, version: object, address: str, models: Sequence[LocalModel]) -> LocalServer:
     words = version if isinstance(version, str) else ""
     return LocalServer(program=program, version=storable(words[:60]), address=address, slots=None, models=tuple(models))
 
@@ -191,7 +191,7 @@ async def _asked(client: httpx2.AsyncClient, server: LocalServer) -> LocalServer
     return replace(server, models=tuple(models))
 
 
-async def _with_schemas(client: httpx2.AsyncClient, server: LocalServer, model: ServedModel) -> ServedModel:
+async def _with_schemas(client: httpx2.AsyncClient, server: LocalServer, model: LocalModel) -> LocalModel:
     if not model.is_loaded:
         return replace(model, detail="not loaded")
     form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA}}
@@ -240,7 +240,7 @@ async def _get(
         return None
 
 
-def _chosen(servers: Sequence[LocalServer]) -> tuple[LocalServer, ServedModel]:
+def _chosen(servers: Sequence[LocalServer]) -> tuple[LocalServer, LocalModel]:
     """Return the model to configure: one that keeps to schemas, else one that is loaded, else the first."""
     pairs = [(server, model) for server in servers for model in server.models]
     if not pairs:
@@ -251,7 +251,7 @@ def _chosen(servers: Sequence[LocalServer]) -> tuple[LocalServer, ServedModel]:
 START = "start one: ollama serve, llama-server -m MODEL.gguf, vllm serve MODEL, or the server of LM Studio"
 
 
-def _configuration(server: LocalServer, model: ServedModel, servers: Sequence[LocalServer], base: str) -> str:
+def _configuration(server: LocalServer, model: LocalModel, servers: Sequence[LocalServer], base: str) -> str:
     names = {"target": model.name, "optimizer": model.name}
     settings: dict[str, object] = {"backend": COMPATIBLE, **names, f"{COMPATIBLE}_base_url": server.address}
     settings["prices"] = {model.name: [0, 0]}
