@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -131,12 +130,12 @@ def test_the_configuration_reference_is_up_to_date():
 
 
 def agent_settings() -> str:
-    """Return the settings of every coding agent as Markdown, from the documents of their modules."""
+    """Return the settings of every coding agent as Markdown, from what their backends list."""
     lines = []
     for name in AGENTS:
-        document = importlib.import_module(f"skillgit_backends.{name}").__doc__ or ""
-        rows = [re.sub(r"[;,] see below", "", line) for line in document.splitlines() if line.startswith("|")]
-        lines += [f"### `{name}`", "", *(row.replace(f"`model.{name}_", "`") for row in rows), ""]
+        settings = registry.load_backend(name, ROOT).info.settings
+        rows = [f"| `{key}` | {json.dumps(knob.default)} | {knob.meaning} |" for key, knob in settings.items()]
+        lines += [f"### `{name}`", "", "| setting | default | meaning |", "|---|---|---|", *rows, ""]
     return "\n".join(lines)
 
 

@@ -5,14 +5,6 @@ skill is placed in ``.github/skills``; the task comes on standard input. Copilot
 skillgit's on the loopback, so that each of its questions is a call: in the ledger, under the caps, and at the price of
 the model. It needs no account, and works offline but for that.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.copilot_exec_path` | "copilot" | the program |
-| `model.copilot_exec_model_backend` | "auto" | the backend that answers its questions; `auto` is `openai_chat` |
-| `model.copilot_exec_timeout_s` | 600.0 | seconds that one call may take; `env.exec_timeout` ends the target's before |
-| `model.copilot_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
-| `model.copilot_exec_pass_env` | "" | further variables to pass on, with commas between |
-
 **What it may do.** It reads files of its workspace and loads skills. It has no tools that write or run commands,
 but where it works in a folder, sealed off, for the strategy `agent`.
 
@@ -25,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.agent_cli.backend import TOKEN, child_environment
-from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent
+from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
 from skillgit_backends.agent_cli.process import number_at, text_at
 
 if TYPE_CHECKING:
@@ -46,6 +38,7 @@ class CopilotExecBackend(MeteredAgent):
         summary="The GitHub Copilot command line program, the skill in its folder; its model is any other backend's.",
         timeout_s=600.0,
         installs_skills=True,
+        settings=metered_settings("copilot"),
     )
     folder = ".github/skills"
     program = "copilot"

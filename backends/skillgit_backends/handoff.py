@@ -1,10 +1,5 @@
 """The ``handoff`` backend: someone else answers, from file to file; no key, no network.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.handoff_dir` | "handoff" | the folder of questions and answers, relative as all paths of a configuration are |
-| `model.handoff_settle_s` | 0.5 | seconds without a new question after which a wave counts as complete |
-
 A call whose answer is there returns it. Otherwise its prompt is written, and when no further call arrives, the run
 stops with exit code 8. ``PROMPTS.md`` in the folder tells people and agents what to do: answer each
 ``<digest>.prompt.md`` in a fresh context and write the answer, and nothing else, to ``<digest>.answer.md``.
@@ -32,15 +27,21 @@ from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request, Text, ToolCall, Usage, estimated_usage
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
-from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
+from skillgit_backends.backend_settings import Gratis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-_KEYS = {"dir": FreeKey(default="handoff"), "settle_s": FreeKey(default=0.5)}
+_KEYS = {
+    "dir": Knob(
+        default="handoff", meaning="the folder of questions and answers, relative as all paths of a configuration are"
+    ),
+    "settle_s": Knob(default=0.5, meaning="seconds without a new question after which a wave counts as complete"),
+}
 _NAME = 16  # characters of a digest that name files
 
 
@@ -51,11 +52,12 @@ class HandoffBackend:
         needs_network=False,
         prices=Gratis(),
         paths={"dir": "handoff"},
+        settings=_KEYS,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        values = read_keys("handoff", _KEYS, settings)
-        self._settle_s = float(values["settle_s"])
+        values = read_settings("handoff", _KEYS, settings)
+        self._settle_s = float(values["settle_s"] or 0.0)
         if not values["dir"] or self._settle_s < 0:
             raise ConfigError("handoff needs a folder and a time of 0 or more", hint="unset the model.handoff_* keys")
         self._folder = open_folder(Path(str(values["dir"])).expanduser())

@@ -1,16 +1,5 @@
 """The ``minimax_chat`` backend: MiniMax, in both of its regions.
 
-| setting `model.minimax_chat_…` | default | meaning |
-|---|---|---|
-| `region` | "" | `global_en` or `cn_zh`, another host; empty: `MINIMAX_REGION`, else `global_en` |
-| `base_url` | "" | another address of the API, with its `/v1`; empty: `MINIMAX_BASE_URL`, else by region |
-| `api_key_env` | "" | the environment variable that holds the key; empty: `MINIMAX_API_KEY` |
-| `thinking_mode` | "server_default" | `enabled` or `disabled` (not for the M2 models, which always think) |
-| `timeout_s` | 600 | seconds without a byte from the server after which a call has failed |
-| `token_parameter` | "auto" | `max_tokens` or `max_completion_tokens`; `auto` finds out which one the server takes |
-| `temperature` | | sent where `calls.temperature` is empty; nothing is sent by default |
-| `max_tokens` | | replies are at most so long, whatever `calls.max_output_tokens` allows; no further limit by default |
-
 The key in `MINIMAX_API_KEY` goes to MiniMax, or to the address in `MINIMAX_BASE_URL`; another address from the settings
 gets only the key that `api_key_env` names. A role's own variables go before these:
 `TARGET_MINIMAX_API_KEY` and the like.
@@ -27,7 +16,7 @@ from urllib.parse import urlsplit
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Request
-from skillgit_backends.backend_settings import FreeKey
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
 from skillgit_backends.provider_messages import mapping
@@ -75,14 +64,25 @@ def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
 
 
 class MiniMaxChatBackend(OpenAIWireBackend):
-    info = BackendInfo(
-        name="minimax_chat", summary="MiniMax in both of its regions; thinking on, off or as the server has it."
-    )
     variant = Variant(
         name="minimax_chat",
         keys={
-            "region": FreeKey(default="", choices=("", *REGIONS)),
-            "thinking_mode": FreeKey(default="server_default", choices=THINKING),
+            "base_url": Knob(
+                default="", meaning="another address of the API, with its /v1; empty: MINIMAX_BASE_URL, else by region"
+            ),
+            "api_key_env": Knob(
+                default="", meaning="the environment variable that holds the key; empty: MINIMAX_API_KEY"
+            ),
+            "region": Knob(
+                default="",
+                meaning="global_en or cn_zh, another host; empty: MINIMAX_REGION, else global_en",
+                choices=("", *REGIONS),
+            ),
+            "thinking_mode": Knob(
+                default="server_default",
+                meaning="enabled or disabled (not for the M2 models, which always think)",
+                choices=THINKING,
+            ),
         },
         url_variable="MINIMAX_BASE_URL",
         key_variable="MINIMAX_API_KEY",
@@ -91,4 +91,9 @@ class MiniMaxChatBackend(OpenAIWireBackend):
         effort=False,
         extra_body=_thinking,
         fault=_fault,
+    )
+    info = BackendInfo(
+        name="minimax_chat",
+        summary="MiniMax in both of its regions; thinking on, off or as the server has it.",
+        settings=variant.settings,
     )

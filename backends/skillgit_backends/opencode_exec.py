@@ -4,14 +4,6 @@ Each call is one ``opencode run --format json`` in a home and a workspace of its
 is placed in ``.opencode/skills``; the task comes on standard input. OpenCode asks its model at an address of skillgit's
 on the loopback, so that each of its questions is a call: in the ledger, under the caps, and at the price of the model.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.opencode_exec_path` | "opencode" | the program |
-| `model.opencode_exec_model_backend` | "auto" | the backend that answers its questions; `auto` is `openai_chat` |
-| `model.opencode_exec_timeout_s` | 600.0 | seconds that one call may take; see `env.exec_timeout` too |
-| `model.opencode_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
-| `model.opencode_exec_pass_env` | "" | further variables to pass on, with commas between |
-
 **What it may do.** It reads files of its workspace. Commands, edits and the web are denied, since OpenCode has
 no sandbox; where it works in a folder, sealed off, for the strategy `agent`, it may edit and run.
 
@@ -25,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.agent_cli.backend import TOKEN, child_environment
-from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent
+from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
 from skillgit_backends.agent_cli.process import text_at
 
 if TYPE_CHECKING:
@@ -46,6 +38,7 @@ class OpenCodeExecBackend(MeteredAgent):
         summary="The OpenCode command line program, the skill in its skill folder; its model is any other backend's.",
         timeout_s=600.0,
         installs_skills=True,
+        settings=metered_settings("opencode"),
     )
     folder = ".opencode/skills"
     program = "opencode"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import email.utils
 import math
+import socket
+import ssl
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
@@ -18,6 +20,7 @@ _UNREACHED = (
     *("ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"),
     *("ConnectionTimeoutError", "ConnectTimeout"),
 )
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MOST_READ = 8_000  # characters of a provider's words that are looked at
 
 
@@ -41,6 +44,33 @@ def is_unreached(error: BaseException) -> bool:
     return any(
         isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
     )
+
+
+def lost_connection(error: BaseException, host: str, setting: str) -> tuple[str, str] | None:
+    """Return in words why there is no connection, and what helps; None if ``error`` does not come of that.
+
+    The SDKs take some of these for a timeout, which no patience would mend.
+    """
+    causes = list(behind(error))
+    for cause in causes:
+        if isinstance(cause, socket.gaierror):
+            return f"the host {host} is not known", f"check the name in {setting}, and the network"
+        if isinstance(cause, ConnectionRefusedError):
+            return f"nothing listens at {host}", _start(host, setting)
+        if isinstance(cause, ssl.SSLError):
+            return f"there is no secure connection to {host}: {cause.reason or cause}", f"check the https of {setting}"
+        if isinstance(cause, ConnectionError):
+            return f"{host} closed the connection ({type(cause).__name__})", "look at the server's own messages"
+    names = {type(cause).__name__ for cause in causes}
+    if "ConnectTimeout" in names or "ConnectionTimeoutError" in names:
+        return f"no connection to {host} came about in time", _start(host, setting)
+    return None
+
+
+def _start(host: str, setting: str) -> str:
+    if host.rpartition(":")[0] in LOOPBACK:
+        return f"start it, or check {setting}; skillgit doctor --local lists the servers of this machine"
+    return f"check {setting}, and that the server runs"
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:

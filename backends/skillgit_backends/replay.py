@@ -1,9 +1,5 @@
 """The ``replay`` backend: answers with what was recorded, for tests, demonstrations and audits.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.replay_path` | required | a ledger of skillgit (`.git/skillgit/ledger.db`), or a file of JSON lines |
-
 Roles, models and parameters stay as they were recorded: `model.target_backend: replay` with the same `model.target`. A
 request is found by its model, parameters, messages, tools and schema
 (``skillgit.plugin.backend.request_digest``), else without its schema; one that was not recorded is an error that
@@ -28,14 +24,20 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import read_reply, request_digest
-from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
+from skillgit_backends.backend_settings import Gratis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 _SHOWN = 60
+_SETTINGS = {
+    "path": Knob(
+        default="", meaning="required: a ledger of skillgit (.git/skillgit/ledger.db), or a file of JSON lines"
+    )
+}
 
 
 class ReplayBackend:
@@ -45,11 +47,12 @@ class ReplayBackend:
         needs_network=False,
         prices=Gratis(),
         paths={"path": ""},
+        settings=_SETTINGS,
         installs_skills=True,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        values = cast("dict[str, str]", read_keys("replay", {"path": FreeKey(default="")}, settings))
+        values = cast("dict[str, str]", read_settings("replay", _SETTINGS, settings))
         if not values["path"]:
             raise ConfigError("replay has nothing to answer from", hint="set model.replay_path to a ledger.db or JSONL")
         self._path = Path(values["path"]).expanduser()

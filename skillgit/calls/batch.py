@@ -211,7 +211,7 @@ class _Desk:
         retry = RetryPolicy(
             attempts=self._asking.policy.attempts,
             patience_s=self._asking.policy.patience_s,
-            sleep=self._pause,
+            sleep=self._wait,
             random=self._asking.random,
         )
         while self._waiters:
@@ -293,6 +293,8 @@ class _Desk:
     async def _over(self, batch: CallBatch, ticket: str) -> Results:
         """Wait until a batch is over; return its results for those who wait for ``batch``."""
         pause_s, misses = FIRST_LOOK_S, 0
+        calls = f"a batch of {batch.size:,} {'call' if batch.size == 1 else 'calls'}"
+        waits = self._asking.traffic.waits
         try:
             while True:
                 try:
@@ -305,7 +307,11 @@ class _Desk:
                     misses += 1
                     if misses > _MOST_MISSES:
                         raise
-                await self._pause(pause_s)
+                with (
+                    waits.call(self._route.served.phrase, pause_s) as wait,
+                    waits.pause(wait, calls, pause_s, is_usual=True),
+                ):
+                    await self._pause(pause_s)
                 pause_s = min(LAST_LOOK_S, 2 * pause_s)
         finally:
             self._asking.traffic.batches.pop(batch.mark, None)
@@ -357,6 +363,11 @@ class _Desk:
         waiters, self._waiters = self._waiters, {}
         for waiter in waiters.values():
             waiter.tell(error)
+
+    async def _wait(self, seconds: float, reason: str) -> None:
+        waits = self._asking.traffic.waits
+        with waits.call(self._route.served.phrase, seconds) as wait, waits.pause(wait, reason, seconds):
+            await self._pause(seconds)
 
     async def _pause(self, seconds: float) -> None:
         stop = self._asking.stop

@@ -115,11 +115,13 @@ class Calls:
         policy: CallPolicy | None = None,
         ask_again: bool = False,
         fresh: bool = False,
+        remark: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
         self._fingerprints_by_name = {role: each.by_name.fingerprint for role, each in routes.items()}
         self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
         self._fresh, self.reuse, self._models = fresh, Reuse(), set[str]()
+        self.traffic.remark = remark
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,

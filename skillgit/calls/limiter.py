@@ -179,6 +179,7 @@ class _Bucket:
 
         size = max(1.0, per_minute / _MINUTE_S)
         self._limiter: AsyncLimiter = AsyncLimiter(size, _MINUTE_S * size / per_minute)
+        self.seconds_each = _MINUTE_S / per_minute
         self._line = asyncio.Lock()
 
     def has(self, amount: int) -> bool:
@@ -212,6 +213,10 @@ class Rates:
             yield
         finally:
             self._waiting -= 1
+
+    def seconds(self, tokens: int) -> float:
+        """Return about how long a request with so many tokens waits, were it the next one."""
+        return max((amount * bucket.seconds_each for bucket, amount in self._asked(tokens)), default=0.0)
 
     def have(self, tokens: int) -> bool:
         return not self._waiting and all(bucket.has(amount) for bucket, amount in self._asked(tokens))

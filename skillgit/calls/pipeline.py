@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from skillgit.calls.ledger import PaidReply
     from skillgit.calls.spending_caps import Budget, Charge
     from skillgit.calls.traffic import Traffic
+    from skillgit.calls.waits import Wait
     from skillgit.domain.cost import Cost
 
 
@@ -262,12 +263,19 @@ class Asking:
         """Return what is kept of the answer to ``order``; a BackendError if it failed for good."""
         lane, failures = self.lanes[lane_of(order.route)], self.failures.before(order)
         lane.breaker.check()
-        policy = self.policy
-        retry = RetryPolicy(
-            attempts=policy.attempts, patience_s=policy.patience_s, sleep=self._pause, random=self.random
-        )
+        policy, waits, route = self.policy, self.traffic.waits, order.route
+        with waits.call(route.served.phrase, route.timeout_s) as wait:
+
+            async def sleep(seconds: float, reason: str) -> None:
+                with waits.pause(wait, reason, seconds):
+                    await self._pause(seconds)
+
+            retry = RetryPolicy(attempts=policy.attempts, patience_s=policy.patience_s, sleep=sleep, random=self.random)
+            return await self._answered(lane, order, retry, failures, wait)
+
+    async def _answered(self, lane: Lane, order: CallOrder, retry: RetryPolicy, failures: int, wait: Wait) -> PaidReply:
         try:
-            answer = await retry.run(lambda: self._attempt(lane, order), lane.first_ceiling, failures=failures)
+            answer = await retry.run(lambda: self._attempt(lane, order, wait), lane.first_ceiling, failures=failures)
         except BackendError as error:
             final = self.failures.given_up(order, error)
             lane.breaker.failed(final)
@@ -278,10 +286,10 @@ class Asking:
         lane.breaker.succeeded()
         return answer
 
-    async def _attempt(self, lane: Lane, order: CallOrder) -> PaidReply:
+    async def _attempt(self, lane: Lane, order: CallOrder, wait: Wait) -> PaidReply:
         """Try once; a slot is held for no longer than that, so that a pause keeps nobody waiting."""
         if lane.rates.limited:
-            await self._within_rates(lane, order)
+            await self._within_rates(lane, order, wait)
         line = lane.line
         is_given = await line.enter(again=order.again)
         self.traffic.retried += order.again
@@ -338,13 +346,19 @@ class Asking:
             async with self.budget.reserve(cost):
                 return await self._send(lane, order)
 
-    async def _within_rates(self, lane: Lane, order: CallOrder) -> None:
+    async def _within_rates(self, lane: Lane, order: CallOrder, wait: Wait) -> None:
         cost = self.estimate(order.route, order.request)
         tokens = cost.tokens_in + cost.tokens_out
         if lane.rates.have(tokens):
             await lane.rates.take(tokens)
             return
-        with waiting(), lane.rates.line():
+        limits = {
+            "calls.requests_per_minute": self.policy.requests_per_minute,
+            "calls.tokens_per_minute": self.policy.tokens_per_minute,
+        }
+        reason = f"the pace is limited by {' and '.join(f'{name}={most}' for name, most in limits.items() if most)}"
+        seconds = lane.rates.seconds(tokens)
+        with waiting(), lane.rates.line(), self.traffic.waits.pause(wait, reason, seconds, is_usual=True):
             await self.stop.cut_short(lane.rates.take(tokens))
 
     async def _pause(self, seconds: float) -> None:

@@ -110,7 +110,7 @@ class RetryPolicy:
 
     attempts: int
     patience_s: float
-    sleep: Callable[[float], Awaitable[None]]
+    sleep: Callable[[float, str], Awaitable[None]]  # for so many seconds, for this reason
     random: Random
 
     async def run(
@@ -142,6 +142,7 @@ class _Course:
     first_ceiling: Callable[[], float]
     failures: int
     pauses_s: float = 0.0
+    reason: str = ""  # of the pause that comes
 
     async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -160,12 +161,13 @@ class _Course:
 
     def pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
+        self.reason = error.message if isinstance(error, BackendError) else ""
         retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
         return pause(state.attempt_number, retry_after, self.policy.random, first_ceiling=self.first_ceiling())
 
     async def sleep(self, seconds: float) -> None:
         self.pauses_s += seconds
-        await self.policy.sleep(seconds)
+        await self.policy.sleep(seconds, self.reason)
 
 
 def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:

@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from skillgit.calls.retry_policy import is_refusal
+from skillgit.calls.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ class Traffic:
         self.in_flight = self.answered = self.refused = self.failed = self.retried = 0
         self.batches: dict[str, tuple[int, int]] = {}  # those under way: calls answered, as far as told, and all
         self.remark: Callable[[str], None] = lambda _: None  # tells the user what calls wait for
+        self.waits = Waits(lambda line: self.remark(line))  # noqa: PLW0108 - it is set later
         self._clock = clock
         self._recent: deque[tuple[float, float]] = deque(maxlen=_MOST)
 

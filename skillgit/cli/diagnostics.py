@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.surface import Screen, Style
 
@@ -110,9 +111,18 @@ def _wording(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.option_name in _GLOBAL:
         return f"'{error.option_name}' goes before the command, behind 'skillgit'"
     if isinstance(error, click.NoSuchOption):
-        near = " or ".join(f"'{option}'" for option in (error.possibilities or ())[:2])
-        hint = f", did you mean {near}?" if near else ""
-        return f"there is no option '{error.option_name}'{hint}"
+        params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
+        options = [name for param in params if isinstance(param, click.Option) for name in param.opts]
+        near = did_you_mean(error.option_name, [name for name in options if name.startswith("--")], most=2)
+        return f"there is no option '{error.option_name}'{f', {near}' if near else ''}"
+    if isinstance(error, click.BadParameter) and error.param is not None and isinstance(error.param.type, click.Choice):
+        value = error.message.partition("'")[2].partition("'")[0]
+        near = did_you_mean(value, map(str, error.param.type.choices))
+        return f"{_message(error)}{f'; {near}' if near else ''}"
+    return _message(error)
+
+
+def _message(error: click.ClickException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from skillgit.errors import ExitCode, UsageError
 from skillgit.view.catalogue import DAILY, ENTRIES, RENAMED, SECTIONS, current
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 _OLD_NAMES = "skillgit.old_names"
@@ -147,12 +148,23 @@ def _check_words(words: Sequence[str]) -> None:
             )
 
 
-def main() -> NoReturn:
+def main(on_interrupt: Callable[[int, object], None] | None = None) -> NoReturn:
+    """Run the command line and end the process; ``on_interrupt`` hears Ctrl-C before and after the command does."""
     # After `>&-` Python has no stdout, and the first file that is opened would get its number.
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115 - it stays
-    sys.exit(run())
+    try:
+        if on_interrupt is not None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run()
+        if on_interrupt is not None:
+            signal.signal(signal.SIGINT, on_interrupt)
+    except KeyboardInterrupt:  # while an error was being told, or a second time
+        if on_interrupt is not None:
+            on_interrupt(signal.SIGINT, None)
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)
 
 
 def _abandon(stream: TextIO) -> None:

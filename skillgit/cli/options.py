@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, open_context
+from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.catalogue import ELSEWHERE
 from skillgit.view.json_values import named_values
@@ -99,13 +100,6 @@ def _name(param: click.Parameter) -> str:
     if isinstance(param, click.Option):
         return next((name for name in param.opts if name.startswith("--")), param.opts[0])
     return f"the argument {param.human_readable_name.strip('[].- ')}"
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
-
-    match = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
-    return match[0] if match else None
 
 
 def option(names: str, wording: str, **attributes: Any) -> Callable[[Callable[..., _R]], Callable[..., _R]]:  # noqa: ANN401 - they are click's
@@ -195,12 +189,13 @@ complete_revisions = _completing("revisions")
 """A revision or a range of them, or the name of a run."""
 
 
-def _completing_plugins(group: str) -> _Completion:
+def _completing_plugins(*groups: str) -> _Completion:
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         del ctx, param
         from skillgit.plugin.registry import installed  # noqa: PLC0415 - completion of one argument needs it
 
-        return [CompletionItem(plugin.name) for plugin in installed(group) if plugin.name.startswith(incomplete)]
+        names = [plugin.name for group in groups for plugin in installed(group)]
+        return [CompletionItem(name) for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
     return complete
 
@@ -208,6 +203,7 @@ def _completing_plugins(group: str) -> _Completion:
 complete_environments = _completing_plugins("skillgit.envs")
 complete_backends = _completing_plugins("skillgit.backends")
 complete_strategies = _completing_plugins("skillgit.strategies")
+complete_plugins = _completing_plugins("skillgit.envs", "skillgit.backends", "skillgit.strategies")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -245,7 +241,7 @@ def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # no
     del param
     session = ctx.find_object(CommandSession)
     if value and session is not None:
-        ctx.obj = replace(session, quiet=True)
+        ctx.obj = replace(session, quiet=True, context=replace(session.context, remark=lambda _: None))
     return value
 
 
@@ -325,13 +321,17 @@ def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
     """Give a command the options that say on which terms to measure; it gets them as ``terms``."""
 
     @config_option
+    @override_option
     @spending_options
     @quiet_option
     @wraps(command)
-    def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _R:
+    def with_terms(
+        *args: object, config: str | None, overrides: tuple[str, ...], caps: Caps, dry_run: bool, **kwargs: object
+    ) -> _R:
         from skillgit.app.setup.model_session import MeasuringTerms  # noqa: PLC0415 - it loads the engine
 
-        return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
+        terms = MeasuringTerms(config=config, overrides=overrides, caps=caps, dry_run=dry_run)
+        return command(*args, terms=terms, **kwargs)
 
     return with_terms
 

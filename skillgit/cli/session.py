@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
@@ -152,15 +152,16 @@ def open_session(
 ) -> CommandSession:
     context = open_context(directory)
     screen = screen_of(sys.stdout, color, context.environ)
+    diagnostics = open_diagnostics(context.environ, color=color, debug=debug)
     return CommandSession(
-        context=context,
+        context=replace(context, remark=diagnostics.note),
         output=Output(
             sys.stdout.buffer,
             screen=screen,
             encoding=_encoding(sys.stdout),
             pager=partial(_start_pager, context, is_wanted=paging and screen.terminal),
         ),
-        diagnostics=open_diagnostics(context.environ, color=color, debug=debug),
+        diagnostics=diagnostics,
     )
 
 

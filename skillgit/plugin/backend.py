@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.errors import BackendError
+    from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.work_folder import WorkFolder
 
 
@@ -229,6 +230,7 @@ class BackendInfo:
     installs_skills: bool = (
         False  # whether it is an agent, which loads the skills of a request by itself, or replays one
     )
+    settings: Mapping[str, Knob] | None = None  # by name; None if they are not listed
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.gate_policies import POLICIES, Comparison, Policy, Terms
 from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
@@ -183,11 +184,8 @@ def _load(group: str, kind: str, name: str, root: Path) -> Loaded[object]:
     if name not in plugins:
         plugins = {plugin.name: plugin for plugin in installed(group)}
     if name not in plugins:
-        from rapidfuzz import process  # noqa: PLC0415 - only a wrong name needs it
-
         names = [*(OURS if group == POLICY_GROUP else ()), *plugins]
-        near = process.extractOne(name, names, score_cutoff=60)
-        hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(names) or 'none'}"
+        hint = did_you_mean(name, names, otherwise=f"installed: {', '.join(names) or 'none'}")
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)
     reference, _, attribute = plugins[name].reference.partition(":")
     module = _imported(reference, kind, name)

@@ -83,6 +83,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("doctor", "setup", "Check this machine and the models of CONFIG"),
         CommandEntry("config", "setup", "Show the settings that CONFIG amounts to"),
         CommandEntry("data", "start", "Check the items of CONFIG, or fetch public ones"),
+        CommandEntry("plugins", "setup", "List environments, backends and strategies, or every setting of one"),
         CommandEntry("envs", "setup", "List the environments, or describe one"),
         CommandEntry("backends", "setup", "List the model backends, or describe one"),
         CommandEntry("strategies", "setup", "List the strategies, by which candidates are found, or describe one"),

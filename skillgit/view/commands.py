@@ -26,7 +26,8 @@ _LOOKS_EVERY: Final = 0.2  # seconds between two looks at what a command prints
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
-        *("lint", "log", "matrix", "rev-parse", "runs", "scan", "show", "sql", "status", "strategies", "why"),
+        *("lint", "log", "matrix", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
+        *("strategies", "why"),
         *(name for name, entry in RENAMED.items() if entry.module),
     }
 )
@@ -38,6 +39,8 @@ _PAYING: Final = frozenset(
     }
 )
 """Commands that may call models."""
+_FREE: Final = frozenset({("tasks", "add"), ("tasks", "import"), ("tasks", "review")})
+"""Commands of these that do not, and have no plan."""
 _CHANGES: Final = {
     **dict.fromkeys(_PAYING - {"restore"}, "It may call models, which may cost money."),
     **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
@@ -94,6 +97,8 @@ def asks(argv: Sequence[str]) -> str:
         return ""
     if verb == "fsck":
         return "It may repair history." if "--repair" in argv else ""
+    if tuple(argv[:2]) in _FREE:
+        return "It writes files."
     return _CHANGES.get(verb, "It changes refs of this repository.")
 
 
@@ -101,6 +106,7 @@ def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
     argv, _ = current(argv)
     pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
+    pays = pays and tuple(argv[:2]) not in _FREE
     return (*argv, "--dry-run", "--json") if pays else ()
 
 

@@ -143,6 +143,7 @@ LISTS = {
         "first_score metric started updated calls tokens_in tokens_out usd first_test best_test best_items "
         "test_items target optimizer unpriced rehearsal",
     ),
+    "plugins": RowFormat("plugins/1", "plugins", f"kind {_PLUGIN}"),
     "strategies": RowFormat("strategies/1", "strategies", _PLUGIN),
     "whence": RowFormat("whence/1", "skills", "place skill version release state told_by commit"),
 }

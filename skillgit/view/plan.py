@@ -163,7 +163,7 @@ def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run
         run = f"{one_line(entry.run)}: " if with_run else ""
         cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)
         wait = f"; waits for a batch of {numbers.plural(entry.batch_calls, 'call')}" if entry.batch_calls else ""
-        yield f"{run}unfinished {entry.what}: {cost}; kept, a resume does not buy them again{wait}"
+        yield f"{run}unfinished {entry.what}: {cost}; {entry.fate}{wait}"
 
 
 def _titles(result: Spending) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from skillgit.plugin.environment import SourceKind
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import cut, facts, fit, inert, pad, table, width, wrap
+from skillgit.view.text import cut, facts, fit, inert, one_line, pad, table, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
         Requirement,
         ScorerChoice,
     )
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, StrategyEntry
+    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, InstalledPlugin, StrategyEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
+    from skillgit.app.train.local_servers import LocalServers
     from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import Price
+    from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
 
 
@@ -111,6 +113,35 @@ def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
         yield from facts(role_facts, screen, label=_LABEL)
 
 
+def local_lines(result: LocalServers, screen: Screen) -> Iterator[str]:
+    """Show the servers of this machine with their models."""
+    if not result.servers:
+        yield f"looked at {', '.join(f'127.0.0.1:{port}' for port in result.ports)}"
+        return
+    for number, server in enumerate(result.servers):
+        if number:
+            yield ""
+        name = " ".join(filter(None, (screen.paint(Style.STRONG, server.program), one_line(server.version))))
+        slots = f", {plural(server.slots, 'call')} at a time" if server.slots else ""
+        yield f"{name}  {screen.paint(Style.FAINT, server.address)}{slots}"
+        if not server.models:
+            yield "  no models"
+            continue
+        rows = [
+            (
+                f"  {one_line(model.name)}",
+                f"{model.context:,}" if model.context else "unknown",
+                "yes" if model.is_loaded else "no",
+                model.schemas,
+                one_line(model.detail),
+            )
+            for model in server.models
+        ]
+        heads = ("  model", "context", "loaded", "JSON schemas", "")
+        head, *body = table([heads, *rows], align="lrlll")
+        yield from (screen.paint(Style.FAINT, head.rstrip()), *(line.rstrip() for line in body))
+
+
 def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
     yield "python", f"{machine.python} on {machine.system}"
     yield "git", machine.git or "not found; it is needed to look at differences"
@@ -175,15 +206,26 @@ _COLUMNS = 100  # of a description at most
 _HEAD_LINES, _TAIL_LINES = 10, 4  # of a longer text, that are shown
 
 
-def listed(entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry], screen: Screen) -> Iterator[str]:
+def listed(
+    entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry | InstalledPlugin], screen: Screen
+) -> Iterator[str]:
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
-        summary = (entry.info.summary if entry.info else entry.error) or entry.reference
+        summary = (getattr(entry.info, "summary", "") if entry.info else entry.error) or entry.reference
         if entry.info and not entry.reference.startswith("skillgit"):
             summary = f"{entry.reference}: {summary}"  # whose it is
         excerpt = cut(summary, max(20, screen.width - names - 2), screen)
         text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
         yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
+
+
+def every_plugin(entries: Sequence[InstalledPlugin], screen: Screen) -> Iterator[str]:
+    """List plug-ins under the names of their kinds."""
+    for number, (kind, group) in enumerate(groupby(entries, key=lambda entry: entry.kind)):
+        if number:
+            yield ""
+        yield screen.paint(Style.FAINT, kind.value)
+        yield from (f"  {line}" for line in listed(list(group), replace(screen, width=max(0, screen.width - 2))))
 
 
 def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
@@ -294,6 +336,14 @@ def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
     yield from _block("models", [" ".join(info.models) if info.models else "any"], screen)
     prices = [(model, _backend_price(price)) for model, price in info.prices.items()]
     yield from _pairs("US dollars for a million tokens", prices, screen)
+    settings = [(name, _setting(setting)) for name, setting in (info.settings or {}).items()]
+    yield from _pairs(f"settings, as model.{info.name}_NAME, or model.ROLE_NAME for one role", settings, screen)
+
+
+def _setting(setting: Knob) -> str:
+    default = "not sent" if setting.default is None else json.dumps(setting.default)
+    choices = ", ".join(choice or '""' for choice in setting.choices)
+    return f"default {default}: {setting.meaning}{f' (one of {choices})' if choices else ''}"
 
 
 def _backend_price(price: Price) -> str:

@@ -59,7 +59,8 @@ class ScriptedBackend:
 class Naps(list[float]):
     """A sleep that only notes how long it was to be."""
 
-    async def __call__(self, seconds: float) -> None:
+    async def __call__(self, seconds: float, reason: str = "") -> None:
+        del reason
         self.append(seconds)
         await asyncio.sleep(0)
 

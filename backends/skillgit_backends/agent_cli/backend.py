@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import BackendInfo, ModelAccess, ModelBehind, ModelServer, Probe, Reply, Request, Usage
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.work_folder import changes_in
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
 from skillgit_backends.agent_cli.process import Ended, Event, EventLines, ProcessLimits, run, start_limits, version
 from skillgit_backends.agent_cli.seal import Seal, seal_problem, sealed
-from skillgit_backends.backend_settings import FreeKey, read_keys, server
+from skillgit_backends.backend_settings import server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +53,10 @@ ALLOWED = (
 _SHORTEST_SECRET = 8
 TOKEN = "SKILLGIT_MODEL_TOKEN"  # noqa: S105 - the name of a variable
 """The variable that holds the token for the address that meters an agent's questions."""
-MODEL_BACKEND, START_TIMEOUT = FreeKey(default="auto"), FreeKey(default=120.0)
+MODEL_BACKEND = Knob(
+    default="auto", meaning="the backend that answers its questions, metered; auto takes the usual one"
+)
+START_TIMEOUT = Knob(default=120.0, meaning="seconds that its start may take, such as --version")
 """The setting ``model_backend`` of every agent."""
 
 
@@ -158,9 +162,9 @@ class AgentSettings:
     model_backend: str  # who answers its questions, metered; `auto`, or empty to let it ask by itself
 
 
-def read_agent_settings(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, Any]:
+def read_agent_settings(backend: str, keys: Mapping[str, Knob], values: Mapping[str, object]) -> dict[str, Any]:
     """Return every setting of ``backend`` as its ``AgentSettings`` have it; a ConfigError for a wrong key or value."""
-    settings = cast("dict[str, Any]", read_keys(backend, keys, values))
+    settings = cast("dict[str, Any]", read_settings(backend, keys, values))
     check_times(backend, settings)
     return settings | {
         "path": settings["path"] or keys["path"].default,

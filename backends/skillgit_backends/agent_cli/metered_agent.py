@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
+from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit_backends.agent_cli.backend import (
+    MODEL_BACKEND,
     START_TIMEOUT,
     TOKEN,
     AgentBackend,
@@ -20,7 +22,6 @@ from skillgit_backends.agent_cli.backend import (
 )
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
-from skillgit_backends.backend_settings import FreeKey, read_keys
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
@@ -39,6 +40,16 @@ class AgentEnd:
     is_complete: bool = False
 
 
+def metered_settings(program: str) -> dict[str, Knob]:
+    return {
+        "path": Knob(default=program, meaning="the program"),
+        "timeout_s": Knob(default=600.0, meaning="seconds that one call may take; env.exec_timeout goes before"),
+        "start_timeout_s": START_TIMEOUT,
+        "pass_env": Knob(default="", meaning="further variables to pass on, with commas between"),
+        "model_backend": MODEL_BACKEND,
+    }
+
+
 class MeteredAgent(AgentBackend):
     """An agent that has no key and no account here; its tools read, for it has no sandbox to write or run in."""
 
@@ -49,14 +60,7 @@ class MeteredAgent(AgentBackend):
     def __init__(self, settings: Mapping[str, object]) -> None:
         name = self.info.name
         self.login = f"set the key of the backend that model.{name}_model_backend names"
-        keys = {
-            "path": FreeKey(default=self.program),
-            "timeout_s": FreeKey(default=600.0),
-            "start_timeout_s": START_TIMEOUT,
-            "pass_env": FreeKey(default=""),
-            "model_backend": FreeKey(default="auto"),
-        }
-        values = cast("dict[str, Any]", read_keys(name, keys, settings))
+        values = cast("dict[str, Any]", read_settings(name, metered_settings(self.program), settings))
         check_times(name, values)
         if not values["model_backend"]:
             raise ConfigError(f"model.{name}_model_backend is empty", hint="name a backend, or leave it out")

@@ -1,12 +1,5 @@
 """The ``claude_chat`` backend: Anthropic's Messages API through the official SDK.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.claude_chat_base_url` | "" | another address of the API; empty: `ANTHROPIC_BASE_URL`, else Anthropic's |
-| `model.claude_chat_api_key_env` | "" | the environment variable that holds the key; empty: `ANTHROPIC_API_KEY` |
-| `model.claude_chat_thinking` | "auto" | how `model.reasoning_effort` is asked for, see below |
-| `model.claude_chat_cache` | "prefix" | what the provider shall cache: `prefix`, `system` or `off` |
-
 Without a key in `ANTHROPIC_API_KEY`, a token in `ANTHROPIC_AUTH_TOKEN` is used. Keys are read at each call. They go to
 Anthropic, or to the address in `ANTHROPIC_BASE_URL`; an address from the settings gets only the key that `api_key_env`
 names, and without one a word that local servers ignore.
@@ -49,8 +42,16 @@ from skillgit.errors import (
 )
 from skillgit.plugin.backend import BackendInfo, BatchState, ModelServer, Probe, Reply, Request, encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
-from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, server_of, source
-from skillgit_backends.provider_messages import asked_pause, is_unreached, mapping, quoted
+from skillgit_backends.claude_chat.settings import (
+    SETTINGS,
+    Credential,
+    credential,
+    host,
+    read_settings,
+    server_of,
+    source,
+)
+from skillgit_backends.provider_messages import asked_pause, is_unreached, lost_connection, mapping, quoted
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class ClaudeChatBackend:
     info = BackendInfo(
         name="claude_chat",
         summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
+        settings=SETTINGS,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
@@ -258,7 +260,7 @@ _SHARED = re.compile(
 _REQUEST = frozenset({400, 422})
 
 
-def failure(error: Exception, key_name: str) -> BackendError:
+def failure(error: Exception, key_name: str, place: str = "the server") -> BackendError:
     """Return what ``error``, which the SDK or its transport raised, means; ``key_name`` is empty if no key was sent."""
     from anthropic import APIStatusError, APITimeoutError  # noqa: PLC0415 - slow to import
 
@@ -270,11 +272,10 @@ def failure(error: Exception, key_name: str) -> BackendError:
         return _refused(error.status_code, kind, text, key_name=key_name, retry_after=pause)
     if isinstance(error, StreamError):
         return _refused(200, error.kind, error.message, key_name=key_name)
-    if isinstance(error, APITimeoutError) and is_unreached(error):
-        # The client has a limit on connecting alone; the caller has one on the whole call.
-        message = f"Claude cannot be reached: there was no connection within {_CONNECT_S:g} s"
-        hint = "check the network and model.claude_chat_base_url"
-        return RetryableBackendError(message, hint=hint, sent=False)
+    if (loss := lost_connection(error, place, "model.claude_chat_base_url")) is not None:
+        return RetryableBackendError(
+            f"the connection to Claude broke: {loss[0]}", hint=loss[1], sent=not is_unreached(error)
+        )
     cause = error.__cause__ or error
     return RetryableBackendError(
         f"the connection to Claude broke: {type(cause).__name__}{f': {_cut(str(cause))}' if str(cause) else ''}",

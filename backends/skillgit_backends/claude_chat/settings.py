@@ -1,4 +1,4 @@
-"""Owns the settings of the backend and where the key comes from; the table is in the package's docstring."""
+"""Owns the settings of the backend and where the key comes from."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.plugin import backend_settings
 from skillgit.plugin.backend import ModelServer
-from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key, read_keys, server
+from skillgit.plugin.backend_settings import Knob
+from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,11 +21,11 @@ KEY_VARIABLE = "ANTHROPIC_API_KEY"
 TOKEN_VARIABLE = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - a name
 THINKING = ("auto", "adaptive", "budget", "off")
 CACHE = ("prefix", "system", "off")
-_KEYS = {
-    "base_url": FreeKey(default=""),
-    "api_key_env": FreeKey(default=""),
-    "thinking": FreeKey(default="auto", choices=THINKING),
-    "cache": FreeKey(default="prefix", choices=CACHE),
+SETTINGS = {
+    "base_url": Knob(default="", meaning="another address of the API; empty: ANTHROPIC_BASE_URL, else Anthropic's"),
+    "api_key_env": Knob(default="", meaning="the environment variable that holds the key; empty: ANTHROPIC_API_KEY"),
+    "thinking": Knob(default="auto", meaning="how model.reasoning_effort is asked for", choices=THINKING),
+    "cache": Knob(default="prefix", meaning="what the provider shall cache: prefix, system or off", choices=CACHE),
 }
 
 
@@ -37,7 +39,7 @@ class ClaudeChatSettings:
 
 def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
     """Return the settings; a ConfigError for a wrong key or value."""
-    settings = cast("dict[str, str]", read_keys("claude_chat", _KEYS, values))
+    settings = cast("dict[str, str]", backend_settings.read_settings("claude_chat", SETTINGS, values))
     if settings["base_url"] and not settings["base_url"].startswith(("http://", "https://")):
         hint = "it begins with https:// or http://"
         raise ConfigError(f"model.claude_chat_base_url is '{settings['base_url']}'", hint=hint)

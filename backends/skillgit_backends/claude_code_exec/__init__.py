@@ -4,26 +4,6 @@ Each call is one ``claude -p --output-format stream-json --verbose`` in a home a
 afterwards: no settings, hooks, memory or servers of yours take part. The skill is placed in ``.claude/skills``; the
 system prompt tells the agent to load it. The task comes on standard input.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.claude_code_exec_path` | "claude" | the program |
-| `model.claude_code_exec_effort` | "" | `low` to `max`; empty: `model.reasoning_effort` |
-| `model.claude_code_exec_timeout_s` | 600.0 | seconds that one call may take, see below |
-| `model.claude_code_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
-| `model.claude_code_exec_tools` | "Read,Skill" | the tools there are, with commas between |
-| `model.claude_code_exec_allowed_tools` | "" | tools that may do what the permission mode would ask about |
-| `model.claude_code_exec_permission_mode` | "dontAsk" | what happens to what it would ask about: denied |
-| `model.claude_code_exec_sandbox` | true | commands run without credentials and apart; needs bubblewrap |
-| `model.claude_code_exec_allow_root` | false | whether it may run as root |
-| `model.claude_code_exec_max_thinking_tokens` | 0.0 | tokens to think with; 0 leaves it to the program |
-| `model.claude_code_exec_request_retries` | 2.0 | repeats of one request within a call |
-| `model.claude_code_exec_base_url` | "" | another address of the API; empty: `ANTHROPIC_BASE_URL`, else Anthropic's |
-| `model.claude_code_exec_api_key_env` | "ANTHROPIC_API_KEY" | the variable that holds the key; "" uses the account |
-| `model.claude_code_exec_pass_env` | "" | further variables to pass on, with commas between |
-| `model.claude_code_exec_model_backend` | "auto" | who answers its questions, metered; see below |
-| `model.claude_code_exec_use_sdk` | "cli" | accepted from the reference (`cli`, `auto`); the program is always used |
-| `model.claude_code_exec_profile` | "" | accepted from the reference, empty only |
-
 **Login.** The key in `api_key_env` comes first, then `ANTHROPIC_AUTH_TOKEN`, then the token in
 `CLAUDE_CODE_OAUTH_TOKEN` (`claude setup-token` makes one that lasts), then the account of `claude auth login` on this
 machine, as far as it is in a file (`.credentials.json` in `CLAUDE_CONFIG_DIR`, else in `~/.claude`). The call gets a
@@ -59,6 +39,7 @@ from typing import TYPE_CHECKING, Self
 from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
+from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
@@ -85,7 +66,7 @@ from skillgit_backends.agent_cli.process import (
     text_at,
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
-from skillgit_backends.backend_settings import NO_KEY, FreeKey, gets_usual_key
+from skillgit_backends.backend_settings import NO_KEY, gets_usual_key
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
@@ -97,22 +78,32 @@ DEFAULT_TIMEOUT_S = 600.0
 _WRITING = ("Read", "Glob", "Grep", "Edit", "Write", "Bash")
 MODES = ("dontAsk", "default", "acceptEdits", "auto", "plan", "bypassPermissions")
 _KEYS = {
-    "path": FreeKey(default="claude"),
-    "effort": FreeKey(default="", choices=("", "low", "medium", "high", "xhigh", "max")),
-    "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
+    "path": Knob(default="claude", meaning="the program"),
+    "effort": Knob(
+        default="",
+        meaning="low to max; empty: model.reasoning_effort",
+        choices=("", "low", "medium", "high", "xhigh", "max"),
+    ),
+    "timeout_s": Knob(default=DEFAULT_TIMEOUT_S, meaning="seconds that one call may take"),
     "start_timeout_s": START_TIMEOUT,
-    "tools": FreeKey(default="Read,Skill"),
-    "allowed_tools": FreeKey(default=""),
-    "permission_mode": FreeKey(default="dontAsk", choices=MODES),
-    "sandbox": FreeKey(default=True),
-    "allow_root": FreeKey(default=False),
-    "max_thinking_tokens": FreeKey(default=0.0),
-    "request_retries": FreeKey(default=2.0),
-    "base_url": FreeKey(default=""),
-    "api_key_env": FreeKey(default="ANTHROPIC_API_KEY"),
-    "pass_env": FreeKey(default=""),
-    "use_sdk": FreeKey(default="cli", choices=("cli", "auto")),
-    "profile": FreeKey(default="", choices=("",)),
+    "tools": Knob(default="Read,Skill", meaning="the tools there are, with commas between"),
+    "allowed_tools": Knob(default="", meaning="tools that may do what the permission mode would ask about"),
+    "permission_mode": Knob(
+        default="dontAsk", meaning="what happens to what it would ask about: denied", choices=MODES
+    ),
+    "sandbox": Knob(default=True, meaning="commands run without credentials and apart; needs bubblewrap"),
+    "allow_root": Knob(default=False, meaning="whether it may run as root"),
+    "max_thinking_tokens": Knob(default=0.0, meaning="tokens to think with; 0 leaves it to the program"),
+    "request_retries": Knob(default=2.0, meaning="repeats of one request within a call"),
+    "base_url": Knob(default="", meaning="another address of the API; empty: ANTHROPIC_BASE_URL, else Anthropic's"),
+    "api_key_env": Knob(default="ANTHROPIC_API_KEY", meaning='the variable that holds the key; "" uses the account'),
+    "pass_env": Knob(default="", meaning="further variables to pass on, with commas between"),
+    "use_sdk": Knob(
+        default="cli",
+        meaning="accepted from the reference (cli, auto); the program is always used",
+        choices=("cli", "auto"),
+    ),
+    "profile": Knob(default="", meaning="accepted from the reference, empty only", choices=("",)),
     "model_backend": MODEL_BACKEND,
 }
 
@@ -147,6 +138,7 @@ class ClaudeCodeExecBackend(AgentBackend):
         summary="The Claude Code command line program, the skill in its skill folder; a login is enough.",
         timeout_s=DEFAULT_TIMEOUT_S,
         installs_skills=True,
+        settings=_KEYS,
     )
     login = HOW
     usual_model = "claude_chat"

@@ -5,25 +5,6 @@ into ``.agents/skills`` and mentioned by its name, upon which Codex reads it in.
 Commands of the agent run in Codex's sandbox, without network and without credentials in their environment; they are
 never approved by anybody, so what the sandbox forbids fails.
 
-| setting | default | meaning |
-|---|---|---|
-| `model.codex_exec_path` | "codex" | the program |
-| `model.codex_exec_sandbox` | "workspace-write" | what commands may write: `workspace-write` or nothing, `read-only` |
-| `model.codex_exec_profile` | "" | a profile: `<profile>.config.toml` of your own `CODEX_HOME` is copied |
-| `model.codex_exec_reasoning_effort` | "" | `none` to `xhigh`; empty: `model.reasoning_effort` |
-| `model.codex_exec_timeout_s` | 600.0 | seconds that one call may take, see below |
-| `model.codex_exec_start_timeout_s` | 120.0 | seconds that its start may take, such as `--version` |
-| `model.codex_exec_model_provider` | "" | a provider that Codex or the profile knows, or the name of the one below |
-| `model.codex_exec_base_url` | "" | the address of another provider, which must speak the Responses API |
-| `model.codex_exec_api_key_env` | "CODEX_API_KEY" | the environment variable that holds the key |
-| `model.codex_exec_request_retries` | 2.0 | repeats of one request within a call, at the provider of `base_url` |
-| `model.codex_exec_network_access` | false | whether commands may use the network |
-| `model.codex_exec_web_search` | false | whether the agent may search the web |
-| `model.codex_exec_pass_env` | "" | further variables to pass on, with commas between |
-| `model.codex_exec_model_backend` | "auto" | who answers its questions, metered; see below |
-| `model.codex_exec_approval_policy` | "never" | accepted from the reference; there is no other |
-| `model.codex_exec_use_sdk` | "cli" | accepted from the reference (`cli`, `auto`); the program is always used |
-
 **Login.** The key in `api_key_env` comes first; then the account of `codex login`, whose `auth.json` is linked into
 the home of the call, so that Codex can renew it; then `OPENAI_API_KEY`. With `base_url` only `api_key_env` counts, and
 if it is not set, no key is sent. `CODEX_HOME` says where your own settings are, else `~/.codex`; nothing else of them
@@ -56,6 +37,7 @@ from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
+from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -70,7 +52,6 @@ from skillgit_backends.agent_cli.backend import (
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, start_limits, text_at
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
-from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
@@ -81,21 +62,33 @@ NAME = "codex_exec"
 DEFAULT_TIMEOUT_S = 600.0
 EFFORTS = ("", "none", "minimal", "low", "medium", "high", "xhigh", "max")
 _KEYS = {
-    "path": FreeKey(default="codex"),
-    "sandbox": FreeKey(default="workspace-write", choices=("workspace-write", "read-only")),
-    "profile": FreeKey(default=""),
-    "reasoning_effort": FreeKey(default="", choices=EFFORTS),
-    "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
+    "path": Knob(default="codex", meaning="the program"),
+    "sandbox": Knob(
+        default="workspace-write",
+        meaning="what commands may write: workspace-write or nothing, read-only",
+        choices=("workspace-write", "read-only"),
+    ),
+    "profile": Knob(default="", meaning="a profile: <profile>.config.toml of your own CODEX_HOME is copied"),
+    "reasoning_effort": Knob(default="", meaning="none to xhigh; empty: model.reasoning_effort", choices=EFFORTS),
+    "timeout_s": Knob(default=DEFAULT_TIMEOUT_S, meaning="seconds that one call may take"),
     "start_timeout_s": START_TIMEOUT,
-    "model_provider": FreeKey(default=""),
-    "base_url": FreeKey(default=""),
-    "api_key_env": FreeKey(default="CODEX_API_KEY"),
-    "request_retries": FreeKey(default=2.0),
-    "network_access": FreeKey(default=False),
-    "web_search": FreeKey(default=False),
-    "pass_env": FreeKey(default=""),
-    "approval_policy": FreeKey(default="never", choices=("never",)),
-    "use_sdk": FreeKey(default="cli", choices=("cli", "auto")),
+    "model_provider": Knob(
+        default="", meaning="a provider that Codex or the profile knows, or the name of the one of base_url"
+    ),
+    "base_url": Knob(default="", meaning="the address of another provider, which must speak the Responses API"),
+    "api_key_env": Knob(default="CODEX_API_KEY", meaning="the environment variable that holds the key"),
+    "request_retries": Knob(default=2.0, meaning="repeats of one request within a call, at the provider of base_url"),
+    "network_access": Knob(default=False, meaning="whether commands may use the network"),
+    "web_search": Knob(default=False, meaning="whether the agent may search the web"),
+    "pass_env": Knob(default="", meaning="further variables to pass on, with commas between"),
+    "approval_policy": Knob(
+        default="never", meaning="accepted from the reference; there is no other", choices=("never",)
+    ),
+    "use_sdk": Knob(
+        default="cli",
+        meaning="accepted from the reference (cli, auto); the program is always used",
+        choices=("cli", "auto"),
+    ),
     "model_backend": MODEL_BACKEND,
 }
 _PLAIN = re.compile(r"[A-Za-z0-9_-]*")
@@ -137,6 +130,7 @@ class CodexExecBackend(AgentBackend):
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
         timeout_s=DEFAULT_TIMEOUT_S,
         installs_skills=True,
+        settings=_KEYS,
     )
     login = HOW
     usual_model = "openai_chat"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
-from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import (
     CHARACTERS_PER_TOKEN,
     BackendInfo,
@@ -27,6 +27,7 @@ from skillgit.plugin.backend import (
     ToolCall,
     estimated_usage,
 )
+from skillgit.plugin.backend_settings import check_settings
 from skillgit_backends.offline import agent, analyst, reader
 from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.analyst import by_cause
@@ -262,12 +263,11 @@ class OfflineBackend:
         models=tuple(_MODELS),
         needs_network=False,
         prices={model: Price(usd_in=0.0, usd_out=0.0) for model in _MODELS},
+        settings={},
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        if settings:
-            hint = "remove the model.offline_* keys"
-            raise ConfigError(f"the offline backend has no setting '{min(settings)}'", hint=hint)
+        check_settings("offline", {}, settings)
 
     async def complete(self, request: Request) -> Reply:
         model = _MODELS.get(request.model)

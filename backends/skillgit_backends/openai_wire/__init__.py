@@ -13,6 +13,7 @@ import ssl
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skillgit.domain.did_you_mean import nearest
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, ModelServer, Probe, Reply, Request, encodable, token_count
@@ -20,6 +21,7 @@ from skillgit_backends.backend_settings import NO_KEY
 from skillgit_backends.openai_wire import dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
 from skillgit_backends.openai_wire.endpoint import (
+    UNKNOWN_MODEL,
     Endpoint,
     ServerFault,
     Variables,
@@ -29,6 +31,7 @@ from skillgit_backends.openai_wire.endpoint import (
     find_server,
     judged,
     looked_at,
+    require_address,
 )
 from skillgit_backends.openai_wire.served_facts import served_facts
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
@@ -111,11 +114,36 @@ class Connection:
 _NAMES = ("max_model_len", "context_length", "context_window")  # vLLM and SGLang; gateways; others
 
 
+_NAMED = 12
+
+
+def model_names(document: object) -> list[str]:
+    """Return the names of the models that a server lists."""
+    return [str(entry["id"]) for entry in mappings(mapping(document).get("data")) if isinstance(entry.get("id"), str)]
+
+
+def known_models(model: str, names: list[str], role: str) -> str:
+    """Return the hint for a model that a server does not have; empty if it does not say which it has."""
+    if not names:
+        return ""
+    near = nearest(model, names)
+    listing = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    name = near or (names[0] if len(names) == 1 else "MODEL")
+    meant = f"did you mean '{near}'? " if near else ""
+    return f"{meant}The server has {listing}: -o model.{role or 'target'}={name}"
+
+
 def context_in(document: object, model: str) -> int | None:
     """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
     for entry in mappings(mapping(document).get("data")):
         if entry.get("id") == model:
-            return next((number for name in _NAMES if (number := token_count(entry.get(name)))), None)
+            meta = mapping(entry.get("meta"))  # llama.cpp
+            numbers = (
+                token_count(fields.get(name))
+                for fields, names in ((entry, _NAMES), (meta, ("n_ctx",)))
+                for name in names
+            )
+            return next(filter(None, numbers), None)
     return None
 
 
@@ -143,6 +171,9 @@ class OpenAIWireBackend:
         try:
             return await self._refusals.ask(endpoint.url, request, lambda question: self._answer(question, endpoint))
         except BackendError as error:
+            if UNKNOWN_MODEL.search(error.message) and not endpoint.azure:
+                names = model_names(await self._models(endpoint))
+                error.hint = known_models(request.model, names, self._role) or error.hint
             error.hint = error.hint.replace(f"model.{self.variant.name}_base_url", endpoint.source)
             raise
 
@@ -158,6 +189,7 @@ class OpenAIWireBackend:
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
         self._role = role
+        require_address(self.variant, self._settings, os.environ, role)
         variables = Variables(os.environ, role)
         return tuple(variables.name(name) for name in looked_at(self.variant) if variables.is_own(name))
 
@@ -170,14 +202,16 @@ class OpenAIWireBackend:
     async def context(self, model: str) -> int | None:
         """Return the tokens that the server says ``model`` takes; OpenAI and Azure do not tell, local servers may."""
         endpoint = self._endpoint()
-        if endpoint.official:
-            return None
+        return None if endpoint.official else context_in(await self._models(endpoint), model)
+
+    async def _models(self, endpoint: Endpoint) -> object:
+        """Return what the server lists as its models; None if it lists none, which a server need not do."""
         try:
             async with asyncio.timeout(_LIST_S):
-                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list(), endpoint)
-            return context_in(read_document(body), model)
+                client = self._connection.client(endpoint)
+                return read_document(await self._sent(client.models.with_raw_response.list(), endpoint))
         except (BackendError, TimeoutError, ValueError):
-            return None  # a server need not list its models; whether it can be reached, a call tells
+            return None
 
     def server(self) -> ModelServer | None:
         return find_server(self.variant, self._settings, os.environ, self._role)

@@ -11,15 +11,15 @@ from skillgit.errors import (
     BackendError,
     BackendTimeoutError,
     BadRequestError,
+    ConfigError,
     FatalBackendError,
     PromptTooLongError,
     RetryableBackendError,
-    behind,
 )
 from skillgit.plugin.backend import ModelServer
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
 from skillgit_backends.openai_wire.dialects import LONGEST, withheld
-from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
+from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, lost_connection, mapping, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,18 +98,31 @@ class Endpoint:
         return self.azure or self.host in OFFICIAL
 
 
+def require_address(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> None:
+    """Refuse, as a ConfigError, a backend without a provider of its own of which neither says where to call."""
+    if settings.base_url or Variables(environ, role).get(variant.url_variable) or variant.default_url(settings):
+        return
+    setting = f"model.{variant.name}_base_url"
+    raise ConfigError(
+        f"{setting} is not set, and {variant.name} calls no address but the one that you name",
+        hint=f"set it, as in -o {setting}=http://127.0.0.1:8080/v1, or export {variant.url_variable}; "
+        "skillgit doctor --local finds the servers of this machine",
+    )
+
+
 def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
     """Return where to call; ``role``'s variables go first. A FatalBackendError for a missing key or a contradiction."""
     variables = Variables(environ, role)
     if variant.azure and not settings.base_url and (endpoint := _azure(variant, settings, variables)) is not None:
         return endpoint
+    require_address(variant, settings, environ, role)
     default, env_url = variant.default_url(settings), variables.get(variant.url_variable)
     url = settings.base_url or env_url or default
     own = [default, env_url, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
     usual = gets_usual_key(settings.base_url, own)
     name = settings.api_key_env or (variables.name(variant.key_variable) if usual else "")
     key = variables.exactly(name)
-    if not key and (settings.api_key_env or (variant.needs_key and url == default)):
+    if not key and (settings.api_key_env or (default and url == default)):
         missing = settings.api_key_env or variant.key_variable
         hint = f"export {missing}, or name another variable in model.{variant.name}_api_key_env"
         raise FatalBackendError(f"{variant.name}: there is no key in the environment variable {missing}", hint=hint)
@@ -206,7 +219,8 @@ EMPTY_PURSE = re.compile(
     r"insufficient[_ ](?:quota|balance)|credit balance|billing_hard_limit|out of credit", re.IGNORECASE
 )
 UNKNOWN_MODEL = re.compile(
-    r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:does not|doesn't) exist|unknown model", re.IGNORECASE
+    r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:(?:does not|doesn't) exist|not found)|unknown model",
+    re.IGNORECASE,
 )
 _CONVERSATION = re.compile(r"messages|input|prompt|contents?|file|image", re.IGNORECASE)
 """The parameters of a request that differ from call to call, by how their names begin."""
@@ -250,13 +264,16 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
 
     if isinstance(error, openai.APIStatusError):
         return judged(_fault(error), endpoint, name)
-    if isinstance(error, openai.APITimeoutError) and not _broke(error) and not is_unreached(error):
-        hint = f"raise model.{name}_timeout_s"
-        return BackendTimeoutError(f"{name}: {endpoint.host} did not answer in time", hint=hint)
+    if (loss := lost_connection(error, endpoint.host, f"model.{name}_base_url")) is not None:
+        return RetryableBackendError(f"{name}: {loss[0]}", hint=loss[1], sent=not is_unreached(error))
+    if isinstance(error, openai.APITimeoutError) and not is_unreached(error):
+        limit = f"model.{name}_timeout_s"
+        problem = f"{name}: {endpoint.host} sent nothing for as long as {limit} allows"
+        return BackendTimeoutError(problem, hint=f"raise {limit}")
     if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
         ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
     ):
-        cause = _broke(error) or error.__cause__ or error
+        cause = error.__cause__ or error
         reason = clean(str(cause), endpoint)
         return RetryableBackendError(
             f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {reason}' if reason else ''}",
@@ -330,11 +347,6 @@ def clean(text: str, endpoint: Endpoint) -> str:
     """Return a provider's words on one line, not too long, and without the key."""
     secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
     return quoted(text, *secrets, longest=LONGEST)
-
-
-def _broke(error: BaseException) -> ConnectionError | None:
-    """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
-    return next((cause for cause in behind(error) if isinstance(cause, ConnectionError)), None)
 
 
 def _fault(error: APIStatusError) -> ServerFault:

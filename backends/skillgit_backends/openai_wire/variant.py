@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.errors import ConfigError
-from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit.plugin import backend_settings
+from skillgit.plugin.backend_settings import Knob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from skillgit.plugin.backend import Request
 
-UNSET = math.nan  # the default of a number that is not sent at all
-
 SHARED = {
-    "base_url": FreeKey(default=""),
-    "api_key_env": FreeKey(default=""),
-    "timeout_s": FreeKey(default=600.0),
-    "token_parameter": FreeKey(default="auto", choices=("auto", "max_tokens", "max_completion_tokens")),
-    "temperature": FreeKey(default=UNSET),
-    "max_tokens": FreeKey(default=UNSET),
+    "timeout_s": Knob(default=600.0, meaning="seconds without a byte from the server after which a call has failed"),
+    "token_parameter": Knob(
+        default="auto",
+        meaning="max_tokens or max_completion_tokens; auto finds out which one the server takes",
+        choices=("auto", "max_tokens", "max_completion_tokens"),
+    ),
+    "temperature": Knob(default=None, meaning="sent where calls.temperature is empty"),
+    "max_tokens": Knob(default=None, meaning="replies are at most so long, whatever calls.max_output_tokens allows"),
 }
-"""Settings of every variant."""
+"""Settings of every variant; each has besides them ``base_url`` and ``api_key_env``, in its own words."""
 
 THINKING = ("server_default", "enabled", "disabled")
 
@@ -56,30 +56,33 @@ class Variant:
     name: str
     url_variable: str
     key_variable: str
-    default_url: Callable[[Settings], str]  # where neither a setting nor the environment names one
-    keys: Mapping[str, FreeKey] = field(default_factory=dict)
-    needs_key: bool = True  # whether the server at default_url wants one
+    default_url: Callable[[Settings], str] = lambda _: ""  # its provider's, which wants a key; empty if it has none
+    keys: Mapping[str, Knob] = field(default_factory=dict)
     provider_hosts: tuple[str, ...] = ()  # hosts besides OpenAI's whose names of models mean the same everywhere
     azure: bool = False
     effort: bool = True
     extra_body: Callable[[Settings, Request], dict[str, Any]] = lambda *_: {}
     fault: Callable[[Mapping[str, object]], tuple[int, str] | None] = lambda _: None
 
+    @property
+    def settings(self) -> dict[str, Knob]:
+        return {**self.keys, **SHARED}
+
 
 def read_settings(variant: Variant, values: Mapping[str, object]) -> Settings:
     """Return the settings of ``variant``; a ConfigError for a wrong key or value."""
-    settings = cast("dict[str, Any]", read_keys(variant.name, {**SHARED, **variant.keys}, values))
+    settings = cast("dict[str, Any]", backend_settings.read_settings(variant.name, variant.settings, values))
     for name in ("base_url", "azure_endpoint"):
         if settings.get(name) and not settings[name].startswith(("http://", "https://")):
             hint = "it begins with https:// or http://"
             raise ConfigError(f"model.{variant.name}_{name} is '{settings[name]}'", hint=hint)
     for name in ("timeout_s", "max_tokens"):
-        if settings[name] <= 0:
+        if settings[name] is not None and settings[name] <= 0:
             raise ConfigError(f"model.{variant.name}_{name} is {settings[name]:g}", hint="it must be greater than 0")
     if settings["base_url"] and settings.get("azure_endpoint"):
         raise ConfigError(
             f"model.{variant.name}_base_url and model.{variant.name}_azure_endpoint are both set", hint="keep one"
         )
     for name, kind in (("temperature", float), ("max_tokens", int)):
-        settings[name] = None if math.isnan(settings[name]) else kind(settings[name])
+        settings[name] = None if settings[name] is None else kind(settings[name])
     return Settings(**settings)

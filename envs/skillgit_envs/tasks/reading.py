@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from rapidfuzz.distance import Levenshtein
-
+from skillgit.domain.did_you_mean import slips
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item
@@ -140,11 +139,11 @@ class Reader:
 
 
 def _refuse_typos(where: str, row: Mapping[str, Any], names: Collection[str]) -> None:
-    """Refuse a field one letter from one that means something; others, such as a source, are the row's own business."""
+    """Refuse a field one slip from one that means something; others, such as a source, are the row's own business."""
     for name in row.keys() - names:
-        likely = next((field for field in sorted(names) if Levenshtein.distance(name.lower(), field) <= 1), None)
+        likely = next((field for field in sorted(names) if slips(name.lower(), field, 1) <= 1), None)
         if likely is not None and len(name) >= _SHORTEST_TYPO:
-            raise DataError(f"{where} has the field '{name}', which means nothing", hint=f"it may be '{likely}'")
+            raise DataError(f"{where} has the field '{name}', which means nothing", hint=f"did you mean '{likely}'?")
 
 
 def _tasks(row: Row, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

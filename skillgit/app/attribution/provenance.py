@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence
 from skillgit.app.workspace.revision import Resolved, default_run, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
@@ -275,8 +275,7 @@ def _near(workspace: Workspace, commit: str, skill: str, name: str) -> str:
         names = list(tree.read_skill(workspace.repo, workspace.repo.commit(commit).tree, skill).files)
     except (NotFoundError, SkillError):
         return "git ls-tree -r --name-only HEAD"
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    return f"did you mean '{near[0]}'?" if near else f"the skill has {', '.join(names[:8])}"
+    return did_you_mean(name, names, otherwise=f"the skill has {', '.join(names[:8])}")
 
 
 def _cut(lines: tuple[TracedLine, ...], stretches: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:

@@ -13,7 +13,6 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer, known_places, open_record
-from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, take_away, typed_path, write_skill
 from skillgit.app.skill_format.folder_contents import (
     DiffersError,
@@ -26,6 +25,7 @@ from skillgit.app.skill_format.folder_contents import (
 from skillgit.app.workspace.revision import NamedSkill, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ConflictError, NotFoundError, UsageError
 from skillgit.index import queries
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final, cast, get_args
 
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import UsageError
 from skillgit.index.event_pages import Narrowing, Number, NumberComparison
@@ -102,7 +103,8 @@ def _with_token(narrowing: Narrowing, name: str, value: str, now: datetime) -> N
             return replace(narrowing, since=_moment(value, now))
         case "before":
             return replace(narrowing, until=_moment(value, now))
-    raise UsageError(f"there is no token '{name}:'", hint=f"tokens are {TOKENS}")
+    hint = did_you_mean(f"{name}:", TOKENS.replace(",", " ").split(), otherwise=f"tokens are {TOKENS}")
+    raise UsageError(f"there is no token '{name}:'", hint=hint)
 
 
 def _one_of(text: str, choices: Iterable[str], kind: str) -> str:
@@ -110,7 +112,8 @@ def _one_of(text: str, choices: Iterable[str], kind: str) -> str:
     near = [name for name in names if name.startswith(text.replace("-", "_") if "_" in name else text)]
     if text in names or len(near) == 1:
         return text if text in names else near[0]
-    raise UsageError(f"there is no {kind} '{text}'", hint=f"it is one of {', '.join(names)}")
+    hint = did_you_mean(text, names, otherwise=f"it is one of {', '.join(names)}")
+    raise UsageError(f"there is no {kind} '{text}'", hint=hint)
 
 
 def _moment(text: str, now: datetime) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +12,7 @@ from skillgit.app.recorded.item_history import Cell, RunItems, doubts, first_sol
 from skillgit.app.recorded.score_summary import check_scores
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError
 from skillgit.index import queries
 
@@ -177,8 +177,7 @@ def _check_type(run_items: RunItems, task_type: str | None) -> None:
     types = sorted({kind for kind in run_items.types.values() if kind})
     if task_type is None or task_type in types:
         return
-    near = difflib.get_close_matches(task_type, types, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"task types are {', '.join(types)}"
+    hint = did_you_mean(task_type, types, otherwise=f"task types are {', '.join(types)}")
     raise NotFoundError(f"run {run_items.run} has no items of the task type '{task_type}'", hint=hint)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.workspace.revision import is_address
 from skillgit.app.workspace.revision_range import span_of
 from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import log_filter, queries
@@ -128,7 +129,8 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
 def check_wanted(request: LogRequest) -> None:
     unknown = sorted(request.events - frozenset(EventKind))
     if unknown:
-        raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EventKind)}")
+        hint = did_you_mean(unknown[0], EventKind, otherwise=f"events are {', '.join(EventKind)}")
+        raise UsageError(f"there is no event '{unknown[0]}'", hint=hint)
     if request.all_runs and request.words:
         raise UsageError("--all goes without a run or a range", hint="leave out the run or the range")
 
@@ -136,8 +138,6 @@ def check_wanted(request: LogRequest) -> None:
 def _check_item(workspace: Workspace, item: str) -> None:
     if log_filter.knows_item(workspace.index, item):
         return
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
-
     from skillgit.app.recorded.run_record import recorded_items  # noqa: PLC0415 - as above
     from skillgit.domain.evaluation import Split  # noqa: PLC0415 - as above
 
@@ -145,7 +145,6 @@ def _check_item(workspace: Workspace, item: str) -> None:
     if any(item in (plan or ()) for plan in plans.values()):
         return
     names = sorted({*log_filter.item_names(workspace.index), *(name for plan in plans.values() for name in plan or ())})
-    near = get_close_matches(item, names, n=3, cutoff=0.5)
     for run, plan in plans.items():
         if not plan and (absences := set(_absences(workspace, run)) - {Absence.DROPPED}):
             raise NotFoundError(
@@ -156,7 +155,7 @@ def _check_item(workspace: Workspace, item: str) -> None:
         raise NotFoundError("no item was measured yet", hint="skillgit train CONFIG")
     raise NotFoundError(
         f"no event measured an item '{item}'",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(names[:8])}, …",
+        hint=did_you_mean(item, names, otherwise=f"items are {', '.join(names[:8])}, …", most=3),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from skillgit.app.history.log import LogRequest, check_wanted
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event import Event, Inherited
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
@@ -86,10 +86,9 @@ def cat(context: Context, name: str) -> bytes:
             if content is not None:
                 return content
         names = _file_names(workspace, resolution.commit, folder)
-    near = get_close_matches(file, names, n=1)
     hint = f"it has {', '.join(names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
     raise NotFoundError(
-        f"{revision} has no file '{file}'", hint=f"did you mean {revision}:{near[0]}?" if near else hint
+        f"{revision} has no file '{file}'", hint=did_you_mean(file, names, otherwise=hint, prefix=f"{revision}:")
     )
 
 
@@ -245,8 +244,7 @@ def _hint(connection: sqlite3.Connection, message: str = "") -> str:
     """Return the table that is probably meant, or all of them."""
     names = sorted(row[0] for row in connection.execute(_TABLES) if not row[0].startswith("search_"))
     missing = message.partition("no such table: ")[2]
-    near = get_close_matches(missing, names, n=1) if missing else []
-    return f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
+    return did_you_mean(missing, names, otherwise=f"there are {', '.join(names)}")
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries, version_queries
 
@@ -123,7 +124,10 @@ def in_order(rows: Sequence[RunRow], sort: str) -> tuple[RunRow, ...]:
     if key in TEXTS:
         return tuple(sorted(rows, key=lambda row: TEXTS[key](row).casefold(), reverse=descending))
     if key not in NUMBERS:
-        raise UsageError(f"runs cannot be sorted by '{key}'", hint=f"--sort takes {', '.join(KEYS)}")
+        raise UsageError(
+            f"runs cannot be sorted by '{key}'",
+            hint=did_you_mean(key, KEYS, otherwise=f"--sort takes {', '.join(KEYS)}"),
+        )
     with_value = [row for row in rows if NUMBERS[key](row) is not None]
     without = [row for row in rows if NUMBERS[key](row) is None]
     return (*sorted(with_value, key=lambda row: NUMBERS[key](row) or 0.0, reverse=descending), *without)

@@ -177,6 +177,16 @@ class Unfinished:
     what: str  # what the event is, as `step 4`
     cost: Cost  # what the ledger holds for it; its seconds are those of the calls, added up
     batch_calls: int = 0  # calls in batches under way, whose answers are not here yet
+    failed_calls: int = 0  # calls of the cost that brought no answer, so that they are made again
+
+    @property
+    def fate(self) -> str:
+        """Whether a resume makes the calls again, in words."""
+        if not self.failed_calls:
+            return "kept, a resume does not buy them again"
+        if self.failed_calls >= self.cost.calls:
+            return "none was answered, and a resume makes them again"
+        return f"{self.failed_calls} not answered and made again on a resume, the others kept"
 
 
 def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:
@@ -208,6 +218,7 @@ def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfi
             run=run,
             what=event,
             cost=replace(cost := ledger.spent(scope), seconds=round(cost.seconds, 1)),
+            failed_calls=sum(attempt.charge.cost.calls for attempt in ledger.failures_of(scope) if not attempt.final),
             batch_calls=sum(len(batch.keys) for batch in batches if batch.scope == scope),
         )
         for scope, event in open_scopes(run, progress)

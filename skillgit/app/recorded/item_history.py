@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from skillgit.app.recorded.evidence_json import entries, evidence_file, objects,
 from skillgit.app.recorded.run_record import AsMeasured, start_section
 from skillgit.app.workspace.workspace import Absence, Workspace, absence_of, measure
 from skillgit.domain.address import version_label
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.evaluation import Gauge, Scored
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError
@@ -146,8 +146,7 @@ def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
     names = item_queries.item_names(workspace.index, run)
     if not names:
         return no_outcomes(workspace, run)
-    near = difflib.get_close_matches(item, names, n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else f"its selection items are {', '.join(names[:8])}, …"
+    hint = did_you_mean(item, names, otherwise=f"its selection items are {', '.join(names[:8])}, …", most=3)
     return NotFoundError(f"run {run} has no selection item '{item}'", hint=hint)
 
 

@@ -165,6 +165,7 @@ def let_measure(
     for note in (*setup.config.notes, f"by {basis_of(setup).sentence}"):
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
+        session.calls.traffic.remark = watcher.remark
         scope = f"eval-{context.entropy(8).hex()}/measure"
         return carry_out(setup, session, scope, work(Measuring(session, watcher)))
 
@@ -216,6 +217,7 @@ def open_door(
         ),
         ask_again=ask_again,
         fresh=fresh,
+        remark=context.remark,
     )
 
 

@@ -1,4 +1,4 @@
-"""``skillgit envs``, ``skillgit backends`` and ``skillgit strategies``: what is installed."""
+"""``skillgit plugins``, and ``envs``, ``backends`` and ``strategies`` of one kind each: what is installed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import ast
 import json
 import sys
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from skillgit.errors import SkillgitError, UsageError
+from skillgit.domain.did_you_mean import did_you_mean
+from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.plugin import registry
 from skillgit.plugin.backend import BackendInfo
 from skillgit.plugin.environment import EnvironmentInfo
@@ -49,6 +51,60 @@ class StrategyInfo:
 EnvironmentEntry = PluginEntry[EnvironmentInfo]
 BackendEntry = PluginEntry[BackendInfo]
 StrategyEntry = PluginEntry[StrategyInfo]
+
+
+class PluginKind(StrEnum):
+    ENVIRONMENT = "environment"
+    BACKEND = "backend"
+    STRATEGY = "strategy"
+
+
+_GROUPS = {
+    PluginKind.ENVIRONMENT: registry.ENVIRONMENTS,
+    PluginKind.BACKEND: registry.BACKENDS,
+    PluginKind.STRATEGY: registry.STRATEGIES,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPlugin:
+    """A plug-in of any kind, with what it says of itself."""
+
+    kind: PluginKind
+    name: str
+    reference: str
+    info: object | None
+    error: str
+
+    @classmethod
+    def of(cls, kind: PluginKind, entry: PluginEntry[Any]) -> InstalledPlugin:
+        return cls(kind=kind, name=entry.name, reference=entry.reference, info=entry.info, error=entry.error)
+
+
+def every_plugin(context: Context) -> tuple[InstalledPlugin, ...]:
+    """Return all that is installed, kind by kind and by name."""
+    entries: dict[PluginKind, tuple[PluginEntry[Any], ...]] = {
+        PluginKind.ENVIRONMENT: environments(context),
+        PluginKind.BACKEND: backends(context),
+        PluginKind.STRATEGY: strategies(),
+    }
+    return tuple(InstalledPlugin.of(kind, entry) for kind, group in entries.items() for entry in group)
+
+
+def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
+    """Return of which kinds there is a plug-in called ``name``, or at ``path/to/file.py:Class``."""
+    if ".py:" in name:
+        cls = registry.load_backend(name, context.directory)  # it loads whatever class is there
+        marks = {PluginKind.BACKEND: "complete", PluginKind.STRATEGY: "propose"}
+        kind = next((kind for kind, mark in marks.items() if hasattr(cls, mark)), PluginKind.ENVIRONMENT)
+        return (kind,)
+    names = {kind: [plugin.name for plugin in registry.installed(group)] for kind, group in _GROUPS.items()}
+    kinds = tuple(kind for kind, group in names.items() if name in group)
+    if not kinds:
+        every = [known for group in names.values() for known in group]
+        hint = did_you_mean(name, every, otherwise="skillgit plugins lists all that is installed")
+        raise NotFoundError(f"there is no plug-in '{name}'", hint=hint)
+    return kinds
 
 
 def environments(context: Context, *, details: bool = True) -> tuple[EnvironmentEntry, ...]:

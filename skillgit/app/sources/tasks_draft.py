@@ -165,7 +165,7 @@ def _checked(
 
 def _calls(context: Context, routes: Mapping[str, Route], ledger: Ledger, caps: Caps) -> Calls:
     random = Random(context.entropy(8))  # noqa: S311 - jitter of retries
-    return Calls(routes=routes, ledger=ledger, caps=caps, sleep=asyncio.sleep, random=random)
+    return Calls(routes=routes, ledger=ledger, caps=caps, sleep=asyncio.sleep, random=random, remark=context.remark)
 
 
 class _Criteria(ReplyModel):

@@ -153,6 +153,7 @@ def _door(context: Context, setup: Setup, ledger: Ledger, caps: Caps) -> Calls:
         sleep=asyncio.sleep,
         random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         policy=CallPolicy(attempts=1),
+        remark=context.remark,
     )
 
 
@@ -259,7 +260,8 @@ async def _health(health: RoleHealth, route: Route, door: Calls, *, call: bool) 
         if route.behind is not None:  # what an agent says of its model and its tokens is not looked at
             await door.call(health.role, STAGE, QUESTION, draw=())
             return replace(health, answers=True, latency_ms=round(1000 * (monotonic() - began)))
-        reply = await route.attempt(_shortened(route).request(QUESTION))
+        with door.traffic.waits.call(route.served.phrase, route.timeout_s):
+            reply = await route.attempt(_shortened(route).request(QUESTION))
         latency = round(1000 * (monotonic() - began))
         is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
         return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)

@@ -411,7 +411,13 @@ def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup
         changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else {}
         if different == ["configuration"] and changes.keys() == {"train.num_epochs"}:
             fork = f"--from {name}/best --run NAME goes on from its best version, and knows what was tried there"
-        sentence = f"run {name} was started with another {' and other '.join(different)}"
+        if "configuration" not in different:  # as it began, it would meet the same
+            fork = (
+                f"put back what has changed to go on; skillgit train CONFIG --from {name}/v0 --run NAME begins a run"
+                " with what is here"
+            )
+        words = {"configuration": "another configuration", "items": "other items", "environment": "another environment"}
+        sentence = f"run {name} was started with {' and '.join(words[aspect] for aspect in different)}"
         raise ConfigError(sentence + _differences(changes, unknown=different == ["configuration"]), hint=fork)
     if (servers := other_servers(start_event, setup.routes)) is not None:
         raise _served_otherwise(name, *servers)

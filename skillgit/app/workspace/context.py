@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ class Context:
     clock: Callable[[], datetime]  # returns the time, in UTC
     entropy: Callable[[int], bytes]  # returns so many random bytes
     skill: str = ""  # the skill that is meant, by name or path; empty where nobody named one
+    remark: Callable[[str], None] = field(default=lambda _: None, compare=False)  # tells the user what work waits for
     as_of: str = ""  # the revision after which history is cut off, for use cases that only read; empty for all of it
 
     @classmethod

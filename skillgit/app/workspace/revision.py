@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 from skillgit.app.workspace.skill_choice import labels, only_skill
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, parse, version_label
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
@@ -295,12 +296,8 @@ def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
 
 
 def _near(name: str, names: Sequence[str]) -> str:
-    import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-    near = difflib.get_close_matches(name, names, n=1)
-    if near:
-        return f"did you mean '{near[0]}'?"
-    return f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"
+    listing = f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"
+    return did_you_mean(name, names, otherwise=listing)
 
 
 def version_in(workspace: Workspace, text: str) -> LogRow:

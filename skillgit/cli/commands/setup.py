@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from inspect import cleandoc
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ from skillgit.cli.options import (
     complete_backends,
     complete_configs,
     complete_environments,
+    complete_plugins,
     complete_strategies,
     document_form,
     flag,
@@ -33,7 +35,7 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
-from skillgit.view.json_values import plain_value
+from skillgit.view.json_values import named_values, plain_value
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
@@ -108,21 +110,48 @@ def _value(value: object) -> str:
 @click.argument("config", required=False, shell_complete=complete_configs)
 @override_option
 @option("--no-call call", "Ask no model, look only", flag_value=False, default=True)
+@flag("--local", "Find the servers of models on this machine instead: Ollama, LM Studio, llama.cpp, vLLM")
+@option(
+    "--port ports",
+    "With --local, look at this port too; repeat it for more",
+    type=click.IntRange(1, 65535),
+    multiple=True,
+)
+@option("--write", "With --local, write a configuration that uses what was found, based on CONFIG", metavar="FILE")
 @spending_options
 @document_form
 @click.pass_obj
 def doctor_command(
-    session: CommandSession, config: str | None, overrides: tuple[str, ...], *, call: bool, caps: Caps, dry_run: bool
+    session: CommandSession,
+    config: str | None,
+    overrides: tuple[str, ...],
+    *,
+    call: bool,
+    local: bool,
+    ports: tuple[int, ...],
+    write: str | None,
+    caps: Caps,
+    dry_run: bool,
 ) -> int:
     """Check this machine and the models of CONFIG.
 
     Each model gets one tiny call. It says whether they answer and how fast, which variable a key comes from, whether
     tokens are counted, what they cost, and whether the longest prompt fits. It never shows a key. Exits with 5 if a
     model cannot be called.
+
+    With --local, nothing needs to be configured: it asks the usual ports of this machine which programs serve models,
+    and says which models they have, how long their context is, and whether they keep to JSON schemas, for which each
+    loaded model gets one small question. Exits with 1 if no server answers.
     """
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.app.train.doctor import doctor  # noqa: PLC0415 - see the package
 
+    if local:
+        return _local(
+            session, config, overrides, call=call, ports=ports, write=write, limited=dry_run or caps != type(caps)()
+        )
+    if ports or write:
+        raise click.UsageError("--port and --write are options of doctor --local", click.get_current_context())
     if overrides and config is None:
         raise click.UsageError("-o goes with a CONFIG", click.get_current_context())
     checkup = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
@@ -131,6 +160,70 @@ def doctor_command(
     session.diagnostics.note(*checkup.notes)
     session.show("doctor/1", checkup, render.lines(checkup, session.screen))
     return int(checkup.exit_code)
+
+
+def _local(
+    session: CommandSession,
+    config: str | None,
+    overrides: tuple[str, ...],
+    *,
+    call: bool,
+    ports: tuple[int, ...],
+    write: str | None,
+    limited: bool,
+) -> int:
+    from skillgit.app.train.local_servers import START, local_servers  # noqa: PLC0415 - see the package
+
+    if overrides or limited or (config is not None and write is None):
+        raise click.UsageError("doctor --local takes --no-call, --port and --write, and CONFIG with --write only")
+    result = local_servers(session.context, ports=ports, ask=call, write=write or "", base=config or "")
+    session.show("doctor-local/1", result, render.local_lines(result, session.screen))
+    if not result.servers:
+        session.diagnostics.note("no server of models answers on this machine", hint=START)
+    elif result.written:
+        path = quote(result.written)
+        session.diagnostics.note(f"wrote {result.written}", hint=f"skillgit doctor {path}, then skillgit train {path}")
+    else:
+        session.diagnostics.hint("skillgit doctor --local --write models.yaml makes a configuration of it")
+    return int(result.exit_code)
+
+
+@click.command("plugins", cls=Listing)
+@click.argument("name", required=False, shell_complete=complete_plugins)
+@list_forms
+@click.pass_obj
+def plugins_command(session: CommandSession, name: str | None) -> None:
+    """List environments, backends and strategies, or every setting of one.
+
+    NAME is one of the list, or path/to/file.py:Class. Each setting is shown with its default and its meaning.
+    """
+    from skillgit.app.setup import plugins  # noqa: PLC0415 - see the package
+
+    if name is None:
+        entries = plugins.every_plugin(session.context)
+        session.listing("plugins", entries, render.every_plugin(entries, session.screen), head={})
+        return
+    kinds = plugins.kinds_of(session.context, name)
+    described = [(kind, _described(session, kind.value, name)) for kind in kinds]
+    rows = [{"kind": kind, **named_values(entry)} for kind, (entry, _) in described]
+    lines = [line for number, (_, (_, text)) in enumerate(described) for line in ([""] if number else []) + text]
+    session.listing("plugins", rows, lines, head={})
+
+
+def _described(session: CommandSession, kind: str, name: str) -> tuple[object, list[str]]:
+    """Return one plug-in with the lines that describe it."""
+    from skillgit.app.setup import plugins  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - as above
+
+    context, screen = session.context, session.screen
+    if kind == "environment":
+        environment = profiled_environment(context, name)
+        return environment, list(render.environment_lines(environment, screen))
+    if kind == "backend":
+        backend = plugins.backend(context, name)
+        return backend, list(render.backend_lines(backend, screen))
+    strategy = plugins.strategy(context, name)
+    return strategy, list(render.strategy_lines(strategy, screen))
 
 
 @click.command("envs", cls=Listing)
@@ -144,15 +237,14 @@ def envs_command(session: CommandSession, name: str | None) -> None:
     whether this machine has it, where its data come from, its options, an item, and the prompt that the target is sent
     for that item. No model is called.
     """
-    from skillgit.app.setup.environment_profile import profiled_environment  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plugins import environments  # noqa: PLC0415 - see the package
 
     if name is None:
         entries = environments(session.context)
         session.listing("envs", entries, render.listed(entries, session.screen), head={})
     else:
-        entry = profiled_environment(session.context, name)
-        session.listing("envs", [entry], render.environment_lines(entry, session.screen), head={})
+        entry, lines = _described(session, "environment", name)
+        session.listing("envs", [entry], lines, head={})
 
 
 @click.command("backends", cls=Listing)
@@ -164,14 +256,14 @@ def backends_command(session: CommandSession, name: str | None) -> None:
 
     NAME is a backend of the list, or path/to/file.py:Class.
     """
-    from skillgit.app.setup.plugins import backend, backends  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plugins import backends  # noqa: PLC0415 - see the package
 
     if name is None:
         entries = backends(session.context)
         session.listing("backends", entries, render.listed(entries, session.screen), head={})
     else:
-        entry = backend(session.context, name)
-        session.listing("backends", [entry], render.backend_lines(entry, session.screen), head={})
+        entry, lines = _described(session, "backend", name)
+        session.listing("backends", [entry], lines, head={})
 
 
 @click.command("strategies", cls=Listing)
@@ -184,14 +276,14 @@ def strategies_command(session: CommandSession, name: str | None) -> None:
     NAME is a strategy of the list, or path/to/file.py:Class. It is described by what it does and by the keys of the
     configuration on which it depends. The list imports none of them.
     """
-    from skillgit.app.setup.plugins import strategies, strategy  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plugins import strategies  # noqa: PLC0415 - see the package
 
     if name is None:
         entries = strategies()
         session.listing("strategies", entries, render.listed(entries, session.screen), head={})
     else:
-        entry = strategy(session.context, name)
-        session.listing("strategies", [entry], render.strategy_lines(entry, session.screen), head={})
+        entry, lines = _described(session, "strategy", name)
+        session.listing("strategies", [entry], lines, head={})
 
 
 @verb("completion")

@@ -139,7 +139,7 @@ def test_an_item_tells_all_that_was_tried_on_it(context):
 def test_an_unknown_item_is_an_error_that_names_near_ones(context):
     with pytest.raises(NotFoundError, match="has no selection item 'q1'") as caught:
         item_story(context, None, "q1")
-    assert caught.value.hint.startswith("did you mean q")
+    assert caught.value.hint.startswith("did you mean 'q")
     with pytest.raises(NotFoundError):
         item_trajectory(context, "q1", "v1")
 

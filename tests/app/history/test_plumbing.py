@@ -68,8 +68,8 @@ def test_a_file_of_a_version_comes_byte_for_byte(context, records):
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("v1:SKILL", "did you mean v1:SKILL.md?"),
-        ("v1:scripts", "it has SKILL.md, references/units.md, scripts/convert.sh"),
+        ("v1:SKILL", "did you mean 'v1:SKILL.md'?"),
+        ("v1:scripts", "did you mean 'v1:scripts/convert.sh'?"),
         ("v1:/etc/passwd", "it has SKILL.md, references/units.md, scripts/convert.sh"),
         ("v1:../../x", "it has SKILL.md, references/units.md, scripts/convert.sh"),
     ],

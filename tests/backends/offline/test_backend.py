@@ -43,5 +43,5 @@ def test_an_unknown_model_is_refused():
 
 
 def test_settings_are_refused_as_there_are_none():
-    with pytest.raises(ConfigError, match="'seed'"):
+    with pytest.raises(ConfigError, match="offline_seed"):
         OfflineBackend({"seed": 1})

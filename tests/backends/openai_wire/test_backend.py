@@ -125,7 +125,8 @@ def test_every_failure_is_one_that_may_pass_or_one_that_will_not_and_holds_no_ke
 
     with wire_server(faults=Faults(script=faults, retry_after=1.5)) as wire:
         errors = asyncio.run(whole(backend(wire, api=api)))
-        assert sorted(entry.fault for entry in wire.log()) == sorted(faults)
+        calls = [entry for entry in wire.log() if not entry.path.endswith("/models")]  # named in the hint
+        assert sorted(entry.fault for entry in calls) == sorted(faults)
     assert [type(error) for error in errors] == [kind] * len(faults)
     assert all(KEY not in error.message + error.hint for error in errors)
     assert all((error.usage is not None) is (fault in BILLED) for fault, error in zip(faults, errors, strict=True))
@@ -134,7 +135,10 @@ def test_every_failure_is_one_that_may_pass_or_one_that_will_not_and_holds_no_ke
 
 
 def test_a_server_that_hangs_is_left_after_the_time_that_was_set():
-    with wire_server(faults=Faults(script=("hang",))) as wire, pytest.raises(RetryableBackendError, match="in time"):
+    with (
+        wire_server(faults=Faults(script=("hang",))) as wire,
+        pytest.raises(RetryableBackendError, match="sent nothing"),
+    ):
         answer(backend(wire, timeout_s=0.2))
 
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.plugin.registry import BACKENDS, installed, load_backend
 from skillgit_backends.backend_settings import NO_KEY
 from skillgit_backends.minimax_chat import MiniMaxChatBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
@@ -100,7 +103,8 @@ def test_a_role_has_variables_of_its_own_before_the_shared_ones():
     assert found(environ=environ, role="optimizer").host == "gate.example"
     own = {"JUDGE_QWEN_CHAT_BASE_URL": "http://gpu:1/v1", "JUDGE_QWEN_CHAT_API_KEY": "j", "QWEN_CHAT_API_KEY": "q"}
     assert found(environ=own, backend=QwenChatBackend, role="judge").key == "j"
-    assert found(environ=own, backend=QwenChatBackend, role="target").host == "localhost:8000"
+    with pytest.raises(ConfigError, match="qwen_chat_base_url is not set"):
+        found(environ=own, backend=QwenChatBackend, role="target")
 
 
 def test_an_endpoint_shows_no_key():
@@ -149,11 +153,41 @@ def test_a_wrong_mode_and_a_missing_key_of_azure_are_named():
 def test_each_variant_looks_in_its_own_variables():
     qwen = found(environ={"QWEN_CHAT_BASE_URL": "http://gpu:1/v1", "QWEN_CHAT_API_KEY": "q"}, backend=QwenChatBackend)
     assert (qwen.url, qwen.key) == ("http://gpu:1/v1", "q")
-    assert found(environ={}, backend=QwenChatBackend).key == NO_KEY
-    own = {"OPENAI_COMPATIBLE_API_KEY": "c"}
-    assert found(environ=own, backend=OpenAICompatibleBackend).key == "c"
-    with pytest.raises(FatalBackendError, match="OPENAI_COMPATIBLE_API_KEY"):
-        found(environ=KEYS, backend=OpenAICompatibleBackend)
+    own = {"OPENAI_COMPATIBLE_API_KEY": "c", "OPENAI_COMPATIBLE_BASE_URL": "http://gpu:2/v1"}
+    compatible = found(environ=own, backend=OpenAICompatibleBackend)
+    assert (compatible.url, compatible.key) == ("http://gpu:2/v1", "c")
+    assert found({"base_url": "http://gpu:3/v1"}, own, OpenAICompatibleBackend).key == NO_KEY
+
+
+@pytest.mark.parametrize("backend", [OpenAICompatibleBackend, QwenChatBackend])
+@pytest.mark.parametrize("role", ["", "target", "optimizer", "judge"])
+def test_a_backend_without_a_provider_calls_no_address_that_nothing_names(backend, role, monkeypatch):
+    prefix = backend.info.name.upper()
+    keys = {**KEYS, f"{prefix}_API_KEY": "k", "TARGET_OPENAI_API_KEY": "t", "OPENAI_BASE_URL": "http://other/v1"}
+    with pytest.raises(ConfigError, match=f"model.{backend.info.name}_base_url is not set") as refused:
+        found(environ=keys, backend=backend, role=role)
+    assert f"-o model.{backend.info.name}_base_url=http" in refused.value.hint
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match="base_url is not set"):
+        backend({}).play(role)  # when the way to the model is found, before a run begins
+    monkeypatch.setenv(f"{prefix}_BASE_URL", "http://gpu:1/v1")
+    assert backend({}).play(role) == ()
+
+
+def test_every_default_address_is_a_provider_s_own(monkeypatch):
+    monkeypatch.delenv("MINIMAX_REGION", raising=False)
+    hosts = {}
+    for plugin in installed(BACKENDS):
+        variant = getattr(load_backend(plugin.name, Path()), "variant", None)
+        if variant is not None:
+            hosts[plugin.name] = variant.default_url(read_settings(variant, {}))
+    assert hosts == {
+        "openai_chat": "https://api.openai.com/v1",
+        "minimax_chat": "https://api.minimax.io/v1",
+        "openai_compatible": "",
+        "qwen_chat": "",
+    }
 
 
 def test_minimax_stands_in_two_regions(monkeypatch):

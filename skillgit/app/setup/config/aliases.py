@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.error_sentences import shown
 from skillgit.app.setup.config.files import OLD_KEYS, Layer, Leaf, key_today, leaf_today
-from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free
+from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free, settings_of_backends
+from skillgit.domain.did_you_mean import slips
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
         _refuse_secret(name, leaf)
         if name in RETIRED:
             notes.append(_without_effect(name, leaf))
-        elif _FOREIGN.fullmatch(name) and not _is_known(name, backends):
+        elif _FOREIGN.fullmatch(name) and not _is_known(name, backends) and not _is_slip(name, backends):
             notes.append(f"{leaf.origin}: {name} has no effect: it belongs to a backend that is not installed")
         elif name in result:
             problem = f"{leaf.origin}: '{key}' and '{spellings[name]}' set the same key, {name}"
@@ -166,6 +167,12 @@ def _is_known(name: str, backends: Collection[str]) -> bool:
     """Say whether an installed backend reads ``name``, which is shaped like a backend's key."""
     role, _, setting = name.removeprefix("model.").partition("_")
     return bool(belongs(f"model.{setting}" if role in ROLES else name, backends))
+
+
+def _is_slip(name: str, backends: Collection[str]) -> bool:
+    """Say whether ``name`` is one slip from a key that an installed backend reads."""
+    settings = settings_of_backends(backends)
+    return any(slips(name, f"model.{backend}_{key}", 1) <= 1 for backend in backends for key in settings[backend])
 
 
 def _refuse_secret(name: str, leaf: Leaf) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from skillgit.domain.did_you_mean import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from pydantic_core import ErrorDetails
 
-_CUTOFF = 70
 _FIXED = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "a number"),
@@ -29,14 +30,6 @@ _BOUNDED = {
     "too_short": ("a list with", "min_length"),
     "too_long": ("a list with", "max_length"),
 }
-
-
-def nearest(name: str, names: Collection[str]) -> str:
-    """Return the one of ``names`` that ``name`` is most like, or an empty string."""
-    from rapidfuzz import fuzz, process, utils  # noqa: PLC0415 - only a mistake needs it
-
-    match = process.extractOne(name, names, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_CUTOFF)
-    return match[0] if match else ""
 
 
 def nearest_key(key: str, keys: Collection[str]) -> str:

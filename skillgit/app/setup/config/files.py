@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, cast
 import yaml
 
 import skillgit
-from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.gate_decision import PINNED_TYPE
 from skillgit.errors import ConfigError
 
@@ -186,9 +186,9 @@ def find(name: str, folder: Path) -> Path:
             path = start / f"{name}{suffix}"
             if path.is_file():
                 return path.resolve()
-    near = nearest(name, shipped())
     names = (shipped_name.removesuffix("/default") for shipped_name in shipped() if shipped_name.endswith("/default"))
-    hint = f"did you mean '{near}'?" if near else f"name a file, demo, or NAME/default, NAME one of {', '.join(names)}"
+    listing = f"name a file, demo, or NAME/default, NAME one of {', '.join(names)}"
+    hint = did_you_mean(name, shipped(), otherwise=listing)
     raise ConfigError(f"there is no configuration '{name}'", hint=hint)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config import files
 from skillgit.app.setup.config.aliases import REFERENCE_NAMES, canonical
-from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.files import (
     DEFAULT,
     NESTED,
@@ -20,10 +19,13 @@ from skillgit.app.setup.config.files import (
 )
 from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedConfig, recorded_layer
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, Config, EnvSettings, ModelSettings, env_settings, keys
-from skillgit.app.setup.config.typed_values import ROLES, typed
+from skillgit.app.setup.config.typed_values import ROLES, belongs, near_setting, role_of, typed
+from skillgit.app.setup.server_programs import COMPATIBLE, SERVERS
+from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
+from skillgit.plugin.backend_settings import check_settings
 from skillgit.plugin.environment import EnvironmentInfo, SourceKind
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
@@ -116,6 +118,7 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
     absolute, more = located(layer, directory, context.environ, more_paths)
     values = typed(absolute, keys(shape), shape, backends)
     _check_backends(absolute, values, backends)
+    _check_settings(absolute, values, list(keys(shape)), backends, root)
     _check_split_options(info, absolute, values)
     environment = values.env.model_dump()
     inert = [
@@ -189,11 +192,43 @@ def _check_backends(layer: Layer, values: Config, backends: Sequence[str]) -> No
         if name and name not in backends and ".py:" not in name:
             leaf = layer.get(f"model.{role}")
             where = f"{leaf.origin}: " if leaf else ""
-            near = nearest(name, backends)
             raise ConfigError(
-                f"{where}model.{role} is '{name}', which is not installed",
-                hint=f"did you mean '{near}'?" if near else f"installed: {', '.join(backends) or 'none'}",
+                f"{where}model.{role} is '{name}', which is not installed", hint=_other_backend(name, backends)
             )
+
+
+def _other_backend(name: str, backends: Sequence[str]) -> str:
+    """Return the hint for the name of a backend that is not installed; people name their server instead."""
+    server = SERVERS.get("".join(filter(str.isalnum, name.lower())))
+    if server is not None:
+        key = f"model.{COMPATIBLE}_base_url"
+        return (
+            f"did you mean '{COMPATIBLE}'? It asks {server.title} at {key}, as in -o {key}={server.address()}; "
+            "skillgit doctor --local finds it"
+        )
+    return did_you_mean(name, backends, otherwise=f"installed: {', '.join(backends) or 'none'}")
+
+
+def _check_settings(layer: Layer, values: Config, names: Sequence[str], backends: Sequence[str], root: Path) -> None:
+    """Refuse a setting that its backend does not have, wherever it is written; backends that list none look later."""
+    for name in values.model.backend_settings:
+        key = f"model.{name}"
+        role = role_of(key)
+        rest = name.removeprefix(f"{role}_") if role else name
+        owner = belongs(f"model.{rest}", backends)
+        backend = owner or getattr(values.model, f"{role}_backend") or values.model.optimizer_backend
+        if backend not in backends or (settings := load_backend(backend, root).info.settings) is None:
+            continue
+        setting = rest.removeprefix(f"{owner}_") if owner else rest
+        try:
+            check_settings(backend, settings, {setting: layer[key].value})
+        except ConfigError as error:
+            prefix = key.removesuffix(setting)
+            message, hint = (text.replace(f"model.{backend}_", prefix) for text in (error.message, error.hint))
+            if setting not in settings and not hint.startswith("did you mean"):
+                near, _ = near_setting(key, names, backends, layer)
+                hint = f"did you mean '{near}'?" if near else hint
+            raise ConfigError(f"{layer[key].origin}: {message}", hint=hint) from error
 
 
 def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) -> None:

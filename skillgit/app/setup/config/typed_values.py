@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import ValidationError
 
-from skillgit.app.setup.config.error_sentences import allowed, choices, mentioned, nearest, nearest_key, shown
+from skillgit.app.setup.config.error_sentences import allowed, choices, mentioned, nearest_key, shown
 from skillgit.app.setup.config.files import Layer, Leaf, nested
 from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
+from skillgit.app.setup.server_programs import COMPATIBLE
+from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ConfigError
+from skillgit.plugin.registry import load_backend
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -82,7 +86,7 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
         elif section == "model" and is_free(key, backends):
             _mapping(values["model"], "backend_settings")[name] = leaf.value
         else:
-            raise _unknown(key, leaf, keys, backends)
+            raise _unknown(key, leaf, keys, backends, layer)
     sections: dict[str, BaseModel] = {}
     problems: list[ConfigError] = []
     for section, shape in SECTIONS.items():
@@ -130,7 +134,7 @@ def _takes(annotation: object, kind: type) -> bool:
     return annotation is kind
 
 
-def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str]) -> ConfigError:
+def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str], layer: Layer) -> ConfigError:
     section, dot, name = key.partition(".")
     problem, hint = f"there is no key '{key}'", f"sections are {', '.join(SECTIONS)}"
     if not dot and key in SECTIONS:
@@ -145,8 +149,32 @@ def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequenc
         near = nearest_key(key, list(keys))
         hint = f"keys of {section}: {', '.join(k.partition('.')[2] for k in keys if k.startswith(f'{section}.'))}"
         if section == "model":
-            hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
+            near, hint = near_setting(key, list(keys), backends, layer)
     return ConfigError(f"{leaf.origin}: {problem}", hint=f"did you mean '{near}'?" if near else hint)
+
+
+def settings_of_backends(backends: Iterable[str]) -> dict[str, Mapping[str, object]]:
+    return {name: load_backend(name, Path()).info.settings or {} for name in backends}
+
+
+def near_setting(key: str, keys: Sequence[str], backends: Sequence[str], layer: Layer) -> tuple[str, str]:
+    """Return the key of the section ``model`` that is probably meant, a backend's too, and what to say besides."""
+    settings = settings_of_backends(backends)
+    roles = {role: leaf.text for role in ROLES if (leaf := layer.get(f"model.{role}_backend")) is not None}
+    name = key.partition(".")[2]
+    owners = [backend for backend in backends if name in settings[backend]]
+    if owners:  # such as model.base_url: a setting without its backend
+        owner = next((backend for backend in roles.values() if backend in owners), "")
+        if owner:
+            return f"model.{owner}_{name}", ""
+        owner = COMPATIBLE if COMPATIBLE in owners else owners[0]
+        return "", f"did you mean 'model.{owner}_{name}', with model.target_backend={owner}?"
+    own = [f"model.{backend}_{setting}" for backend in backends for setting in settings[backend]]
+    own += [f"model.{role}_{setting}" for role, backend in roles.items() for setting in settings.get(backend or "", ())]
+    siblings = [name for name in keys if name.startswith("model.")]
+    return nearest(key, [*siblings, *own]) or nearest_key(key, keys), (
+        f"keys of a backend begin with its name; installed: {', '.join(backends)}"
+    )
 
 
 def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:

@@ -233,10 +233,12 @@ def test_data_for_an_environment_that_does_not_read_it_is_refused(load: Load, wr
 
 
 def test_free_keys_of_a_backend_reach_it_without_their_prefix(load: Load):
-    config = load("model: {offline_speed: 3, offline_words: [a, b]}\nenv: {name: searchqa}")
-    assert config.settings("target") == {"speed": 3, "words": ["a", "b"]}
-    assert config.document["model"]["offline_speed"] == 3
-    assert str(config.origin("model.offline_speed")) == "my.yaml:1"
+    config = load(
+        "model: {backend: qwen_chat, qwen_chat_max_tokens: 3, qwen_chat_base_url: http://q}\nenv: {name: searchqa}"
+    )
+    assert config.settings("target") == {"max_tokens": 3, "base_url": "http://q"}
+    assert config.document["model"]["qwen_chat_max_tokens"] == 3
+    assert str(config.origin("model.qwen_chat_max_tokens")) == "my.yaml:1"
 
 
 def test_the_document_is_json_and_the_method_is_typed(load: Load):

@@ -32,7 +32,7 @@ def test_equal_configurations_have_equal_digests_however_they_are_written(load: 
         "train.seed=1",
         "calls.max_output_tokens=9",
         "calls.temperature=0",
-        "model.offline_x=1",
+        "model.qwen_chat_max_tokens=1",
         "env.limit=5",
         "model.target=x",
     ],

@@ -1,0 +1,63 @@
+"""What a backend can be set to: each setting with its default, its meaning and its values, and how values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from skillgit.domain.did_you_mean import did_you_mean
+from skillgit.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knob:
+    """A setting of a backend, ``model.<backend>_<name>``; the type of its default is its type.
+
+    A default of None is that of a number which is sent only where it is set.
+    """
+
+    default: str | float | bool | None
+    meaning: str
+    choices: tuple[str, ...] = ()  # the values that are allowed; empty if any of the type is
+
+    @property
+    def type(self) -> type[str] | type[float] | type[bool]:
+        return float if self.default is None else type(self.default)
+
+
+def read_settings(
+    backend: str, settings: Mapping[str, Knob], values: Mapping[str, object]
+) -> dict[str, str | float | bool | None]:
+    """Return every setting of ``backend`` by name without its prefix; a ConfigError for a wrong name or value."""
+    check_settings(backend, settings, values)
+    return {name: _typed(setting, values.get(name)) for name, setting in settings.items()}
+
+
+def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[str, object]) -> None:
+    """Refuse, as a ConfigError, a setting that ``backend`` does not have, and a value that one cannot have."""
+    for name, value in values.items():
+        key = f"model.{backend}_{name}"
+        if name not in settings:
+            listing = f"{backend} has no settings; leave it out"
+            if settings:
+                listing = f"skillgit plugins {backend} lists its settings: {', '.join(settings)}"
+            hint = did_you_mean(name, settings, otherwise=listing, prefix=f"model.{backend}_")
+            raise ConfigError(f"there is no key '{key}'", hint=hint)
+        setting, typed = settings[name], _typed(settings[name], value)
+        if value is not None and type(typed) is not setting.type:
+            kind = {str: "text", bool: "true or false", float: "a number"}[setting.type]
+            hint = "by default nothing is sent" if setting.default is None else f"its default is {setting.default!r}"
+            raise ConfigError(f"{key} is {value!r}; it must be {kind}", hint=hint)
+        if setting.choices and typed not in setting.choices:
+            choices = ", ".join(choice or "empty" for choice in setting.choices)
+            listing = f"it must be one of {choices}"
+            raise ConfigError(f"{key} is '{typed}'", hint=did_you_mean(str(typed), setting.choices, otherwise=listing))
+
+
+def _typed(setting: Knob, value: object) -> str | float | bool | None:
+    if value is None:
+        return setting.default
+    if setting.type is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return cast("str | float | bool", value)  # another type is refused
