@@ -262,7 +262,7 @@ _REQUEST = frozenset({400, 422})
 
 def failure(error: Exception, key_name: str, place: str = "the server") -> BackendError:
     """Return what ``error``, which the SDK or its transport raised, means; ``key_name`` is empty if no key was sent."""
-    from anthropic import APIStatusError, APITimeoutError  # noqa: PLC0415 - slow to import
+    from anthropic import APIStatusError  # noqa: PLC0415 - slow to import
 
     if isinstance(error.__cause__, BackendError):
         return error.__cause__  # the client's own refusal, which the SDK takes for a broken connection
