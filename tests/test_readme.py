@@ -94,7 +94,7 @@ def test_the_readme_is_true_in_the_order_in_which_it_is_read(tmp_path):
     done = bash("".join(EXECUTED[1:]), tmp_path)
     assert done.returncode == 0, done
     assert "10 train, 5 selection, 5 test" in done.stdout
-    assert "+++ b/skills/town/SKILL.md" in done.stdout
+    assert "+++ b/.claude/skills/town/SKILL.md" in done.stdout
     assert re.search(r"^\+- .*year", done.stdout, flags=re.MULTILINE)
 
 

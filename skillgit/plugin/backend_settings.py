@@ -56,7 +56,8 @@ def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[s
 
 
 def _typed(setting: Knob, value: object) -> str | float | bool | None:
-    if value is None:
+    # the reference writes an empty text for "as by default"
+    if value is None or (value == "" and setting.choices and "" not in setting.choices):
         return setting.default
     if setting.type is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -25,6 +25,10 @@ class IgnoreRules:
 
     def ignores(self, path: Path) -> bool:
         inside = path.absolute().relative_to(self._root).as_posix()
+        try:
+            inside.encode()
+        except UnicodeEncodeError:
+            return False  # a name that no skill may have; who reads it says so
         return inside not in self._index and bool(self._raw.path_is_ignored(inside))
 
 

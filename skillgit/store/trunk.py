@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.store import refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from skillgit.store.repo import Repo
 
@@ -29,10 +29,21 @@ def trunk(repo: Repo) -> str:
     here = head_branch(repo)
     if here and repo.tip(here) is not None:
         return here
-    for name in _candidates(repo, is_left=not here):
-        if repo.tip(name) is not None or repo.tip(_on_origin(name)) is not None:
-            return name
-    return here or f"{_HEADS}{repo.config('init.defaultBranch') or _USUAL[0]}"
+    return (
+        _first_there(repo, _candidates(repo, is_left=not here))
+        or here
+        or f"{_HEADS}{repo.config('init.defaultBranch') or _USUAL[0]}"
+    )
+
+
+def usual_trunk(repo: Repo) -> str:
+    """Return the branch that would be the trunk if HEAD were on none; empty without one."""
+    return _first_there(repo, _candidates(repo, is_left=False))
+
+
+def _first_there(repo: Repo, names: Iterable[str]) -> str:
+    there = (name for name in names if repo.tip(name) is not None or repo.tip(_on_origin(name)) is not None)
+    return next(there, "")
 
 
 def trunk_tip(repo: Repo) -> str | None:
@@ -66,7 +77,7 @@ def is_plain(name: str) -> bool:
 def left_branches(repo: Repo) -> Iterator[str]:
     """Yield the branches that HEAD has left, the last one first."""
     for entry in repo.raw.lookup_reference("HEAD").log():
-        if match := _MOVE.match(entry.message):
+        if match := _MOVE.match(entry.message or ""):  # git writes an entry without words for a new work tree
             yield f"{_HEADS}{match['left']}"
 
 

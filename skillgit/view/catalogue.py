@@ -60,7 +60,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
         CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
         CommandEntry("plugin", "deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
-        CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
+        CommandEntry("promote", "change", "Bring a version to the trunk with a merge commit"),
         CommandEntry("propose", "propose", "Train skills on reviewed tasks, and leave what is better as a branch"),
         CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
         CommandEntry("claim", "measure", "Sign what history says of a version's score, for people who do not know you"),

@@ -19,7 +19,10 @@ WORDS = ("quokka", "walrus", "heron")
 SKIPPED = {
     "anchor-missing": lambda word: {"op": "replace", "anchor": f"nothing like {word}", "content": f"- {word}"},
     "ambiguous": lambda word: {"op": "insert_after", "anchor": "e", "content": f"- {word}"},
-    "leak": lambda word: {"op": "append", "content": f"- {word}: the answer is Gold Of Selection3."},
+    "leak": lambda word: {
+        "op": "append",
+        "content": f"- {word}: what selection3town found by the selection3river is Gold Of Selection3.",
+    },
     "secret": lambda word: {"op": "append", "content": f"- {word} {SECRET}"},
     "no such file": lambda word: {"op": "delete", "file": "notes.md", "anchor": word},
 }

@@ -257,6 +257,6 @@ def test_the_words_of_the_reference_are_not_used_without_the_packages_that_they_
     monkeypatch.setattr("skillgit_envs.spreadsheetbench.has_pandas", lambda: False)
     environment = SpreadsheetBench({"scorer": "skillopt", "prompts": "reference"}, tmp_path)
     with pytest.raises((ConfigError, SandboxError)) as raised:
-        environment.items(Split.TRAIN)
+        environment.check_machine()
     if isinstance(raised.value, ConfigError):
         assert raised.value.hint == "pip install 'skillgit[pandas]', or set env.prompts: own"

@@ -27,6 +27,7 @@ APART = {
     "config",
     "envs",
     "backends",
+    "plugins",
     "strategies",
     "completion",
     "help",

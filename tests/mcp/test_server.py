@@ -114,7 +114,7 @@ HOSTILE = [
     ("why", {"rule": "a\0b"}, "hidden characters"),
     ("why", {"rule": "x" * 401}, "at most 400"),
     ("why", {"rule": "../../../etc/passwd:1"}, "there is no file"),
-    ("why", {"rule": "y", "skill": "../other"}, "no run trains a skill"),
+    ("why", {"rule": "y", "skill": "../other"}, "there is no skill '../other'"),
     ("show", {"revision": "v7\x1b[2J"}, "hidden characters"),
     ("show", {"revision": "--help"}, "there is no revision '--help'"),
     ("show", {"revision": "nope/v1"}, "hint: "),

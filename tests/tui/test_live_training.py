@@ -168,7 +168,7 @@ async def finish(app, pilot, opened: Terminal) -> None:
     code, said = opened.close()
     assert code in {0, 20, 21}
     assert said.startswith(f"{RUN}  ")
-    assert "next  skillgit log --graph" in said
+    assert f"skillgit log {RUN} --graph" in said
 
 
 def test_a_run_is_watched_stopped_after_its_step_killed_and_ends_as_if_nothing_had_been(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment
 from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import find_routes
-from skillgit.app.setup.servers import check_address, identified_routes
+from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
@@ -229,12 +229,27 @@ def measuring_setup(
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
     config = recorded_config(context, workspace, runs[0], terms.overrides)
-    with _as_recorded(workspace, runs[0], NAME_ONE):
+    with _as_recorded(workspace, runs[0], NAME_ONE), own_addresses(workspace, runs[0]):
         setup = replace(set_up(config, gates=gates), run=runs[0])
-    start = start_record(workspace, runs[0])
-    if start is not None and isinstance(start.event, RunStarted) and is_own(workspace.repo, start=start.commit):
-        check_address(runs[0], start.event, setup.routes)
+    start = _own_start(workspace, runs[0])
+    if start is not None:
+        check_address(runs[0], start, setup.routes)
     return identified(workspace, setup)
+
+
+def _own_start(workspace: Workspace, run: str) -> RunStarted | None:
+    """Return the first event of a run that was begun here; a stranger's names no address that may be suggested."""
+    start = start_record(workspace, run)
+    is_ours = start is not None and is_own(workspace.repo, start=start.commit)
+    return start.event if start is not None and is_ours and isinstance(start.event, RunStarted) else None
+
+
+@contextmanager
+def own_addresses(workspace: Workspace, run: str) -> Iterator[None]:
+    """Let errors in a block name the address that a variable gave ``run`` when it began here."""
+    start = _own_start(workspace, run) if run in queries.run_names(workspace.index) else None
+    with nullcontext() if start is None else as_variables_named(run, start):
+        yield
 
 
 def identified(workspace: Workspace, setup: Setup) -> Setup:

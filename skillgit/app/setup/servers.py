@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from skillgit.app.setup.config.typed_values import ROLES
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.pipeline import Route
 from skillgit.domain.event import RunStarted
@@ -127,8 +129,25 @@ def check_address(run: str, start: RunStarted, routes: Mapping[str, Route]) -> N
             or os.environ.get(then.variable, "").strip()
         ):
             continue
-        raise ConfigError(
-            f"the {role} of run {run} is {then.phrase}, an address that {then.variable} named; the variable is not set"
-            f" here, and {now.place or now.backend} would be asked",
-            hint=f"export {then.variable}={then.address}",
-        )
+        raise _unset(run, role, then, f"{now.place or now.backend} would be asked")
+
+
+@contextmanager
+def as_variables_named(run: str, start: RunStarted) -> Iterator[None]:
+    """Let an error of a backend that lacks its address say which one a variable named when ``run`` began."""
+    try:
+        yield
+    except ConfigError as error:
+        for role in ROLES:
+            then = start.served_as(role)
+            if then is not None and then.variable and not os.environ.get(then.variable, "").strip():
+                raise _unset(run, role, then, "there is no other address") from error
+        raise
+
+
+def _unset(run: str, role: str, then: ServedModel, otherwise: str) -> ConfigError:
+    return ConfigError(
+        f"the {role} of run {run} is {then.phrase}, an address that {then.variable} named; the variable is not set"
+        f" here, and {otherwise}",
+        hint=f"export {then.variable}={then.address}",
+    )

@@ -29,7 +29,7 @@ from skillgit.store import refs, work_tree
 from skillgit.store.history_reader import skill_at
 from skillgit.store.ignore_rules import ignore_rules
 from skillgit.store.repo import Repo
-from skillgit.store.trunk import trunk, trunk_tip
+from skillgit.store.trunk import trunk, trunk_tip, usual_trunk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -273,10 +273,11 @@ def _beginning(
 def _ends(repo: Repo) -> list[tuple[str, str]]:
     """Return where a run may begin, name and commit: HEAD, where it has a commit, then the trunk; at least one."""
     branch, commit = repo.head()
-    main = trunk_tip(repo)
+    name = usual_trunk(repo) or trunk(repo)
+    main = repo.tip(name)
     ends = [(branch or "HEAD", commit)] if commit else []
     if main is not None and main != commit:
-        ends.append((refs.short(trunk(repo)), main))
+        ends.append((refs.short(name), main))
     if not ends:
         raise RevisionNotFoundError("the repository has no commit to start from", hint="skillgit init")
     return ends

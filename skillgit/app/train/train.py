@@ -21,7 +21,7 @@ from skillgit.app.setup.estimate import least_calls, plan_training, steps_of, st
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.run_setup import Setup, identified, recorded_config, set_up
+from skillgit.app.setup.run_setup import Setup, identified, own_addresses, recorded_config, set_up
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.setup.skill_tasks import USUAL, on_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
@@ -139,7 +139,14 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
 
 
 def _set_up(context: Context, request: TrainRequest) -> Setup:
-    setup = set_up(_config(context, request))
+    config = _config(context, request)
+    try:
+        setup = set_up(config)
+    except ConfigError:
+        if request.run is None:
+            raise
+        with open_workspace(context) as workspace, own_addresses(workspace, request.run):
+            raise
     setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
     return setup
 

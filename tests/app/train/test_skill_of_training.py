@@ -37,8 +37,10 @@ def test_a_name_or_a_path_means_the_text_the_tasks_and_the_usual_configuration(h
         for word in (name, PLACES[name], f"./{PLACES[name]}/SKILL.md")
         for config in (None, "tasks/default")
     ]
-    assert {(plan.facts["skill"], plan.facts["config"]) for plan in plans} == {(PLACES[name], "tasks/default")}
-    (item_texts,) = {plan.facts["items"] for plan in plans}
+    assert {(plan.facts["text"].partition("/SKILL.md ")[0], plan.facts["config"]) for plan in plans} == {
+        (PLACES[name], "tasks/default")
+    }
+    (item_texts,) = {plan.facts["data"] for plan in plans}
     assert item_texts.startswith("10 train")
 
 

@@ -49,7 +49,7 @@ def asked(context):
         "cost": cost(context, None),
         "head": show(context, "head"),
         "diff": diff(context, "v0", "head"),
-        "status": replace(status(context), repository=context.directory, checked_out=""),
+        "status": replace(status(context), repository=context.directory, checked_out="", trunk=""),
         "events": list(events(context)),
     }
 

@@ -115,7 +115,7 @@ def test_timeouts_and_connections():
     late = anthropic.APITimeoutError(ASKED)
     late.__cause__ = httpx2.ConnectTimeout("")
     error = failure(late, name)
-    assert error.message == "Claude cannot be reached: there was no connection within 10 s"
+    assert error.message == "the connection to Claude broke: no connection to the server came about in time"
     assert "timeout" not in error.hint, "no setting raises this limit"
     assert not error.sent
     assert "ReadError: reset" in failure(httpx2.ReadError("reset"), name).message

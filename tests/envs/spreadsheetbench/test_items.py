@@ -105,9 +105,10 @@ def test_without_libreoffice_only_the_scorer_that_does_not_calculate_is_left(tmp
     monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr(SpreadsheetBench, "_sandbox", None)
     with pytest.raises(ConfigError, match="LibreOffice is not installed") as caught:
-        SpreadsheetBench({}, tmp_path).items(Split.TRAIN)
+        SpreadsheetBench({}, tmp_path).check_machine()
     assert "env.scorer: skillopt" in caught.value.hint
-    assert SpreadsheetBench({"scorer": "skillopt"}, tmp_path).items(Split.TRAIN)
+    SpreadsheetBench({"scorer": "skillopt"}, tmp_path).check_machine()
+    assert SpreadsheetBench({}, tmp_path).items(Split.TRAIN), "items are read, which scores nothing"
 
 
 def test_the_shipped_tasks_have_three_cases_and_each_a_solution(tmp_path, monkeypatch):

@@ -210,7 +210,11 @@ def _other_backend(name: str, backends: Sequence[str]) -> str:
 
 
 def _check_settings(layer: Layer, values: Config, names: Sequence[str], backends: Sequence[str], root: Path) -> None:
-    """Refuse a setting that its backend does not have, wherever it is written; backends that list none look later."""
+    """Refuse a setting that its backend does not have; backends that list none look later.
+
+    A file may bring settings of backends that no role asks, in words of another program's: those are not looked at.
+    """
+    asked = {getattr(values.model, f"{role}_backend") or values.model.optimizer_backend for role in ROLES}
     for name in values.model.backend_settings:
         key = f"model.{name}"
         role = role_of(key)
@@ -218,6 +222,8 @@ def _check_settings(layer: Layer, values: Config, names: Sequence[str], backends
         owner = belongs(f"model.{rest}", backends)
         backend = owner or getattr(values.model, f"{role}_backend") or values.model.optimizer_backend
         if backend not in backends or (settings := load_backend(backend, root).info.settings) is None:
+            continue
+        if backend not in asked and layer[key].origin.kind == "file":
             continue
         setting = rest.removeprefix(f"{owner}_") if owner else rest
         try:
