@@ -376,6 +376,8 @@ class Training:
             await trainer.close()
             if writing is not None:
                 await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
+                if not writing.cancelled():
+                    writing.exception()  # or asyncio reports it once more, as a traceback: that of Ctrl-C, for example
             await self.session.aclose()
         if writing is not None:
             await writing
