@@ -8,6 +8,7 @@ from pathlib import Path
 
 import measure
 
+ROUNDS = measure.sized(15, 1)
 RIVALS = {
     "skillgit --help": "python -c pass",
     "skillgit log -n 20": "git log -n 20",
@@ -33,6 +34,7 @@ def main() -> None:
                 "skillgit diff v1 v3": [measure.SKILLGIT, "diff", "v1", "v3"],
             },
             cwd=repository,
+            rounds=ROUNDS,
         )
     rows = [("command", "wall ms", "cpu ms", "over its rival, wall ms")]
     figures: dict[str, float] = {}
@@ -45,7 +47,7 @@ def main() -> None:
         figures |= {f"{key}_wall_ms": round(timing.wall_ms, 1), f"{key}_cpu_ms": round(timing.cpu_ms, 1)}
         if over is not None and rival is not None:
             figures[f"{key}_ratio"] = round(timing.wall_ms / timings[rival].wall_ms, 2)
-    measure.report("Start-up, medians of interleaved rounds", rows, figures)
+    measure.report(f"Start-up, medians of {ROUNDS} interleaved rounds", rows, figures)
 
 
 if __name__ == "__main__":
