@@ -21,8 +21,8 @@ from skillgit_envs.alfworld.simulator import Simulator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SIDE_BY_SIDE = (1, 2, 4, 8, 16)
-STEPS = 30
+SIDE_BY_SIDE = measure.sized((1, 2, 4, 8, 16), (1, 2))
+STEPS = measure.sized(30, 3)
 STRIDE = 7
 
 
@@ -83,6 +83,7 @@ async def measured() -> tuple[float, Round, list[Round]]:
 
 def main() -> None:
     """Measure and report."""
+    measure.need("textworld", "alfworld")
     first, cold, rounds = asyncio.run(measured())
     rows = [("games at once", "start of a game", "steps/s", "all over")]
     named = [("new", cold), *((str(found.games), found) for found in rounds)]

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 
 import measure
 
-SEEDS = range(1, 9)
+SEEDS = range(1, measure.sized(9, 3))
 REFERENCE = ("train.batch_size=40",)
 """The demo has the other values of the reference."""
 ONE_CALL, SALVAGE, CONTRAST = "optimizer.aggregate=one_call", "optimizer.salvage=true", "gradient.contrast=2"
-SETTINGS = {
+ALL = {
     "reference": REFERENCE,
     "batches of 20": ("train.batch_size=20",),
     "and one call": ("train.batch_size=20", ONE_CALL),
@@ -31,11 +31,15 @@ SETTINGS = {
     "one call and salvage": ("train.batch_size=20", ONE_CALL, SALVAGE),
     "default": ("train.batch_size=20", ONE_CALL, SALVAGE, CONTRAST),
 }
+SETTINGS = measure.sized(ALL, {name: ALL[name] for name in ("reference", "default")})
+LENGTH = measure.sized(
+    ("train.num_epochs=2",), ("train.num_epochs=1", "evaluation.sel_env_num=8", "evaluation.test_env_num=4")
+)
 
 
 def trained(setting: str, seed: int) -> tuple[float, float, int, int]:
     """Return selection score, test score, calls and prompt tokens of one run."""
-    overrides = (*SETTINGS[setting], f"train.seed={seed}", f"env.split_seed={seed}", "train.num_epochs=2")
+    overrides = (*SETTINGS[setting], f"train.seed={seed}", f"env.split_seed={seed}", *LENGTH)
     words = [word for override in overrides for word in ("-o", override)]
     with TemporaryDirectory() as folder:
         for command in (("init",), ("train", "demo", "--run", "bench", "--quiet", "--json", *words)):

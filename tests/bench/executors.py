@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "executors"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench import measure
 from ray_nodes import two_nodes
 from toy import History, ToyBackend, ToyEnvironment, items, trainer
 
@@ -42,10 +43,12 @@ if TYPE_CHECKING:
     from skillgit.executors.attempt import Executor
 
 HERE = Path(__file__).parent
-NAME, COUNT, WIDTH = "executors.py:Computing", 200, 16
+NAME, COUNT, WIDTH = "executors.py:Computing", *measure.sized((200, 16), (8, 2))
 COMPUTES, ASKS, SERVES = "computes", "asks", "serves"
-ROUNDS = 3
-CALLS = 300
+ROUNDS = measure.sized(3, 1)
+CALLS = measure.sized(300, 10)
+KILLED_AFTER = COUNT * 2 // 5
+"""Rollouts after which a node is killed."""
 
 
 class Computing(ToyEnvironment):
@@ -166,7 +169,7 @@ async def _computing(executor: Executor) -> float:
 
 
 def cluster() -> Part:
-    """Count what is lost and asked twice where a node is killed after 80 rollouts."""
+    """Count what is lost and asked twice where a node is killed midway."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
     with two_nodes() as nodes:
         lost, repeats, whole, broken = asyncio.run(_node_killed(nodes))
@@ -184,7 +187,7 @@ async def _node_killed(cluster) -> tuple[int, int, float, float]:
 
         def each(rollout, ends=ends, kills=kills):
             ends.append(rollout)
-            if kills and len(ends) == 80:
+            if kills and len(ends) == KILLED_AFTER:
                 node = next(iter(cluster.worker_nodes))
                 kill = partial(cluster.remove_node, node, allow_graceful=False)
                 asyncio.get_running_loop().run_in_executor(None, kill)
@@ -230,8 +233,6 @@ async def _calls() -> list[float]:
 
 
 def main() -> None:
-    from bench import measure  # noqa: PLC0415 - workers load this file too
-
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     parts = [processes(), endpoint()]

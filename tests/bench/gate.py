@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from skillgit.domain.gate_policies import Policy
 
 SIZES = (20, 40, 100, 200)
-STEPS = 40
-RUNS = 250
-POWER_TRIALS = 2_000
+STEPS = measure.sized(40, 2)
+RUNS = measure.sized(250, 2)
+POWER_TRIALS = measure.sized(2_000, 3)
 GAIN = 0.05
 SHAPE = (3.2, 0.8)
 """Beta parameters of the items' chances: mean 0.8, some items nearly certain and some coin flips."""
-TABLES = 10_000
-SAMPLES = 3_000
-BOOKKEEPING = 1_400
-ITEMS = 120
+TABLES = measure.sized(10_000, 20)
+SAMPLES = measure.sized(3_000, 20)
+BOOKKEEPING = measure.sized(1_400, 20)
+ITEMS = measure.sized(120, 8)
 CASES = {
     "p60_fix10_break05": (0.60, 0.10, 0.05, 0.94),
     "p80_fix00_break00": (0.80, 0.00, 0.00, 0.20),
@@ -61,8 +61,8 @@ CASES = {
 }
 """Share solved by the base, chances to fix and to break, and the fraction that the method's reference gives."""
 CASE_ITEMS = 200
-CASE_TRIALS = 30_000
-CHECKED = 100
+CASE_TRIALS = measure.sized(30_000, 3)
+CHECKED = measure.sized(100, 2)
 RULES = {"strict": GateRule(), "paired": GateRule(policy=PAIRED, alpha=0.05)}
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
 
@@ -301,7 +301,7 @@ def main() -> None:
 def costs() -> dict[str, object]:
     """Return what the bookkeeping of gates takes; nothing else runs meanwhile."""
     slowest = {
-        f"bookkeeping_s_{BOOKKEEPING}_{metric}": round(max(bookkeeping(metric, each) for each in POLICIES.values()), 3)
+        f"bookkeeping_s_1400_{metric}": round(max(bookkeeping(metric, each) for each in POLICIES.values()), 3)
         for metric in Metric
     }
     return slowest | {"wall_mixed_over_hard": round(mixed_over_hard(), 2)}

@@ -24,7 +24,7 @@ import worlds
 from skillgit.app.sources.harvest import HarvestRequest, harvest
 from skillgit.app.workspace.context import Context
 
-SESSIONS, SIZE = 500, 2_000_000
+SESSIONS, SIZE = measure.sized((500, 2_000_000), (2, 2_000))
 SPACE = UUID(int=7)
 SHARE = 0.12
 """Of a session of fourteen calls, the part that is conversation; the rest are requests and prompts."""

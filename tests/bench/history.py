@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from bench.histories.fast_import import History
     from bench.histories.story import Chapter
 
-SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
+SIZES = measure.sized({"1k": 1_000, "10k": 10_000, "100k": 100_000}, {"1k": 100})
 LONG = "long"
-LINES = 5_000
+LINES = measure.sized(5_000, 50)
 SKILLGIT = str(Path(sys.executable).with_name("skillgit"))
-ROUNDS = 5
-REBUILDS = {"1k": 5, "10k": 3, "100k": 1}
-WRITTEN = 300
+ROUNDS = measure.sized(5, 1)
+REBUILDS = measure.sized({"1k": 5, "10k": 3, "100k": 1}, dict.fromkeys(SIZES, 1))
+WRITTEN = measure.sized(300, 20)
 """Events of each writer."""
 FRESH = 10
 """Commits that a refresh takes in."""
@@ -101,7 +101,7 @@ def _size(name: str, history: History) -> dict[str, float]:
     figures[f"reindex_s_{name}"] = round(timings["reindex"].wall_ms / 1000, 2)
     figures[f"reindex_ratio_{name}"] = round(timings["reindex"].wall_ms / timings["git log"].wall_ms, 2)
     # a packed file that is younger than two seconds is not trusted to stay as it is
-    time.sleep(2)
+    time.sleep(measure.sized(2, 0))
     refresh.open_index(Repo.discover(history.path)).close()
     figures |= _commands(name, history)
     figures[f"refresh_ms_{name}"] = round(_refreshed(history), 1)
@@ -127,7 +127,7 @@ def _long_skill(path: Path) -> dict[str, float]:
         rounds=ROUNDS,
         env=_ENV,
     )
-    lines = f"_{LINES}_lines"
+    lines = "_5000_lines"
     seconds = {name: round(timing.wall_ms / 1000, 3) for name, timing in timings.items()}
     return {f"{name}_s{'' if name == 'start' else lines}": taken for name, taken in seconds.items()}
 
@@ -194,7 +194,7 @@ def _writers(folder: Path) -> dict[str, float]:
     stream = io.BytesIO()
     write_runs(Stream(stream), {"demo": WRITTEN}, {"demo": 1})
     taken: dict[str, list[float]] = {"writer": [], "commit": [], "fast_import": []}
-    for turn in range(3):
+    for turn in range(measure.sized(3, 1)):
         homes = {name: folder / f"{name}-{turn}" for name in taken}
         for home in homes.values():
             _git(folder, "init", "-q", "-b", "main", str(home))

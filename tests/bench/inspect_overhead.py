@@ -1,26 +1,26 @@
 """What samples of Inspect cost as rollouts, beside ``inspect_ai`` alone with the same replies after the same time.
 
-``python tests/bench/inspect_overhead.py`` prints both times and their ratio. Both sides run in this process, in turn,
+``make bench-inspect_overhead`` prints both times and their ratio. Both sides run in this process, in turn,
 and are timed from their first call to the end of their last: what a training does thousands of times is what counts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+import measure
+
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
 
-SAMPLES = 200
-SECONDS = 2.0  # of a model's reply
+SAMPLES = measure.sized(200, 6)
+SECONDS = measure.sized(2.0, 0.01)  # of a model's reply
 AT_ONCE = 32  # rollouts that a run has in progress
-ROUNDS = 2
+ROUNDS = measure.sized(2, 1)
 
 TASK = f"""
 from inspect_ai import Task, task
@@ -123,7 +123,7 @@ async def ours(file: Path) -> float:
     return _seconds()
 
 
-def measure() -> dict[str, float]:
+def compare() -> dict[str, float]:
     """Return the medians of both times and their ratio."""
     from skillgit_envs.inspect.attempt import register  # noqa: PLC0415 - slow to load
 
@@ -138,14 +138,11 @@ def measure() -> dict[str, float]:
     return {"ours_s": round(mine, 3), "inspect_s": round(theirs, 3), "ratio": round(mine / theirs, 3)}
 
 
-def inspect_overhead() -> float:
-    """Return how long samples take as rollouts, in times of what Inspect takes alone."""
-    return measure()["ratio"]
-
-
 def main() -> None:
-    json.dump(measure(), sys.stdout)
-    sys.stdout.write("\n")
+    measure.need("inspect_ai", "inspect")
+    figures = compare()
+    rows = [("figure", "value"), *((name, str(value)) for name, value in figures.items())]
+    measure.report("Samples of Inspect as rollouts, against Inspect alone", rows, figures)
 
 
 if __name__ == "__main__":

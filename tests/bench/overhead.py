@@ -25,7 +25,7 @@ from bench.workload.trainings import Recording, Trainings
 from wire import Faults, Wire, wire_server
 
 WORKLOAD = Path(__file__).parent / "workload"
-EPOCHS, LONG_EPOCHS = 2, 8
+EPOCHS, LONG_EPOCHS = measure.sized((2, 8), (1, 2))
 FAILING = ("rate_limit", "server_error", "malformed", "reset")
 CPU_ROW = "50ms_64"
 """The row that the CPU of a call is taken from."""
@@ -67,6 +67,8 @@ ROWS = {
     ),
     "cap16_64": Row(latency=0.05, width=64, against={"cap": 16}, floor=16),
 }
+FEW = [CPU_ROW, "cap16_64"]
+"""A row for each way to replay; the others differ in settings of the server."""
 OTHERS = ("start", "reference_24")
 CALM: dict[str, Any] = {"latency": 0.0, "tail_share": 0.0, "tail": 0.0, "cap": 0, "faults": Faults()}
 
@@ -97,7 +99,7 @@ class Bench:
     def row(self, row: Row) -> Measured:
         """Measure both sides in turn."""
         tool, floor, requests = [], [], 0
-        for _ in range(row.rounds):
+        for _ in range(measure.sized(row.rounds, 1)):
             self._serve(latency=row.latency, **row.server, **row.against)
             tool.append(self.trainings.run(width=row.width, epochs=EPOCHS))
             requests = len(self._wire.log())
@@ -109,7 +111,7 @@ class Bench:
     def start(self) -> float:
         """Return the CPU seconds until the first request."""
         self._serve()
-        return median(self.trainings.start() for _ in range(3))
+        return median(self.trainings.start() for _ in range(measure.sized(3, 1)))
 
     def reference(self) -> tuple[processes.Cost, int, processes.Cost, int, Recording]:
         """Return what 24 steps take and how many calls they make: the training's, and the reference's schedule."""
@@ -136,7 +138,7 @@ def main(names: list[str]) -> None:
     unknown = set(names) - {*ROWS, *OTHERS}
     if unknown:
         sys.exit(f"no such rows: {', '.join(sorted(unknown))}; there are {', '.join((*ROWS, *OTHERS))}")
-    wanted = names or [*ROWS, *OTHERS]
+    wanted = names or [*measure.sized([*ROWS], FEW), *OTHERS]
     with tempfile.TemporaryDirectory() as folder, processes.pinned(processes.SERVER), wire_server(process=True) as wire:
         bench = Bench(Path(folder), wire)
         table, figures = _table(bench, [name for name in wanted if name in ROWS])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Runs = dict[int, SearchRun]
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 8
+SEEDS = measure.sized(8, 1)
 LATENCY_S, WIDTH = 0.05, 64
 REACHED = 0.95
 """Share of the final score of ``default`` for which tokens are counted."""
@@ -208,7 +208,11 @@ class Comparison:
 def wanted() -> tuple[list[str], int]:
     """Return the rows and the number of worlds that the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default=",".join((*ROWS, GEPA)), help="rows to measure, with commas between them")
+    parser.add_argument(
+        "--rows",
+        default=",".join((*measure.sized([*ROWS], ["default", "pareto"]), GEPA)),
+        help="rows to measure, with commas between them",
+    )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of worlds")
     parser.add_argument("-o", action="append", metavar="KEY=VALUE", help=f"a setting of a further row, '{GIVEN}'")
     words = parser.parse_args()

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
@@ -40,8 +41,9 @@ LIMITS = {
     "slowest_page_cpu_ms_100k": 300.0,
     "viewers_50_core_share": 0.10,
 }
-REQUESTS = 20
-VIEWERS, WATCHED_S = 50, 20.0
+EVENTS = measure.sized({"10k": 10_000, "100k": 100_000}, {"10k": 40, "100k": 60})
+REQUESTS = measure.sized(20, 1)
+VIEWERS, WATCHED_S = measure.sized((50, 20.0), (2, 1.0))
 FILES = {"/run/{run}/live/stream", "/run/{run}/report", "/run/{run}/{event}/export", "/run/{run}/picture/{digest}"}
 """What is no page: the report holds a whole run, and is written once."""
 
@@ -58,7 +60,7 @@ def main() -> None:
     figures: dict[str, float] = {}
     pages: list[PageCost] = []
     with tempfile.TemporaryDirectory(prefix="skillgit-bench-") as folder:
-        for events, name in ((10_000, "10k"), (100_000, "100k")):
+        for name, events in EVENTS.items():
             repository = Path(folder, name)
             write_history(repository, events)
             skillgit("reindex", cwd=repository)
@@ -118,7 +120,7 @@ def watched(repository: Path) -> float:
         subprocess.Popen([*SKILLGIT, *words], env=surroundings(**NOW), stdout=subprocess.DEVNULL) as training,
     ):
         while "running" not in client.get("/").text:
-            pass
+            time.sleep(0.05)
         share = viewers_core_share(
             server.process.pid,
             server.origin,

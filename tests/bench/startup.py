@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import measure
 
-SKILLGIT = str(Path(sys.executable).with_name("skillgit"))
+ROUNDS = measure.sized(15, 1)
 RIVALS = {
     "skillgit --help": "python -c pass",
     "skillgit log -n 20": "git log -n 20",
@@ -22,20 +21,20 @@ def main() -> None:
     """Train the demo once, then measure."""
     with tempfile.TemporaryDirectory() as folder:
         repository = Path(folder)
-        for arguments in (["init", "--env", "searchqa"], ["train", "demo", "--run", "demo", "--quiet"]):
-            subprocess.run([SKILLGIT, *arguments], cwd=repository, capture_output=True, check=True)
+        measure.train_demo(repository)
         timings = measure.commands(
             {
                 "python -c pass": [sys.executable, "-c", "pass"],
-                "skillgit --help": [SKILLGIT, "--help"],
+                "skillgit --help": [measure.SKILLGIT, "--help"],
                 "git log -n 20": ["git", "log", "-n", "20", "run/demo"],
-                "skillgit log -n 20": [SKILLGIT, "log", "-n", "20"],
+                "skillgit log -n 20": [measure.SKILLGIT, "log", "-n", "20"],
                 "git status": ["git", "status"],
-                "skillgit status": [SKILLGIT, "status"],
+                "skillgit status": [measure.SKILLGIT, "status"],
                 "git diff v1 v3": ["git", "diff", "demo/v1", "demo/v3"],
-                "skillgit diff v1 v3": [SKILLGIT, "diff", "v1", "v3"],
+                "skillgit diff v1 v3": [measure.SKILLGIT, "diff", "v1", "v3"],
             },
             cwd=repository,
+            rounds=ROUNDS,
         )
     rows = [("command", "wall ms", "cpu ms", "over its rival, wall ms")]
     figures: dict[str, float] = {}
@@ -48,7 +47,7 @@ def main() -> None:
         figures |= {f"{key}_wall_ms": round(timing.wall_ms, 1), f"{key}_cpu_ms": round(timing.cpu_ms, 1)}
         if over is not None and rival is not None:
             figures[f"{key}_ratio"] = round(timing.wall_ms / timings[rival].wall_ms, 2)
-    measure.report("Start-up, medians of 15 interleaved rounds", rows, figures)
+    measure.report(f"Start-up, medians of {ROUNDS} interleaved rounds", rows, figures)
 
 
 if __name__ == "__main__":

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 Figures = dict[str, float]
 Rows = list[tuple[str, str, str]]
 
-SKILLGIT = str(Path(sys.executable).with_name("skillgit"))
-ROUNDS = 9
-SESSIONS = 3
-SMALL, LARGE = 100, 100_000
-LINES = 5_000
+ROUNDS = measure.sized(9, 1)
+SESSIONS = measure.sized(3, 1)
+SMALL, LARGE = measure.sized((100, 100_000), (30, 40))
+RUNS = measure.sized(100, 3)
+"""Runs of the larger history."""
+LINES = measure.sized(5_000, 50)
 HITCH = 16.0
 """Milliseconds after which a handler holds up a picture at 60 of them a second."""
 _TESTS = Path(__file__).parents[1]
@@ -57,7 +58,7 @@ def main(parts: Sequence[str]) -> None:
     figures: Figures = {}
     rows: Rows = [("figure", "value", "")]
     with tempfile.TemporaryDirectory() as folder:
-        for part in parts or PARTS:
+        for part in parts or measure.sized([*PARTS], [name for name in PARTS if name != "one_run"]):
             more, told = PARTS[part](Path(folder))
             figures |= more
             rows += [(name, str(value), "") for name, value in more.items()] + told
@@ -67,12 +68,12 @@ def main(parts: Sequence[str]) -> None:
 def opening(folder: Path) -> tuple[Figures, Rows]:
     """Measure the start of the screens against ``skillgit log`` and an empty Textual app, in turn; medians."""
     demo = _demo(folder)
-    logged = subprocess.run([SKILLGIT, "log", "--json", "-n", "1"], cwd=demo, capture_output=True, check=True)
+    logged = subprocess.run([measure.SKILLGIT, "log", "--json", "-n", "1"], cwd=demo, capture_output=True, check=True)
     newest = json.loads(logged.stdout)["events"][0]["title"][:7]
     walls: dict[str, list[float]] = {"frame": [], "history": [], "empty": []}
     works: dict[str, list[float]] = {"history": [], "empty": []}
     for number in range(ROUNDS + 1):
-        ours = painted([SKILLGIT, "tui"], ["2 History", newest], cwd=demo)
+        ours = painted([measure.SKILLGIT, "tui"], ["2 History", newest], cwd=demo)
         empty = painted([sys.executable, "-c", _EMPTY], ["empty"], cwd=demo)
         if number:
             walls["frame"].append(ours.wall_ms[0])
@@ -80,7 +81,7 @@ def opening(folder: Path) -> tuple[Figures, Rows]:
             walls["empty"].append(empty.wall_ms[0])
             works["history"].append(ours.cpu_ms)
             works["empty"].append(empty.cpu_ms)
-    log = measure.commands({"log": [SKILLGIT, "log", "-n", "20"]}, cwd=demo, rounds=ROUNDS)["log"]
+    log = measure.commands({"log": [measure.SKILLGIT, "log", "-n", "20"]}, cwd=demo, rounds=ROUNDS)["log"]
     found = {
         "first_paint_ms": median(walls["frame"]),
         "history_painted_ms": median(walls["history"]),
@@ -100,7 +101,7 @@ def opening(folder: Path) -> tuple[Figures, Rows]:
 
 def keys(folder: Path) -> tuple[Figures, Rows]:
     """Measure a session with a hundred events in two runs, and with a hundred thousand in a hundred."""
-    return _sizes(folder, "many", {SMALL: 2, LARGE: 100})
+    return _sizes(folder, "many", {SMALL: 2, LARGE: RUNS})
 
 
 def one_run(folder: Path) -> tuple[Figures, Rows]:
@@ -176,8 +177,7 @@ def _demo(folder: Path) -> Path:
     """Train the demo once."""
     place = folder / "demo"
     if not place.exists():
-        for arguments in (["init", str(place), "--env", "searchqa"], ["-C", str(place), "train", "demo", "--quiet"]):
-            subprocess.run([SKILLGIT, *arguments], capture_output=True, check=True)
+        measure.train_demo(place)
     return place
 
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import measure
 from bench.screens.accounting import Account
 
 from skillgit.app.workspace.context import Context
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _WORD = "word"
 """Stands for the first letters of a word in the title under the cursor: whatever a history says, the event stays."""
 _LETTERS = 4
-SESSIONS = {
+_SHORT = ("j", "k", "w", "j", "escape", "slash", _WORD, "enter", "slash", "escape", "e", "2")
+_LONG = {
     "browse": (
         *("j",) * 12,
         *("k",) * 4,
@@ -54,6 +56,7 @@ SESSIONS = {
         *("2", "w", "j", "c", "j", "ctrl+d", "G", "g", "tab", "j", "G", "escape"),
     ),
 }
+SESSIONS = measure.sized(_LONG, dict.fromkeys(_LONG, _SHORT))
 _AT_LEAST = 0.08
 """Seconds after a key in which the cursor comes to rest and the event under it is asked for."""
 _LOOKS_EVERY = 0.02

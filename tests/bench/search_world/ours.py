@@ -13,11 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench import measure
 from bench.search_world.plugins import LATENCY, WORLD
 from bench.search_world.world import World, world_of
 
 RUN = "search"
-CONTROLS = 5
+CONTROLS = measure.sized(5, 1)
 """No-op candidates that are sent through the gate at the end of a run; their calls are not counted."""
 CONFIG = "search.yaml"
 _HERE = Path(__file__).parent

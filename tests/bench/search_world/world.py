@@ -19,7 +19,9 @@ from math import prod
 from random import Random
 from statistics import mean
 
-SIZES = {"train": 120, "selection": 60, "test": 120}
+from bench import measure
+
+SIZES = measure.sized({"train": 120, "selection": 60, "test": 120}, {"train": 12, "selection": 6, "test": 6})
 GOODS = (
     *(
         "glassware",

@@ -10,11 +10,13 @@ import json
 from random import Random
 from typing import TYPE_CHECKING
 
+from bench import measure
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SIZES = {"train": 120, "val": 60, "test": 120}
+SIZES = measure.sized({"train": 120, "val": 60, "test": 120}, {"train": 12, "val": 6, "test": 4})
 ENOUGH = 1200
 """Characters of a context after which no further document is added."""
 

@@ -1,0 +1,53 @@
+"""Every benchmark of ``make bench`` runs once on small inputs, so that it cannot fall behind the source."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+
+import pytest
+from bench import measure
+from program import run
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = sorted(path.stem for path in (ROOT / "tests" / "bench").glob("*.py") if path.stem != "measure")
+
+
+def numbers(value: object) -> Iterator[float]:
+    """Yield the numbers of a JSON value, however deep."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from numbers(inner)
+    elif isinstance(value, int | float):
+        yield value
+
+
+def test_make_bench_runs_these_files():
+    planned = run("make", "--dry-run", "bench", cwd=ROOT)
+    assert planned.code == 0, planned
+    assert sorted(set(re.findall(r"tests/bench/(\w+)\.py", planned.out))) == BENCHMARKS
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_each_benchmark_names_its_small_inputs(name):
+    source = (ROOT / "tests" / "bench" / f"{name}.py").read_text(encoding="utf-8")
+    assert "measure.sized(" in source, f"tests/bench/{name}.py has no small inputs: see tests/bench/measure.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_each_benchmark_runs_on_small_inputs(name):
+    program = ROOT / "tests" / "bench" / f"{name}.py"
+    done = run(sys.executable, program, cwd=ROOT, env={measure.SIZE: measure.SMALL})
+    if done.code == measure.MISSING:
+        pytest.skip(done.err.strip())
+    assert done.code == 0, done
+    *_, last = done.out.splitlines()
+    figures = json.loads(last)
+    assert isinstance(figures, dict)
+    assert list(numbers(figures)), "the last line has no figures"
+    assert all(map(isfinite, numbers(figures)))
