@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
+from skillgit.index.own_conditions import OwnConditions
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
 from skillgit.store import refs
@@ -260,7 +261,7 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
 
 
 _AT_THE_END = f"""
-    SELECT r.name, m.version, m.item_set, '', {SCORE.format("m")}, m.scored
+    SELECT r.name, m.version, m.item_set, '', {SCORE.format("m")}, m.scored, '', '', '', ''
     FROM run r
     JOIN event x ON x.run = r.name AND x.kind = 'run-finished'
     JOIN evaluation m ON m.event = x.id
@@ -271,22 +272,23 @@ _NOTED = f"""
         SELECT oid, position, CASE WHEN json_valid(line) THEN line ELSE '{{}}' END AS line FROM note
     ), measured AS (
         SELECT oid, position, json_extract(line, '$.item_set') AS item_set, json_extract(line, '$.target') AS target,
-               json_extract(line, '$.environment') AS environment,
+               json_extract(line, '$.environment') AS environment, json_extract(line, '$.judge') AS judge,
+               json_extract(line, '$.served') AS served, json_extract(line, '$.setup') AS setup,
                json_extract(line, '$.hard') AS hard, json_extract(line, '$.soft') AS soft,
                CASE json_type(line, '$.scored') WHEN 'integer' THEN json_extract(line, '$.scored') ELSE 0 END AS scored
         FROM document
         WHERE json_extract(line, '$.kind') = 'evaluation' AND json_extract(line, '$.split') = 'test'
           AND json_type(line, '$.hard') IN ('real', 'integer') AND json_type(line, '$.soft') IN ('real', 'integer')
     )
-    SELECT r.name, v.version, m.item_set, m.environment, {SCORE.format("m")}, m.scored
+    SELECT r.name, v.version, m.item_set, m.environment, {SCORE.format("m")}, m.scored, m.target, m.judge, m.served,
+           m.setup
     FROM run r
     JOIN version v ON v.run = r.name AND v.version IN (0, r.best_version)
     JOIN event e ON e.id = v.event
-    JOIN event s ON s.run = r.name AND s.version = 0
-    JOIN measured m ON m.oid = e.oid AND COALESCE(m.target, '') IN ('', s.target)
+    JOIN measured m ON m.oid = e.oid
     WHERE r.name IN (SELECT value FROM json_each(?)) AND m.hard BETWEEN 0 AND 1 AND m.soft BETWEEN 0 AND 1
     ORDER BY m.position DESC"""  # noqa: S608 - names are ours
-"""Notes may come from strangers: what is no evaluation of the run's own target is passed over."""
+"""Notes may come from strangers: what is not an evaluation under the run's own conditions is passed over."""
 
 
 class Tested(NamedTuple):
@@ -300,9 +302,25 @@ class Tested(NamedTuple):
 def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
     """Return run to its test scores; ``best`` is run to its best version. Runs without one are left out."""
     scores: dict[str, Tested] = {}
+    conditions: dict[str, OwnConditions] = {}
     for query in (_AT_THE_END, _NOTED):
         by_version: dict[tuple[str, int], dict[tuple[str, str], tuple[float, int]]] = {}
-        for run, version, item_set, environment, score, items in index.select(query, (json.dumps([*best]),)):
+        runs = json.dumps([run for run in best if run not in scores])
+        for run, version, item_set, environment, score, items, *fields in index.select(query, (runs,)):
+            if query is _NOTED:
+                target, judge, served, setup = (str(field or "") for field in fields)
+                if run not in conditions:
+                    conditions[run] = OwnConditions(index, run)
+                if conditions[run].differing(
+                    split="test",
+                    item_set=str(item_set or ""),
+                    target=target,
+                    environment=str(environment or ""),
+                    judge=judge,
+                    served=served,
+                    setup=setup,
+                ):
+                    continue
             by_version.setdefault((run, version), {}).setdefault(
                 (str(item_set), str(environment)), (float(score), max(0, items))
             )

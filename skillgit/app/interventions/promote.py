@@ -37,7 +37,7 @@ class Promoted:
     version: int
     skill: str
     score: float | None  # its score on the selection split under the run's metric; absent if nobody has measured it
-    test: float | None  # its newest score on the test split under the same metric; absent if nobody has looked
+    test: float | None  # its newest score on the test split as the run measures; absent if there is none
     before: str = ""  # what the trunk held until now, as `<run>/v<N>`; empty if that was no promotion
     commit: str = ""  # the merge commit; empty if nothing was written
     held: bool = False  # whether the trunk held the version's text already
@@ -173,11 +173,11 @@ def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promo
 
 
 def _test_score(workspace: Workspace, row: LogRow, gauge: Gauge) -> float | None:
-    """Return the newest score of the version on the test split, from the end of its run or from a note."""
+    """Return the newest score on the test split as the run measures, from its end or from a note that agrees."""
     evaluations = [
         evaluation
         for evaluation in known_evaluations(workspace, row.commit, row)
-        if evaluation.split == Split.TEST.value
+        if evaluation.split == Split.TEST.value and evaluation.scored and not evaluation.differs
     ]
     if not evaluations:
         return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 from skillgit.app.recorded.evidence_json import members, parsed
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Scored
 from skillgit.index import version_queries
+from skillgit.index.own_conditions import Otherwise, OwnConditions
 from skillgit.store import notes
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class KnownEvaluation:
     served: str = ""  # digest of the server that answered; empty for a provider that fixes what names mean
     types: Mapping[str, Mapping[str, float]]  # task type to its numbers
     time: datetime | None  # when it was measured; absent if the note does not say
+    differs: tuple[Otherwise, ...] = ()  # in what it was measured otherwise than its run; no score of the run if any
 
 
 def as_note(
@@ -157,7 +159,9 @@ def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> 
         )
         for evaluation in final
     ]
-    evaluations = (_from_line(line) for line in version_queries.note_lines(workspace.index, commit))
+    lines = version_queries.note_lines(workspace.index, commit)
+    own = OwnConditions(workspace.index, row.run) if lines and row is not None else None
+    evaluations = (_from_line(line, own) for line in lines)
     return (*results, *(evaluation for evaluation in evaluations if evaluation is not None))
 
 
@@ -173,15 +177,19 @@ def _timeless(note: Mapping[str, object]) -> Note:
     return {key: value for key, value in note.items() if key not in _WORDS}
 
 
-def _from_line(line: str) -> KnownEvaluation | None:
+def _from_line(line: str, own: OwnConditions | None) -> KnownEvaluation | None:
     note = members(parsed(line))
     counts = [count for name in ("n", "scored", "seed") if type(count := note.get(name)) is int]
     means = [value for name in ("hard", "soft") if _is_number(value := note.get(name))]
     if note.get("kind") != KIND or len(counts) < 3 or len(means) < 2:  # noqa: PLR2004 - all of these
         return None
+    names = ("split", "item_set", "target", "environment", "judge", "served")
+    texts = {name: str(note.get(name) or "") for name in names}
+    differs = own.differing(**texts, setup=str(note.get("setup") or "")) if own is not None else ()
     return KnownEvaluation(
         source="note",
-        **{name: str(note.get(name, "")) for name in ("split", "item_set", "target", "environment", "judge", "served")},
+        **texts,
+        differs=differs,
         n=counts[0],
         scored=counts[1],
         hard=means[0],
