@@ -75,8 +75,8 @@ def _windows(setup: Setup, skill: Skill) -> Iterator[str]:
     """Say which model takes fewer tokens than its longest prompt has, by the configuration or what is known of it."""
     windows = setup.config.values.model.context_window
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
-    for role, asked in setup.routes.items():
-        route = answering(asked)
+    for role, way in setup.routes.items():
+        route = answering(way)
         tokens = windows.get(route.model) or (find_context(route.model) if is_of_provider(route.server) else None)
         fit = room(route, prompts.get(role, 0), ContextWindow(tokens=tokens, source="configuration"))
         if fit.fit == "too long":
