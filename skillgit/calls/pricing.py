@@ -45,14 +45,19 @@ def price_of(row: Sequence[float]) -> Price:
 
 
 def find_price(
-    model: str, *, overrides: Mapping[str, Price] = _NONE, declarations: Mapping[str, Price] = _NONE
+    model: str,
+    *,
+    overrides: Mapping[str, Price] = _NONE,
+    declarations: Mapping[str, Price] = _NONE,
+    is_in_table: bool = True,
 ) -> Price | None:
     """Return the price of ``model``; None if it is not known.
 
     A dated name (``gpt-4o-2024-08-06``) that is not listed itself has the price of the name without the date. The
-    user's ``overrides`` come first, then the ``declarations`` of the backend, then the table.
+    user's ``overrides`` come first, then the ``declarations`` of the backend, then the table, which is
+    left out unless ``is_in_table``: it has the prices of providers at their own addresses.
     """
-    for prices in (overrides, declarations, price_table().prices):
+    for prices in (overrides, declarations, price_table().prices if is_in_table else _NONE):
         price = prices.get(model) or prices.get(without_date(model))
         if price is not None:
             return price

@@ -40,6 +40,7 @@ class ServedModel:
         is_pinned: Whether the server is a provider's own, whose names of models mean the same everywhere.
         variable: The environment variable that named the address; empty where a setting or a default did.
         is_assumed: Whether the server does not answer now, so that the facts are those of an earlier time.
+        answers_as: The name of the only model that the server has, where that is another one than ``model``.
         role: What it is asked for: target, optimizer or judge; empty where that does not matter.
     """
 
@@ -50,6 +51,7 @@ class ServedModel:
     is_pinned: bool = False
     variable: str = field(default="", compare=False)
     is_assumed: bool = field(default=False, compare=False)
+    answers_as: str = field(default="", compare=False)
     role: str = field(default="", compare=False)
 
     @property
@@ -68,6 +70,11 @@ class ServedModel:
     def phrase(self) -> str:
         """Describe the model in one phrase, such as ``openai_compatible qwen2.5 at 127.0.0.1:8081``."""
         return f"{self.backend} {self.model}" + (f" at {self.place}" if self.address else "")
+
+    @property
+    def warning(self) -> str:
+        """Say that another model answers than the one that is named; empty where none is known to."""
+        return f"warning: {self.place} answers as {self.answers_as}, not {self.model}" if self.answers_as else ""
 
     @property
     def place(self) -> str:

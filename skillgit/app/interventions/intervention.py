@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.score_summary import scores
-from skillgit.app.setup.basis import ResultBasis, basis_of
+from skillgit.app.setup.basis import ResultBasis, basis_of, name_warnings
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
@@ -135,6 +135,8 @@ class RunMeasuring(Measuring):
         if self.terms.dry_run:
             work.close()
             return plan
+        for warning in name_warnings(self.setup):
+            self.watcher.remark(warning)
         self.watcher.remark(f"by {self.basis.sentence}")
         self.watcher.remark(plan.sentence)
         self._scope = scope

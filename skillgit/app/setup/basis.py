@@ -46,11 +46,17 @@ def basis_of(setup: Setup) -> ResultBasis:
     return ResultBasis(
         run=setup.run,
         config="" if setup.run else setup.config.name,
-        target=setup.routes["target"].served.phrase,
-        judge=setup.routes["judge"].served.phrase if judge else "",
+        target=_answerer(setup, "target"),
+        judge=_answerer(setup, "judge") if judge else "",
         data=data_of(setup),
         rehearsal=rehearsal(target=setup.routes["target"].name, judge=setup.routes["judge"].name if judge else ""),
     )
+
+
+def _answerer(setup: Setup, role: str) -> str:
+    """Return the model of ``role`` in words, and where the server is known to have another one, that one."""
+    served = setup.routes[role].served
+    return f"{served.phrase}, which answers as {served.answers_as}" if served.answers_as else served.phrase
 
 
 def data_of(setup: Setup, splits: Sequence[Split] = tuple(Split)) -> str:
@@ -76,7 +82,7 @@ def training_facts(setup: Setup, *, run: str, text: str, length: str) -> dict[st
         "run": run,
         "config": setup.config.name,
         "target": basis.target,
-        "optimizer": setup.routes["optimizer"].served.phrase,
+        "optimizer": _answerer(setup, "optimizer"),
         **({"judge": basis.judge} if basis.judge else {}),
         "data": basis.data,
         "length": length,
@@ -103,4 +109,9 @@ def warnings_of(setup: Setup) -> tuple[str, ...]:
     """Return what to say before the first call of a run whose models do not go together."""
     names = models_of(setup)
     warning = half_rehearsal(target=names["target"], optimizer=names["optimizer"])
-    return (warning,) if warning else ()
+    return (*name_warnings(setup), *((warning,) if warning else ()))
+
+
+def name_warnings(setup: Setup) -> tuple[str, ...]:
+    """Return a sentence for each model that its server does not have and another one answers for."""
+    return tuple(dict.fromkeys(filter(None, (route.served.warning for route in setup.routes.values()))))

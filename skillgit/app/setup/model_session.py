@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
 from skillgit.app.recorded.score_summary import Scores, by_type, scores
-from skillgit.app.setup.basis import basis_of
+from skillgit.app.setup.basis import basis_of, name_warnings
 from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.servers import check_servers
@@ -162,7 +162,7 @@ def let_measure(
     work: Callable[[Measuring], Coroutine[object, object, T]],
 ) -> T:
     """Let ``work`` measure, with the ledger open, and return what it returns."""
-    for note in (*setup.config.notes, f"by {basis_of(setup).sentence}"):
+    for note in (*setup.config.notes, *name_warnings(setup), f"by {basis_of(setup).sentence}"):
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
         session.calls.traffic.remark = watcher.remark

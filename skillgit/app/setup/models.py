@@ -132,7 +132,13 @@ def _server(backend: Backend, model: str) -> ServedModel | None:
 def _price(config: ResolvedConfig, model: str, backend: Backend) -> Price | None:
     rows = config.values.model.prices.items()
     overrides = {priced_model: price_of(row) for priced_model, row in rows}
-    return find_price(model, overrides=overrides, declarations=backend.info.prices)
+    is_known = is_of_provider(_server(backend, model))
+    return find_price(model, overrides=overrides, declarations=backend.info.prices, is_in_table=is_known)
+
+
+def is_of_provider(server: ServedModel | None) -> bool:
+    """Say whether the tables of prices and contexts hold there: they are of providers, and of no other address."""
+    return server is None or server.is_pinned
 
 
 def _lane(config: ResolvedConfig, role: str, backend: Backend, model: str, settings: Mapping[str, object]) -> str:
@@ -257,7 +263,7 @@ async def context_of(route: Route, contexts: Mapping[str, int]) -> ContextWindow
     tokens, source = contexts.get(route.model), "configuration"
     if tokens is None and isinstance(route.backend, TellsContext):
         tokens, source = await route.backend.context(route.model), "server"
-    if tokens is None:
+    if tokens is None and is_of_provider(route.server):
         tokens, source = find_context(route.model), "table"
     origin: ContextOrigin = "" if tokens is None else source  # type: ignore[assignment]
     return ContextWindow(tokens=tokens, source=origin)

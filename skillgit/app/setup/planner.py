@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.basis import name_warnings
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
@@ -157,7 +158,9 @@ class Planner:
             rollouts=self.rollouts,
             known=self.known,
             total=total,
-            notes=(*notes, *cap_notes(caps, total), *hedging, *asking),
+            notes=tuple(
+                dict.fromkeys((*name_warnings(self.setup), *notes, *cap_notes(caps, total), *hedging, *asking))
+            ),
         )
 
     def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:

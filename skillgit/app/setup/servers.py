@@ -60,7 +60,16 @@ async def check_servers(routes: Mapping[str, Route]) -> None:
 
 def with_facts(server: ServedModel, facts: Mapping[str, object]) -> ServedModel:
     public = {name: redact(value) if isinstance(value, str) else value for name, value in facts.items()}
-    return replace(server, facts=compact_facts(public), is_assumed=False)
+    name = str(public.get("name") or "")
+    other_name = "" if name in (server.model, f"{server.model}:latest") else name
+    return replace(server, facts=compact_facts(public), answers_as=other_name, is_assumed=False)
+
+
+def looked_at(routes: Mapping[str, Route]) -> dict[str, Route]:
+    """Return ``routes`` with what those of their servers that answer now say about their models."""
+    facts = asyncio.run(_facts_of(_ways(routes.values())))
+    servers = {server: with_facts(server, answer) for server, answer in facts.items() if answer is not None}
+    return {role: _with_servers(route, servers) for role, route in routes.items()}
 
 
 def difference(then: ServedModel, now: ServedModel) -> str:

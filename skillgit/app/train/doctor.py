@@ -11,12 +11,14 @@ from random import Random
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.basis import name_warnings
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
 from skillgit.app.setup.models import NAME_JUDGE, PromptRoom, answering, context_of, lacks_judge, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
 from skillgit.app.setup.run_setup import Setup, set_up
+from skillgit.app.setup.servers import looked_at
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
@@ -122,6 +124,8 @@ def doctor(
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
     if setup is not None:
         setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
+        if not dry_run:
+            setup = replace(setup, routes=looked_at(setup.routes))
     roles: tuple[RoleHealth, ...] = ()
     plan = _plan(setup, caps or Caps(), call=call)
     if dry_run:
@@ -139,7 +143,7 @@ def doctor(
         roles=roles,
         prices_of=price_table().date.isoformat(),
         contexts_of=context_table().date.isoformat(),
-        notes=setup.config.notes if setup is not None else (),
+        notes=(*setup.config.notes, *name_warnings(setup)) if setup is not None else (),
         exit_code=ExitCode.SERVICE if any(role.error for role in roles) else ExitCode.OK,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from skillgit.app.setup.estimate import largest_prompts
-from skillgit.app.setup.models import ContextWindow, answering, room
+from skillgit.app.setup.models import ContextWindow, answering, is_of_provider, room
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup
 from skillgit.calls.pricing import find_context
@@ -75,9 +75,9 @@ def _windows(setup: Setup, skill: Skill) -> Iterator[str]:
     """Say which model takes fewer tokens than its longest prompt has, by the configuration or what is known of it."""
     windows = setup.config.values.model.context_window
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
-    for role, route in setup.routes.items():
-        model = answering(route).model
-        tokens = windows.get(model) or find_context(model)
+    for role, way in setup.routes.items():
+        route = answering(way)
+        tokens = windows.get(route.model) or (find_context(route.model) if is_of_provider(route.server) else None)
         fit = room(route, prompts.get(role, 0), ContextWindow(tokens=tokens, source="configuration"))
         if fit.fit == "too long":
             yield (

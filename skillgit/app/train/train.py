@@ -26,7 +26,7 @@ from skillgit.app.setup.servers import check_servers
 from skillgit.app.setup.skill_tasks import USUAL, on_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
-from skillgit.app.train.starting_point import check_same_work, find_beginning
+from skillgit.app.train.starting_point import WORKTREE, check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -114,13 +114,18 @@ def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
     with open_workspace(context) as workspace:
         request = replace(request, skill=workspace.skill)
         is_begun = request.run in run_names(workspace.repo.tips())
-        is_fork = request.start is not None and resolve_in(workspace, request.start).row is not None
-        config = request.config or (None if is_begun or is_fork else USUAL)
+        config = request.config or (None if is_begun or _run_at(workspace, request.start) else USUAL)
         if config is None:
             return request
         name, root = name_of(workspace.skill), workspace.repo.workdir
         overrides = on_own_tasks(context, config, request.overrides, name, root)
         return replace(request, config=config, overrides=overrides)
+
+
+def _run_at(workspace: Workspace, start: str | None) -> str:
+    """Return the run whose event ``start`` names; empty for other commits, for the work tree, and for no start."""
+    row = None if start in (None, WORKTREE) else resolve_in(workspace, start).row
+    return "" if row is None else row.run
 
 
 def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
@@ -130,9 +135,8 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
         names = run_names(workspace.repo.tips())
         if request.run in names:
             return recorded_config(context, workspace, request.run, request.overrides, _HINT)
-        row = resolve_in(workspace, request.start).row if request.start else None
-        if row is not None:
-            return recorded_config(context, workspace, row.run, request.overrides, _HINT)
+        if run := _run_at(workspace, request.start):
+            return recorded_config(context, workspace, run, request.overrides, _HINT)
     if request.run:
         raise UsageError(f"there is no run {request.run} yet whose configuration could be taken", hint=_HINT)
     raise UsageError("no configuration is named, and no run to go on with", hint=f"{_HINT}, or --run NAME")
