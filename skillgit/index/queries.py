@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
-from skillgit.index.own_conditions import OwnConditions
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
 from skillgit.store import refs
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.address import Address
     from skillgit.domain.evaluation import Gauge
+    from skillgit.index.own_conditions import OwnConditions
     from skillgit.index.refresh import Index
 
 
@@ -310,7 +310,10 @@ def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
             if query is _NOTED:
                 target, judge, served, setup = (str(field or "") for field in fields)
                 if run not in conditions:
-                    conditions[run] = OwnConditions(index, run)
+                    # reads the first event of the run; few runs have notes
+                    from skillgit.index.own_conditions import OwnConditions as Own  # noqa: PLC0415 - see above
+
+                    conditions[run] = Own(index, run)
                 if conditions[run].differing(
                     split="test",
                     item_set=str(item_set or ""),
