@@ -9,8 +9,12 @@ from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.interventions.promote import promote
+from skillgit.app.recorded.evaluation_notes import known_evaluations
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
-from skillgit.store import refs
+from skillgit.store import notes, refs
+from skillgit.store.history_reader import read_commit
 from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
 from skillgit.store.work_tree import add_skill
@@ -164,3 +168,43 @@ def test_a_link_out_of_the_skill_is_not_brought_to_main(context, repo, home, tmp
     with pytest.raises(SkillError, match=r"notes\.md.* of the version is a link out of the skill"):
         promote(context, "head", dry_run=dry_run)
     assert repo.tip(trunk(repo)) == before
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        ({}, True),
+        ({"target": "openai_compatible/gpt-5-mini"}, False),
+        ({"environment": "another"}, False),
+        ({"item_set": "0123456789ab"}, False),
+        ({"judge": "claude_chat/judge"}, False),
+        ({"scored": 0, "hard": 0.0}, False),
+    ],
+    ids=lambda change: ", ".join(change) if isinstance(change, dict) else "",
+)
+def test_a_note_measured_otherwise_than_the_run_is_no_score_of_the_version(context, repo, change, counts):
+    with open_workspace(context) as workspace:
+        row = event_in(workspace, "v3")
+        (final,) = (entry for entry in known_evaluations(workspace, row.commit, row) if entry.split == "test")
+        start = read_commit(repo, repo.tip(refs.version_tag(RUN, 0))).event
+    line = {
+        "kind": "evaluation",
+        "split": "test",
+        "item_set": final.item_set,
+        "n": final.n,
+        "scored": final.scored,
+        "hard": 0.9,
+        "soft": 0.9,
+        "seed": 0,
+        "target": start.models.target,
+        "environment": start.environment,
+        "time": "2026-12-01T00:00:00Z",
+    }
+    notes.append(repo, {row.commit: [line | change]}, time=context.clock())
+    score = 0.9 if counts else 0.7
+    with open_workspace(context) as workspace:
+        noted = known_evaluations(workspace, row.commit, row)[-1]
+    assert bool(noted.differs) == (not counts and change.get("scored") != 0)
+    assert promote(context, "v3", dry_run=True).test == score
+    assert f"test: hard {score:.4f}\n" in repo.commit(promote(context, "v3").commit).message
