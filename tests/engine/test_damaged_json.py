@@ -89,7 +89,7 @@ PIECES = st.lists(
             "\n",
             "\n- ",
             " ",
-            "a rule",
+            " a rule",  # a letter right behind a command would make it another one, which nobody knows
         ]
     ),
     min_size=1,
