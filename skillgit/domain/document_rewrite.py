@@ -128,8 +128,11 @@ def unwrapped(text: str) -> str:
     return body if body.strip() != text.strip() else text
 
 
+_BYTE_ORDER_MARKS = re.compile(r"^\ufeff+", re.MULTILINE)
+
+
 def _without_one_wrapper(text: str) -> str:
-    body = text.lstrip("\ufeff").strip()
+    body = _BYTE_ORDER_MARKS.sub("", text).strip()  # also inside a wrapper, where one would hide a fence
     if match := _THOUGHT.match(body):
         return body[match.end() :]
     if _OPEN_THOUGHT.match(body):
