@@ -290,8 +290,8 @@ def plan_drop(
     old = tuple(record for record in candidates if record.time < before and record.commit not in exempt)
     old_trees = {record.evidence for record in old}
     staying = _blobs(repo, {record.evidence for record in candidates} - old_trees)
-    sizes = (repo.raw.odb.read_header(oid) for oid in _blobs(repo, old_trees) - staying)
-    return Dropped(records=old, size=sum(size for _, size in sizes))
+    sizes = (tree.size_of(repo, oid) for oid in _blobs(repo, old_trees) - staying)
+    return Dropped(records=old, size=sum(sizes))
 
 
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:

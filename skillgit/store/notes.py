@@ -17,7 +17,7 @@ from skillgit.store import refs
 from skillgit.store.git_binary import until_kept
 from skillgit.store.lock import notes_lock, unwritable
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import content_of
+from skillgit.store.tree import content_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,21 +49,17 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
 
 def read_all(repo: Repo) -> dict[str, list[str]]:
     """Return the lines of the note of each commit; those of :func:`oversized` notes are left out."""
-    return {oid: _lines(repo, blob) for oid, blob in _blobs(repo) if _size(repo, blob) <= MOST_NOTE}
+    return {oid: _lines(repo, blob) for oid, blob in _blobs(repo) if size_of(repo, blob.id) <= MOST_NOTE}
 
 
 def oversized(repo: Repo) -> list[str]:
     """Return the commits whose note is larger than what is read."""
-    return [oid for oid, blob in _blobs(repo) if _size(repo, blob) > MOST_NOTE]
+    return [oid for oid, blob in _blobs(repo) if size_of(repo, blob.id) > MOST_NOTE]
 
 
 def _blobs(repo: Repo) -> list[tuple[str, pygit2.Blob]]:
     tip = repo.tip(refs.NOTES)
     return [] if tip is None else [(oid, blob) for oid, (_, blob) in sorted(_entries(repo.commit(tip).tree))]
-
-
-def _size(repo: Repo, blob: pygit2.Blob) -> int:
-    return int(repo.raw.odb.read_header(blob.id)[1])
 
 
 def read(repo: Repo, commit: str) -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ import pygit2
 
 from skillgit.errors import SkillgitError
 from skillgit.store.repo import Repo
-from skillgit.store.tree import content_of, entry_at, walk
+from skillgit.store.tree import content_of, entry_at, size_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ class ProjectFiles:
         tree = self._tree(revision)
         for name, entry in islice(walk(tree), most) if tree is not None else ():
             if isinstance(entry, pygit2.Blob):
-                yield name, self._repo.raw.odb.read_header(entry.id)[1]
+                yield name, size_of(self._repo, entry.id)
 
     def _tree(self, revision: str) -> pygit2.Tree | None:
         try:

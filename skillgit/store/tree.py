@@ -38,7 +38,7 @@ def content_of(repo: Repo, blob: pygit2.Object, path: str, most: int = MOST_FILE
 def check_size(repo: Repo, oid: pygit2.Oid, path: str, most: int = MOST_FILE) -> None:
     """Refuse the file ``oid`` with a HistoryError if it is larger than ``most`` bytes, or not here."""
     try:
-        _, size = repo.raw.odb.read_header(oid)
+        size = size_of(repo, oid)
     except (KeyError, pygit2.GitError) as error:
         raise HistoryError(f"git cannot read the file {shown(path)}: {error}", hint="skillgit fsck") from error
     if size > most:
@@ -47,6 +47,17 @@ def check_size(repo: Repo, oid: pygit2.Oid, path: str, most: int = MOST_FILE) ->
             f"the file {shown(path)} in history has {megabytes}, more than the {most >> 20} MiB that are read",
             hint=f"git cat-file -s {oid} says its size; skillgit fsck names the commits that hold it",
         )
+
+
+def size_of(repo: Repo, oid: pygit2.Oid | str) -> int:
+    """Return the bytes of an object by its header; nothing else of it is read."""
+    return int(repo.raw.odb.read_header(oid)[1])
+
+
+def _check_document(repo: Repo, document: pygit2.Object | None) -> None:
+    """Refuse a ``SKILL.md`` that is longer than a skill's may be, before it is read."""
+    if isinstance(document, pygit2.Blob) and size_of(repo, document.id) > MOST_DOCUMENT:
+        raise SkillError(too_long(DOCUMENT, MOST_DOCUMENT), hint="git show <revision>:<path>")
 
 
 def _contents(repo: Repo, files: Iterable[tuple[str, pygit2.Object]]) -> Iterator[tuple[str, pygit2.Object, bytes]]:
@@ -76,8 +87,8 @@ def read_skill(repo: Repo, tree: pygit2.Tree, path: str) -> Skill:
             raise SkillError(f"the folder {shown(name)} of a skill lies too deep", hint="git ls-tree -r <revision>")
         if not isinstance(entry, pygit2.Blob) or entry.filemode not in _FILES:
             continue
-        if name == DOCUMENT and repo.raw.odb.read_header(entry.id)[1] > MOST_DOCUMENT:
-            raise SkillError(too_long(name, MOST_DOCUMENT), hint="git show <revision>:<path>")
+        if name == DOCUMENT:
+            _check_document(repo, entry)
         entries.append((name, entry))
     for name, entry, content in _contents(repo, entries):
         if name in files:
@@ -96,9 +107,7 @@ def read_file(repo: Repo, tree: pygit2.Tree, path: str) -> bytes | None:
 def read_texts(repo: Repo, tree: pygit2.Tree, path: str) -> dict[str, str]:
     """Return path (for showing only) and text of UTF-8 files in ``path``; a SkillError beyond the size of skills."""
     texts: dict[str, str] = {}
-    document = entry_at(tree, f"{path}/{DOCUMENT}")
-    if isinstance(document, pygit2.Blob) and repo.raw.odb.read_header(document.id)[1] > MOST_DOCUMENT:
-        raise SkillError(too_long(DOCUMENT, MOST_DOCUMENT), hint="git show <revision>:<path>")
+    _check_document(repo, entry_at(tree, f"{path}/{DOCUMENT}"))
     files = read_folder(repo, tree, path)
     if sentence := excess(files):
         raise SkillError(sentence, hint="git show <revision>:<path>")

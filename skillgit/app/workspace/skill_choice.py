@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
+from skillgit.domain.did_you_mean import nearest
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, UsageError
 
@@ -50,13 +50,11 @@ def choose_skill(word: str, paths: Collection[str], *, here: str = "", where: st
 def unknown_skill(word: str, paths: Collection[str], *, where: str = "here") -> NotFoundError:
     """Return the error for a word that names none of the skills ``paths``."""
     words = sorted(labels(paths).values())
-    near = difflib.get_close_matches(word.rstrip("/"), [*words, *paths], n=1)
+    near = nearest(word.rstrip("/"), [*words, *paths])
     listing = f"skills {where}: {', '.join(words[:_SHOWN])}{' …' if len(words) > _SHOWN else ''}"
     if not words:
         return NotFoundError(f"there is no skill '{word}'", hint="skillgit init --skill PATH adds one")
-    return NotFoundError(
-        f"there is no skill '{word}'", hint=f"did you mean '{near[0]}'? {listing}" if near else listing
-    )
+    return NotFoundError(f"there is no skill '{word}'", hint=f"did you mean '{near}'? {listing}" if near else listing)
 
 
 def only_skill(paths: Sequence[str]) -> str:
