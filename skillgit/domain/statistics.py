@@ -49,6 +49,21 @@ def may_be_chance(gain: float, items: int, *, graded: bool = False) -> bool:
     return items > 0 and sign_test(max(fixes, 0), 0) > LEVEL
 
 
+def too_few_items(items: int, sides: int = 1) -> str:
+    """Say that no outcome on so few ``items`` passes the exact sign test; empty where one does, and for no item.
+
+    The best that ``n`` items can show is a gain on all of them, whose p is ``sides`` / 2**n. Below 5 items that is more
+    than :data:`LEVEL` for the one-sided test of gates and comparisons, and below 6 for a two-sided one, so that an
+    interval would only look certain. Every surface that prints a gain asks here.
+
+    >>> too_few_items(3), too_few_items(5), too_few_items(5, sides=2)
+    ('3 items: too few to tell', '', '5 items: too few to tell')
+    """
+    if items <= 0 or sides * sign_test(items, 0) <= LEVEL:
+        return ""
+    return f"{items} {'item' if items == 1 else 'items'}: too few to tell"
+
+
 def binomial_test(successes: int, n: int, share: float) -> float:
     """Return the two-sided exact binomial p-value: twice the smaller tail of Binomial(n, share), at most 1."""
     part = Fraction(share).limit_denominator(10**9)
@@ -141,6 +156,25 @@ def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tup
     means = sorted(fsum(values[index] for index in sample) / n for sample in samples)
     tail = round((1 - confidence) / 2 * RESAMPLES)
     return means[tail], means[RESAMPLES - 1 - tail]
+
+
+def paired_interval(gains: Sequence[float], sides: int = 1) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of paired ``gains``, each from -1 to 1; None where there are too few.
+
+    It is the bootstrap's, except where all gains are equal: resamples of equal gains are equal too, and ``+1.00 to
+    +1.00`` would look certain. There, as many further items may be otherwise as Wilson's interval allows for none of
+    so many, each by as much as scores can be.
+
+    >>> low, high = paired_interval([1.0] * 10)
+    >>> f'{low:.2f} to {high:.2f}'
+    '0.44 to 1.00'
+    """
+    if not gains or too_few_items(len(gains), sides):
+        return None
+    if len(set(gains)) > 1:
+        return bootstrap_interval(gains)
+    gain, others = gains[0], wilson_interval(0.0, len(gains))[1]
+    return gain - others * (gain + 1.0), gain + others * (1.0 - gain)
 
 
 def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:

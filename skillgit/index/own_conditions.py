@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from skillgit.domain.evaluation import item_set_digest
@@ -42,12 +43,61 @@ class OwnConditions:
         self, *, split: str, item_set: str, target: str, environment: str, judge: str, served: str, setup: str
     ) -> tuple[Otherwise, ...]:
         """Return what a note with these fields measured otherwise than the run; nothing where it measured alike."""
+        differs = self._other_conditions(
+            target=target, environment=environment, judge=judge, served=served, setup=setup
+        )
+        sets = self._item_sets(split)
+        return (*differs, "items") if sets and item_set not in sets else differs
+
+    def counts(
+        self,
+        *,
+        split: str,
+        item_set: str,
+        target: str,
+        environment: str,
+        judge: str,
+        served: str,
+        setup: str,
+        skill: str,
+        items: Collection[str],
+    ) -> bool:
+        """Say whether outcomes of ``items`` were measured as the run measured them, be they all of its items or some.
+
+        A line without scores names no set: its items were found to be the run's when it was written.
+        """
+        differs = self._other_conditions(
+            target=target, environment=environment, judge=judge, served=served, setup=setup
+        )
+        if self._start is None or differs or skill not in {"", self._index.skill_path(self._run)}:
+            return False
+        recorded = self.recorded(split)
+        if recorded and recorded.keys() >= set(items):
+            own = item_set_digest({item: recorded[item] for item in items})
+            return item_set in {"", own} or self.is_whole(split, item_set)
+        return not item_set or self.is_whole(split, item_set)
+
+    def is_whole(self, split: str, item_set: str) -> bool:
+        """Say whether ``item_set`` is that of all items of ``split``."""
+        return item_set in self._item_sets(split)
+
+    def recorded(self, split: str) -> dict[str, str]:
+        """Return item to the digest of its content as the run recorded them; empty where that is not here."""
+        rows = self._splits.get(split)
+        items = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        return {str(row.get("id")): str(row.get("digest")) for row in items}
+
+    def _other_conditions(
+        self, *, target: str, environment: str, judge: str, served: str, setup: str
+    ) -> tuple[Otherwise, ...]:
         start, differs = self._start, list[Otherwise]()
+        # a line that names no server tells it by the digest of its setup, which contains the server
+        is_server_implied = not served and setup == self._setup != ""
         if start is not None:
             own, judge_name = start.served_as("target"), start.models.judge.rpartition("@")[0] or start.models.judge
             if target not in {"", start.models.target}:
                 differs.append("model")
-            elif own is not None and served != own.digest:
+            elif own is not None and served != own.digest and not is_server_implied:
                 differs.append("server")
             if environment not in {"", start.environment}:
                 differs.append("environment")
@@ -55,17 +105,12 @@ class OwnConditions:
                 differs.append("judge")
         if not differs and self._setup and setup not in {"", self._setup}:
             differs.append("configuration")
-        sets = self._item_sets(split)
-        if sets and item_set not in sets:
-            differs.append("items")
         return tuple(differs)
 
     def _item_sets(self, split: str) -> frozenset[str]:
         """Return the digests that all items of ``split`` have in this run; none where they are not known here."""
         if split not in self._sets:
-            rows = self._splits.get(split)
-            items = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-            recorded = {str(row.get("id")): str(row.get("digest")) for row in items}
+            recorded = self.recorded(split)
             own = {item_set_digest(recorded)} if recorded else set[str]()
             self._sets[split] = (item_queries.item_sets(self._index, self._run, split) | own) - {""}
         return self._sets[split]

@@ -181,15 +181,6 @@ def selection_scores(index: Index, run: str, versions: Collection[int] = ()) -> 
     return tuple(map(_row, rows))
 
 
-def selection_item_set(index: Index, run: str) -> str:
-    """Return the digest of the selection items of the oldest version of ``run`` that was measured, empty without."""
-    query = (
-        "SELECT m.item_set FROM version v JOIN evaluation m ON m.event = v.measured_by AND m.position = 0"
-        " WHERE v.run = ? AND m.item_set <> '' ORDER BY v.version LIMIT 1"
-    )
-    return str(index.value(query, (run,)) or "")
-
-
 def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
     """Return the scores on ``split`` that ``run`` measured at its end, by version."""
     rows = index.select(

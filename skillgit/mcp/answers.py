@@ -90,7 +90,7 @@ FIELDS: Final[dict[type, str]] = {
     Diffed: "a b text",
     RulesDiffed: "a b kept",
     RuleChange: "change file heading text before first deed address version commit source gain",
-    ItemDiff: "a b differs metric p p_worse",
+    ItemDiff: "a b differs metric p p_worse too_few",
     Difference: "aspect a b",
     Spending: "run by total share_of",
     CostRow: "role stage model version step calls tokens_in tokens_out usd unpriced seconds share",

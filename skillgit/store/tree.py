@@ -172,6 +172,11 @@ def with_skill(
     return _with_entries(repo, tree, entries)
 
 
+def without_document(repo: Repo, tree: pygit2.Tree, path: str) -> pygit2.Tree:
+    """Return ``tree`` with a folder ``path`` that holds no skill any more: its ``SKILL.md`` is left out."""
+    return _with_entries(repo, tree, {f"{path}/{DOCUMENT}": None})
+
+
 def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) -> pygit2.Tree:
     """Return ``tree`` with the tree ``folder`` at ``path``, whatever was there, and everything else as it was."""
     return _with_entries(repo, tree, {path: (folder, FileMode.TREE)})

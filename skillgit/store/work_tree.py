@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from os.path import lexists
 from pathlib import Path
 from shlex import quote
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import CheckoutStrategy, FileMode
 
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff, refs, tree
@@ -22,9 +23,7 @@ from skillgit.store.trunk import left_branches, trunk, trunk_tip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
-    from skillgit.domain.skill import Skill
     from skillgit.store.repo import Repo
 
 
@@ -165,6 +164,43 @@ def differs(repo: Repo, path: str) -> bool:
         return False
     status = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none")
     return bool(git(repo, *status, "--", f":(literal){path}").out.strip())
+
+
+def differing_skills(repo: Repo) -> tuple[str, ...]:
+    """Return the skill folders of HEAD and of the work tree whose texts are not the same in both, sorted."""
+    _, commit = repo.head()
+    if repo.workdir is None or not commit:
+        return ()
+    paths = {*skills_at(repo, commit), *skills_in_work_tree(repo)}
+    return tuple(sorted(path for path in paths if differs(repo, path)))
+
+
+def work_tree_commit(repo: Repo) -> str:
+    """Return HEAD's commit where it has the skills of the work tree, else a new commit that has them.
+
+    No ref leads to the new one: it is there for a measurement, and git removes it in time. The same texts make the same
+    commit.
+    """
+    _work_tree(repo)
+    _, head = repo.head()
+    if not head:
+        raise RevisionNotFoundError("the repository has no commit yet", hint="skillgit init")
+    if not (paths := differing_skills(repo)):
+        return head
+    texts = [(path, *folder_files(repo, path)) for path in paths]
+    base = repo.commit(head)
+
+    def write() -> str:
+        root = base.tree
+        for path, files, executable in texts:
+            if DOCUMENT in files:
+                root = tree.with_skill(repo, root, path, Skill(path.rpartition("/")[2], files, executable))
+            else:
+                root = tree.without_document(repo, root, path)
+        time = datetime.fromtimestamp(base.commit_time, UTC)
+        return repo.write_commit(repo.signature(time), "the skills of the work tree\n", root.id, [head])
+
+    return until_kept(repo, write)
 
 
 def folder_files(repo: Repo, path: str) -> tuple[dict[str, bytes], frozenset[str]]:

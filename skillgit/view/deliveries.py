@@ -356,9 +356,8 @@ def proposed(report: ProposeReport, screen: Screen) -> Iterator[str]:
 def _proposal_facts(proposal: SkillProposal, base: str, screen: Screen) -> Iterator[tuple[str, str]]:
     if gain := proposal.gain:
         yield gain.metric, f"{numbers.score(gain.after)}, was {numbers.score(gain.before)}"
-        low, high = (numbers.delta(end) for end in gain.interval)
         chance = f"{numbers.chance(gain.p)} one-sided, {numbers.plural(gain.n, f'{gain.split} item')}"
-        yield "gain", f"{numbers.delta(gain.delta)}, 95 % {low} to {high}, {chance}"
+        yield "gain", f"{numbers.delta(gain.delta)}, {numbers.spread(gain.interval, gain.too_few)}, {chance}"
         yield "gate", f"{gain.policy} at {gain.alpha:g}"
     if proposal.run:
         version = "" if proposal.version is None else version_label(proposal.version)

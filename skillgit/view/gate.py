@@ -44,6 +44,9 @@ def markdown(report: GateReport) -> Iterator[str]:
     if not report.skills:
         yield ""
         yield "No skill is changed."
+    if report.work_tree:
+        yield ""
+        yield f"> {code(report.work_tree)}"
     for skill in report.skills:
         yield ""
         yield from _skill_markdown(skill, report)
@@ -59,6 +62,8 @@ def code(words: str) -> str:
 
 
 def _end(name: str, commit: str) -> str:
+    if not commit:
+        return code(name)
     short = code(numbers.short(commit))
     return short if commit.startswith(name) else f"{code(name)} ({short})"
 
@@ -125,16 +130,16 @@ def _some(items: Sequence[str]) -> str:
 
 def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
     verdict = comparison.verdict
-    if comparison.delta is not None and comparison.interval is not None:
-        low, high = comparison.interval
-        gain = f"gained {numbers.delta(comparison.delta)} (95 % {numbers.delta(low)} to {numbers.delta(high)})"
+    if comparison.delta is not None:
+        gain = f"gained {numbers.delta(comparison.delta)} ({numbers.spread(comparison.interval, comparison.too_few)})"
         yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
     basis = skill.basis
-    yield f"- measured by {code(basis.source)} under {code(basis.target)}"
+    reason = f" ({code(basis.reason)})" if basis.reason else ""
+    yield f"- measured by {code(basis.source)}{reason} under {code(basis.target)}"
     if basis.judge:
         yield f"- scored by {code(basis.judge)}"
     yield f"- data: {code(basis.data)}"
-    yield f"- text: {code(_texts(skill))}"
+    yield f"- text: {code(skill.text)}"
     if basis.rehearsal:
         yield f"- {basis.rehearsal}" if basis.rehearsal == WORDS else f"- {code(basis.rehearsal)}"
     yield f"- cost: {numbers.cost(skill.cost, Screen())}"
@@ -146,11 +151,16 @@ _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.F
 def lines(report: GateReport, screen: Screen) -> Iterator[str]:
     if not report.skills:
         yield f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
+        if report.work_tree:
+            yield one_line(report.work_tree)
         return
     for index, skill in enumerate(report.skills):
         if index:
             yield ""
         yield from _skill(skill, report, screen)
+    if report.work_tree:
+        yield ""
+        yield one_line(report.work_tree)
 
 
 def _skill(skill: SkillReport, report: GateReport, screen: Screen) -> Iterator[str]:
@@ -180,9 +190,8 @@ def _side(side: GateSide, skill: SkillReport, report: GateReport) -> tuple[str, 
 
 def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator[tuple[str, str]]:
     verdict = comparison.verdict
-    if comparison.delta is not None and comparison.interval is not None:
-        low, high = comparison.interval
-        interval = f"95 % {numbers.delta(low)} to {numbers.delta(high)}"
+    if comparison.delta is not None:
+        interval = numbers.spread(comparison.interval, comparison.too_few)
         yield "gained", f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided"
     yield "rule", skill.policy
     for label, pairs in (("fixed", comparison.fixed), ("broken", comparison.broken)):
@@ -193,17 +202,8 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
     for warning in skill.warnings:
         yield "note", one_line(warning)
     yield "by", one_line(skill.basis.sentence)
-    yield "text", _texts(skill)
+    yield "text", one_line(skill.text)
     yield "cost", numbers.cost(skill.cost, screen)
-
-
-def _texts(skill: SkillReport) -> str:
-    """Return which text each side had: the skill's folder, at which commits."""
-    sides = " against ".join(
-        f"{one_line(side.name)}{f' ({numbers.short(side.commit)})' if side.commit else ''}"
-        for side in (skill.head, skill.base)
-    )
-    return f"{one_line(skill.skill)} of {sides}"
 
 
 def _ids(items: Sequence[str], screen: Screen) -> str:

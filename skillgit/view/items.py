@@ -244,4 +244,5 @@ def chance_words(diff: ItemDiff) -> str:
         return f"no item changed{scope}"
     test = "sign test" if diff.metric == "hard" else "sign-flip test"
     worse = diff.p_worse < diff.p
-    return f"{test} {numbers.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"
+    few = f"; {diff.too_few}" if diff.too_few else ""
+    return f"{test} {numbers.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}{few}"

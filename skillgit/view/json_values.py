@@ -98,8 +98,8 @@ LISTS = {
         "diff-items/1",
         "items",
         "item task_type before after change",
-        "a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse types "
-        "checks length notes",
+        "a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse too_few "
+        "types checks length notes",
     ),
     "diff --rules": RowFormat(
         "diff-rules/1",

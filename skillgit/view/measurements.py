@@ -35,6 +35,8 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
     yield screen.dotted((result.environment, f"target {result.target}", f"seed {result.seed}"))
     if result.conditions:
         yield result.conditions
+    for sentence in result.same_text:
+        yield one_line(sentence)
     for index, split in enumerate(entry.split for entry in result.arms[0].splits):
         yield ""
         yield from _split(result, index, screen)
@@ -47,9 +49,8 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.STRONG, "all splits")
         yield from _shares([(arm.name, arm.shares) for arm in result.arms], screen)
     yield ""
-    arms = [arm for arm in result.arms if arm.commit]
     is_test = any(entry.split == "test" for entry in result.arms[0].splits)
-    yield from facts(_records(result, arms, screen, is_test=is_test), screen, label=7)
+    yield from facts(_records(result, result.arms, screen, is_test=is_test), screen, label=7)
 
 
 def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
@@ -105,7 +106,7 @@ def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator
         (
             f"{comparison.name} against {comparison.against}",
             numbers.delta(comparison.delta) or "none",
-            _signed(comparison.interval),
+            _signed(comparison.interval) or comparison.too_few,
             str(len(comparison.fixed)),
             str(len(comparison.broken)),
             numbers.chance(comparison.p) if comparison.p is not None else "",
@@ -118,19 +119,15 @@ def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator
 def _records(
     result: Evaluated | Retested, rows: Sequence[ArmScores | RetestRow], screen: Screen, *, is_test: bool
 ) -> Iterator[tuple[str, str]]:
-    if is_test and rows:
-        reads = ", ".join(f"{row.name} {numbers.plural(row.test_reads, 'time')}" for row in rows)
+    committed = [row for row in rows if row.commit]
+    if is_test and committed:
+        reads = ", ".join(f"{row.name} {numbers.plural(row.test_reads, 'time')}" for row in committed)
         yield "test", f"evaluated so far: {reads}"
     note = f"{numbers.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
     yield "notes", note if result.noted else "nothing new"
     yield "by", one_line(result.basis.sentence)
-    yield "text", ", ".join(f"{row.name} {_place(row)}" for row in rows)
+    yield from under("text", (one_line(row.text) for row in rows))
     yield "cost", numbers.cost(result.cost, screen)
-
-
-def _place(row: ArmScores | RetestRow) -> str:
-    """Return the run and commit whose text was measured."""
-    return f"of {row.run}, {numbers.short(row.commit)}" if row.run else numbers.short(row.commit)
 
 
 def _mean(value: float | None) -> str:
@@ -178,7 +175,7 @@ def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
         _interval(interval),
         numbers.score(row.own_score) or "unknown",
         numbers.delta(pair.delta) if pair is not None else "",
-        _signed(pair.interval) if pair is not None else "",
+        _signed(pair.interval) or pair.too_few if pair is not None else "",
         str(len(pair.fixed)) if pair is not None else "",
         str(len(pair.broken)) if pair is not None else "",
         numbers.chance(row.p) if row.p is not None else "",
@@ -237,12 +234,12 @@ def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]
     failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
     which = "the same" if verdict.recorded is not None else "the sample's"
     yield "measured", f"{numbers.score(verdict.measured)} on {which} {count}{failures}"
-    low, high = verdict.interval or (0.0, 0.0)
     test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
     if verdict.recorded is not None:
-        interval = f"95 % {numbers.delta(low)} to {numbers.delta(high)}"
+        interval = numbers.spread(verdict.interval, verdict.too_few)
         yield "gained", f"{numbers.delta(verdict.delta)}, {interval}{test}, paired item by item"
     else:
+        low, high = verdict.interval or (0.0, 1.0)
         interval = f"95 % of the measured score {numbers.score(low)} to {numbers.score(high)}"
         yield "gained", f"{numbers.delta(verdict.delta)} over the claim, {interval}{test}"
         yield "", "the recorded outcomes are not here, so that items could not be paired"

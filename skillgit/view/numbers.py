@@ -42,6 +42,11 @@ def delta(value: float | None) -> str:
     return f"{'-' if value < 0 else '+'}{score(abs(value))}"
 
 
+def spread(interval: tuple[float, float] | None, too_few: str) -> str:
+    """Return how far a gain is known: ``95 % -.0125 to +.0750``, or that there are too few items to say."""
+    return too_few if interval is None else f"95 % {delta(interval[0])} to {delta(interval[1])}"
+
+
 def rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 

@@ -109,12 +109,14 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
 
 def gain(comparison: SkillComparison) -> str:
     """Return what one version gained over another, with its interval and the p-value of the paired test."""
-    if comparison.delta is None or comparison.interval is None:
+    if comparison.delta is None:
         return f"{comparison.name} and {comparison.against} have no {comparison.split} item with a score in common"
-    low, high = (numbers.delta(bound) for bound in comparison.interval)
     p = f", {numbers.chance(comparison.p)} one-sided" if comparison.p is not None else ""
     names, items = f"{comparison.name} against {comparison.against}", numbers.plural(comparison.n, "item")
-    return f"{names}: {numbers.delta(comparison.delta)} {comparison.metric} on {items}, 95 % {low} to {high}{p}"
+    # the sentence on too few items begins with their number
+    spread = numbers.spread(comparison.interval, comparison.too_few)
+    on = comparison.metric if comparison.too_few else f"{comparison.metric} on {items}"
+    return f"{names}: {numbers.delta(comparison.delta)} {on}, {spread}{p}"
 
 
 def stopped(result: Trained, screen: Screen) -> Iterator[str]:

@@ -96,14 +96,16 @@ def _remarks(report: RunSummary) -> Iterator[str]:
     if items is not None:
         flips = counted([("fixed", len(items.fixed)), ("broken", len(items.broken))], items.differs)
         chance = f", {numbers.chance(items.p)} in a paired test" if items.p is not None else ""
-        yield f"selection: {', '.join(flips)}{chance}; these items chose the versions, so they flatter them"
+        few = f"; {report.progress[0].too_few}" if report.progress[0].too_few else ""
+        yield f"selection: {', '.join(flips)}{chance}{few}; these items chose the versions, so they flatter them"
     yield f"test: {_test(report.progress[-1], report)}"
 
 
 def _test(split: SplitProgress, report: RunSummary) -> str:
     if split.best is None:
         return f"not measured yet: skillgit eval {report.run.name}/best --split test"
-    return "no decision of the run has seen these items"
+    few = f"{split.too_few}; " if split.too_few else ""
+    return f"{few}no decision of the run has seen these items"
 
 
 def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:

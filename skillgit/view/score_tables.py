@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 
-_MARKS: Final[dict[Difference, str]] = {"items": "*", "environment": "!", "judge": "?"}
+_MARKS: Final[dict[Difference, str]] = {
+    "items": "*",
+    "environment": "!",
+    "judge": "?",
+    "server": "^",
+    "configuration": "~",
+}
 _TITLE_LEAST = 12
 _MEANINGS: Final[dict[Difference, str]] = {
     "items": "measured on other items than the run's, so that the numbers do not compare",
     "environment": "measured in another version of the environment, so that the numbers do not compare",
     "judge": "scored by another judge than the run's, so that the numbers do not compare",
+    "server": "answered by another server than the run's, so that the numbers do not compare",
+    "configuration": "measured with other settings than the run's, so that the numbers do not compare",
 }
 
 

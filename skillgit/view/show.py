@@ -72,7 +72,7 @@ def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: dateti
         f"{evaluation.split} {scores(evaluation, gauge, screen)}",
         f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored",
         source,
-        f"not as the run: other {', '.join(evaluation.differs)}" if evaluation.differs else "",
+        evaluation.remark,
         numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
     )
     return screen.dotted(parts)

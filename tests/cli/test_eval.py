@@ -39,11 +39,17 @@ def arm(name: str, hard: float, **changes: object) -> ArmScores:
     kinds = (group("date", 10, 10, hard), group("units", 30, 0, None))
     scores = SplitScores(split="test", item_set="4be1", overall=group("", 40, 38, hard), types=kinds)
     values = {"run": sample.RUN, "version": 8, "commit": sample.oid("1b22c07"), "test_reads": 2}
+    values |= {"text": f"skills/searchqa/SKILL.md of {name}"}
     return ArmScores(name=name, splits=(scores,), **(values | changes))
 
 
 RESULT = Evaluated(
-    basis=ResultBasis(run="demo", target="openai_chat m at 127.0.0.1:8081", data="40 test, of searchqa: mine.json"),
+    basis=ResultBasis(
+        run="demo",
+        reason="the run of v8",
+        target="openai_chat m at 127.0.0.1:8081",
+        data="40 test, of searchqa: mine.json",
+    ),
     config=f"run {sample.RUN}",
     environment="searchqa",
     target="offline/target",
@@ -86,8 +92,9 @@ v8 against none       +.2500  -.0125 to +.4000      2       1  p 0.5000
 
 test   evaluated so far: v8 2 times
 notes  1 new evaluation on refs/notes/skillgit/evals
-by     the configuration of run demo; 40 test, of searchqa: mine.json; target openai_chat m at 127.0.0.1:8081
-text   v8 of searchqa-20261121-7k2m, 1b22c07
+by     the configuration of run demo (the run of v8); 40 test, of searchqa: mine.json; target openai_chat m at 127.0.0.1
+text   skills/searchqa/SKILL.md of v8
+       skills/searchqa/SKILL.md of none
 cost   40 calls · 12k in · 400 out
 """
 

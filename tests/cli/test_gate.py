@@ -24,7 +24,11 @@ from skillgit.view.gate import MARK, MOST_ITEMS, code, markdown
 
 BASE, HEAD = "a" * 40, "b" * 40
 BASIS = ResultBasis(
-    run="small", target="offline reader", data="20 selection, of searchqa: mine.json", rehearsal="offline"
+    run="small",
+    reason="the default run",
+    target="offline reader",
+    data="20 selection, of searchqa: mine.json",
+    rehearsal="off",
 )
 COST = Cost(calls=20, tokens_in=6000, tokens_out=200, usd=0.25)
 VERDICT = Verdict(
@@ -53,6 +57,7 @@ ONE = SkillReport(
     target="offline/reader",
     metric="hard",
     policy="strict",
+    text="skills/searchqa/SKILL.md of HEAD (bbbbbbb) against main (aaaaaaa)",
     items=20,
     compared=COMPARED,
     noted=1,
@@ -75,8 +80,8 @@ rule      strict
 fixed     2: q1 q2
 broken    1: q3
 stable    1 solved, 2 not
-by        the configuration of run small; 20 selection, of searchqa: mine.json; target offline reader; offline
-text      skills/searchqa of HEAD (bbbbbbb) against main (aaaaaaa)
+by        the configuration of run small (the default run); 20 selection, of searchqa: mine.json; target offline reader; off
+text      skills/searchqa/SKILL.md of HEAD (bbbbbbb) against main (aaaaaaa)
 cost      20 calls · 6000 in · 200 out · $0.25
 """
 MARKDOWN = f"""\
@@ -102,10 +107,10 @@ MARKDOWN = f"""\
 | stable, not solved | 2 | |
 
 - gained +.0500 (95 % -.1000 to +.2000), p 0.5000 one-sided, rule `strict`
-- measured by `the configuration of run small` under `offline reader`
+- measured by `the configuration of run small` (`the default run`) under `offline reader`
 - data: `20 selection, of searchqa: mine.json`
-- text: `skills/searchqa of HEAD (bbbbbbb) against main (aaaaaaa)`
-- `offline`
+- text: `skills/searchqa/SKILL.md of HEAD (bbbbbbb) against main (aaaaaaa)`
+- `off`
 - cost: 20 calls · 6000 in · 200 out · $0.25
 """
 

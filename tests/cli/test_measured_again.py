@@ -69,8 +69,8 @@ PAIR = SkillComparison(
     fixed=(), broken=("q1", "q2"), p=1.0,
 )  # fmt: skip
 ROW = RetestRow(
-    name="v8", run=sample.RUN, version=8, commit=sample.oid("1b22c07"), found=scores(0.5), score=0.5, own=scores(0.75),
-    own_score=0.75, comparison=PAIR, p=0.5, draw=0, test_reads=2,
+    name="v8", run=sample.RUN, version=8, commit=sample.oid("1b22c07"), text="SKILL.md of v8", found=scores(0.5),
+    score=0.5, own=scores(0.75), own_score=0.75, comparison=PAIR, p=0.5, draw=0, test_reads=2,
 )  # fmt: skip
 BASIS = ResultBasis(run="demo", target="openai_chat m", data="40 selection, of searchqa: mine.json")
 RETESTED = Retested(
@@ -89,7 +89,7 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
         "test   evaluated so far: v8 2 times",
         "notes  1 new evaluation on refs/notes/skillgit/evals",
         "by     the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m",
-        f"text   v8 of {sample.RUN}, 1b22c07",
+        "text   SKILL.md of v8",
         "cost   40 calls · 12k in · 400 out",
         f"next   skillgit matrix {sample.RUN} --split test",
     ]

@@ -12,7 +12,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.statistics import wilson_interval
+from skillgit.domain.statistics import too_few_items, wilson_interval
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.store.history_reader import read_commit
@@ -51,6 +51,13 @@ class SplitProgress:
     def gain(self) -> float | None:
         """How much the best version scores above the seed; absent where one of them has no score."""
         return None if self.seed is None or self.best is None else self.best.score - self.seed.score
+
+    @property
+    def too_few(self) -> str:
+        """That no gain on so few items is more than chance; empty where one is, and without a gain."""
+        if self.seed is None or self.best is None or self.seed.version == self.best.version:
+            return ""
+        return too_few_items(min(self.seed.scored, self.best.scored))
 
 
 def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:

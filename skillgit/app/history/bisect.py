@@ -12,7 +12,7 @@ from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
 from skillgit.app.recorded.item_history import Cell, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
-from skillgit.app.setup.basis import ResultBasis, basis_of
+from skillgit.app.setup.basis import Lender, ResultBasis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences, measuring_setup
@@ -43,7 +43,7 @@ def search(
 ) -> tuple[tuple[str, ...], Cost, ResultBasis] | Plan:
     """Roll out the item under the ends, then halve what is left; note each, and return those versions and the cost."""
     run = line[0][0].run
-    setup = measuring_setup(context, workspace, [run], request)
+    setup = measuring_setup(context, workspace, Lender(run=run), request)
     if differing := differences(workspace, run, setup):
         raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
     item = next(item for item in setup.task.items[Split.SELECTION] if item.id == request.item)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations
+from skillgit.app.recorded.evaluation_notes import KnownEvaluation, noted_evaluations
 from skillgit.app.recorded.run_record import started
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge, Scored, Split
 from skillgit.index import queries, rule_queries, version_queries
+from skillgit.index.own_conditions import OwnConditions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.index.version_queries import ScoreRow
 
-Difference = Literal["items", "environment", "judge", "server"]
-"""What keeps a number from being compared: other items, another environment, judge or server than those of the run."""
+Difference = Literal["server", "environment", "judge", "items", "configuration"]
+"""What keeps a number from being compared with those of the run: what was another one there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +66,9 @@ def matrix(context: Context, run: str | None, split: str, versions: Collection[i
         start = started(workspace, name)
         gauge = queries.gauge(workspace.index, name)
         version_list = version_queries.final_scores(workspace.index, name, split_kind.value)
-        item_set = next((row.item_set for row in version_list if row.item_set), "")
+        conditions = OwnConditions(workspace.index, name)
         if split_kind is Split.SELECTION:
             version_list = (*version_queries.selection_scores(workspace.index, name, versions), *version_list)
-            item_set = version_queries.selection_item_set(workspace.index, name) or item_set
         version_list = tuple(row for row in version_list if not versions or row.version in versions)
         cells: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in version_list}
         for row in version_list:
@@ -76,9 +76,9 @@ def matrix(context: Context, run: str | None, split: str, versions: Collection[i
             if cell is not None:
                 cells[row.commit].setdefault(cell.model, []).append(cell)
         for commit in _noted(workspace, name, versions):
-            for note in known_evaluations(workspace, commit, None):
+            for note in noted_evaluations(version_queries.note_lines(workspace.index, commit), conditions):
                 if note.split == split_kind.value and note.scored:
-                    late = _of_note(note, gauge, start, item_set)
+                    late = _of_note(note, gauge, start)
                     cells.setdefault(commit, {}).setdefault(late.model, []).append(late)
         rows = tuple(_rows(workspace, cells))
         own = start.models.target if start is not None else ""
@@ -111,22 +111,7 @@ def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCe
     )
 
 
-def _is_elsewhere(evaluation: KnownEvaluation, start: RunStarted) -> bool:
-    """Say whether another server answered than the one that the run recorded."""
-    own = start.served_as("target")
-    return own is not None and evaluation.served != own.digest
-
-
-def _of_note(evaluation: KnownEvaluation, gauge: Gauge, start: RunStarted | None, item_set: str) -> MatrixCell:
-    differs: list[Difference] = []
-    if item_set and evaluation.item_set != item_set:
-        differs.append("items")
-    if start is not None and evaluation.environment not in {"", start.environment}:
-        differs.append("environment")
-    if start is not None and evaluation.judge not in {"", start.models.judge.rpartition("@")[0]}:
-        differs.append("judge")
-    if start is not None and evaluation.target in {"", start.models.target} and _is_elsewhere(evaluation, start):
-        differs.append("server")
+def _of_note(evaluation: KnownEvaluation, gauge: Gauge, start: RunStarted | None) -> MatrixCell:
     hard, soft = min(evaluation.hard, 1.0), min(evaluation.soft, 1.0)
     return MatrixCell(
         model=evaluation.target or (start.models.target if start is not None else ""),
@@ -136,7 +121,7 @@ def _of_note(evaluation: KnownEvaluation, gauge: Gauge, start: RunStarted | None
         n=evaluation.n,
         scored=evaluation.scored,
         measured=True,
-        differs=tuple(differs),
+        differs=tuple(aspect for aspect in evaluation.differs if aspect != "model"),  # each model has its own cells
         source="note",
         time=evaluation.time,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.score_summary import scores
-from skillgit.app.setup.basis import ResultBasis, basis_of, name_warnings
+from skillgit.app.setup.basis import Lender, ResultBasis, basis_of, name_warnings
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
@@ -161,7 +161,7 @@ def open_measuring(
     check: Callable[[Setup], None] = lambda _: None,
 ) -> Iterator[RunMeasuring]:
     """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
-    setup = measuring_setup(context, workspace, (run,), terms, gates=True)
+    setup = measuring_setup(context, workspace, Lender(run=run), terms, gates=True)
     check(setup)
     for note in setup.config.notes:
         watcher.remark(note)

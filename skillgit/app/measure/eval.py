@@ -8,40 +8,50 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
-from skillgit.app.setup.basis import ResultBasis, basis_of
+from skillgit.app.setup.basis import Lender, ResultBasis, basis_of, find_lender, lender_of
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
     MeasuringTerms,
     evaluation_note,
     measured_or_planned,
+    planned,
     too_few,
 )
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup, refuse_samples
-from skillgit.app.workspace.revision import NO_SKILL, Resolved, resolve_in
+from skillgit.app.workspace.revision import (
+    NO_SKILL,
+    WORKTREE,
+    Resolved,
+    chosen_run,
+    resolve_in,
+    text_source,
+    work_tree_differs,
+)
 from skillgit.app.workspace.skill_choice import labels, name_of, only_skill
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ExitCode, SkillError, UsageError
+from skillgit.index.queries import runs_of_skill
 from skillgit.plugin.environment import Summarizes, SummaryShare, asks_judge
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
-from skillgit.store.work_tree import skill_trees, skills_at
+from skillgit.store.work_tree import differs, skill_trees, skills_at, work_tree_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from skillgit.app.setup.planner import Planner
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
     from skillgit.index.rows import LogRow
 
 
@@ -53,14 +63,16 @@ _SHORT = 12
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     name: str  # in tables: `v7`, `r17`, `<run>/v7` among several runs, `none`; unique within a measurement
-    commit: str  # its commit; empty for no skill
+    commit: str  # its commit; empty for no skill, and for a text of the work tree that no commit holds
     row: LogRow | None  # the event that the commit holds; absent for a commit that is no event, and for no skill
     skill: Skill
+    path: str  # the folder of the skill
+    text: str  # which text it is: file, revision as it was named, event and commit
 
     @property
     def key(self) -> str:
-        """What everything that is kept of the skill goes by: its commit, or ``none``."""
-        return self.commit or NONE
+        """What everything that is kept of the skill goes by: its commit, or its name without one."""
+        return self.commit or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +82,13 @@ class Arms:
     every: tuple[Arm, ...]  # those that were asked for first, then those that they are compared with
     subjects: tuple[Arm, ...]
     against: tuple[Arm, ...]
+    same: tuple[str, ...]  # a sentence on each skill that is compared with its own text
+
+    @property
+    def pairs(self) -> tuple[tuple[Arm, Arm], ...]:
+        """Each skill that was asked for with each other text that it is compared with."""
+        pairs = ((arm, base) for arm in self.subjects for base in self.against)
+        return tuple(pair for pair in pairs if pair[0].skill.digest != pair[1].skill.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +99,13 @@ class NamedRevisions:
     against: tuple[tuple[str, Resolved | None], ...]
 
     @property
+    def every(self) -> tuple[tuple[str, Resolved | None], ...]:
+        return (*self.subjects, *self.against)
+
+    @property
     def runs(self) -> tuple[str, ...]:
         """The runs that the revisions belong to, each once."""
-        resolutions = [resolution for _, resolution in (*self.subjects, *self.against) if resolution is not None]
+        resolutions = [resolution for _, resolution in self.every if resolution is not None]
         return tuple(dict.fromkeys(resolution.run for resolution in resolutions if resolution.run))
 
 
@@ -91,43 +114,119 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
     if not revisions:
         raise UsageError("name a version to measure", hint="skillgit eval best")
     return NamedRevisions(
-        subjects=tuple((text, resolve_in(workspace, text)) for text in revisions),
-        against=tuple((text, None if text == NONE else resolve_in(workspace, text)) for text in against),
+        subjects=tuple((text, resolve_measured(workspace, text)) for text in revisions),
+        against=tuple((text, None if text == NONE else resolve_measured(workspace, text)) for text in against),
     )
 
 
-def read_arms(workspace: Workspace, names: NamedRevisions, environment: str, skill_init: str = "") -> Arms:
+def resolve_measured(workspace: Workspace, text: str) -> Resolved:
+    """Return what ``text`` names; ``WORKTREE`` is the text of the work tree, committed or not."""
+    if text != WORKTREE:
+        return resolve_in(workspace, text)
+    commit = work_tree_commit(workspace.repo)
+    if commit == workspace.repo.head()[1]:
+        return resolve_in(workspace, "HEAD")
+    return Resolved(commit=commit, row=None, run=None, is_uncommitted=True)
+
+
+def lender_for(workspace: Workspace, names: NamedRevisions, terms: MeasuringTerms) -> Lender | None:
+    """Return the run that says how to measure: that of the first revision of a run, else that of the skill."""
+    for text, resolution in names.every:
+        if resolution is not None and resolution.run:
+            return lender_of(text, resolution.run)
+    if terms.config is not None:
+        return None
+    return find_lender(workspace, _skill_of(workspace, names.subjects[0][1]))
+
+
+def _skill_of(workspace: Workspace, resolution: Resolved) -> str:
+    """Return the skill folder of a commit that belongs to no run.
+
+    It is the one that is named, that of the default run, the only one, or the only one that runs train.
+    """
+    there = skills_at(workspace.repo, resolution.commit)
+    chosen = chosen_run(workspace)
+    trained = [path for path in there if runs_of_skill(workspace.index, path)]
+    candidates = (
+        workspace.skill,
+        workspace.index.skill_path(chosen) if chosen else "",
+        only_skill(there),
+        trained[0] if len(trained) == 1 else "",
+    )
+    return next((path for path in candidates if path in there), "") or _unclear(resolution, there)
+
+
+def _unclear(resolution: Resolved, there: Sequence[str]) -> NoReturn:
+    raise SkillError(
+        f"it is not clear which skill of {_place(resolution)} is meant",
+        hint=f"choose one with --skill {' or '.join(labels(there).values())}" if there else NO_SKILL,
+    )
+
+
+def _place(resolution: Resolved) -> str:
+    return "the work tree" if resolution.is_uncommitted else f"commit {resolution.commit[:_SHORT]}"
+
+
+def read_arms(
+    workspace: Workspace, names: NamedRevisions, environment: str, skill_init: str = "", lender: Lender | None = None
+) -> Arms:
     """Read the skills of everything named; what is the same commit is one arm.
 
-    Of several skills of a commit, ``skill_init`` names the one that is meant, by its folder or a file of it.
+    Of several skills of a commit, that of the ``lender`` is meant, or ``skill_init`` names it, by its folder or a file
+    of it.
     """
+    runs = dict.fromkeys((*names.runs, *([lender.run] if lender is not None else ())))
+    own = [workspace.index.skill_path(run) for run in runs]
     hints = (Path(skill_init.removesuffix(f"/{DOCUMENT}")).name, environment)
     arms: dict[str, Arm] = {}
-    for text, resolution in (*names.subjects, *names.against):
+    keys: list[str] = []
+    for text, resolution in names.every:
         if resolution is None:
-            variant = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
+            variant = _nothing(next(iter(arms.values())))
         else:
-            variant = _arm(workspace, names, text, resolution, hints)
+            path = _path(workspace, resolution, own, hints)
+            variant = _arm(workspace, names, text, resolution, path)
         arms.setdefault(variant.key, variant)
+        keys.append(variant.key)
     arms = {arm.key: arm for arm in _told_apart(tuple(arms.values()))}
-    commits = dict.fromkeys(resolution.commit for _, resolution in names.subjects)
-    against = dict.fromkeys(NONE if base is None else base.commit for _, base in names.against)
+    count = len(names.subjects)
+    named = [(text, arms[key]) for (text, _), key in zip(names.every, keys, strict=True)]
     return Arms(
         every=tuple(arms.values()),
-        subjects=tuple(arms[key] for key in commits),
-        against=tuple(arms[key] for key in against),
+        subjects=tuple(arms[key] for key in dict.fromkeys(keys[:count])),
+        against=tuple(arms[key] for key in dict.fromkeys(keys[count:])),
+        same=tuple(
+            f"{name} and {other} have the same text"
+            for name, arm in named[:count]
+            for other, base in named[count:]
+            if arm.skill.digest == base.skill.digest
+        ),
     )
 
 
-def _arm(workspace: Workspace, names: NamedRevisions, text: str, resolution: Resolved, hints: Sequence[str]) -> Arm:
+def _nothing(first: Arm) -> Arm:
+    """Return the arm without a skill, beside the ``first`` arm."""
+    text = f"{first.path}/{DOCUMENT} with its name and description alone"
+    return Arm(name=NONE, commit="", row=None, skill=emptied(first.skill), path=first.path, text=text)
+
+
+def _arm(workspace: Workspace, names: NamedRevisions, text: str, resolution: Resolved, path: str) -> Arm:
     row = resolution.row
-    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, names, resolution, hints)
+    commit = "" if resolution.is_uncommitted else resolution.commit
     return Arm(
         name=_name(names, text, row),
-        commit=resolution.commit,
+        commit=commit,
         row=row,
         skill=skill_at(workspace.repo, resolution.commit, path),
+        path=path,
+        text=text_source(path, *_named(workspace, text, row), commit),
     )
+
+
+def _named(workspace: Workspace, text: str, row: LogRow | None) -> tuple[str, str]:
+    """Return a revision as it was named, and what else it is called: an event, or the branch of HEAD."""
+    branch, _ = workspace.repo.head()
+    return text, str(row.address) if row is not None else branch if text == "HEAD" else ""
 
 
 def _name(names: NamedRevisions, text: str, row: LogRow | None) -> str:
@@ -144,18 +243,24 @@ def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
         yield arm if is_alone else replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
 
 
-def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, hints: Sequence[str]) -> str:
-    """Return the skill folder of a commit that is no event: the runs' own, the only one, or the first of ``hints``."""
+def _path(workspace: Workspace, resolution: Resolved, own: Sequence[str], hints: Sequence[str]) -> str:
+    """Return the folder of the skill that is meant: that of the event's run; else an own one, the only one, a hint's."""
+    if resolution.row is not None:
+        return workspace.index.skill_path(resolution.row.run)
     there = skills_at(workspace.repo, resolution.commit)
-    own = (workspace.index.skill_path(run) for run in names.runs)
     of_hints = (path for name in hints for path in there if name_of(path) == name)
-    for path in (workspace.skill, *own, only_skill(there), *of_hints):
-        if path in there:
-            return path
-    raise SkillError(
-        f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
-        hint=f"choose one with --skill {' or '.join(labels(there).values())}" if there else NO_SKILL,
-    )
+    candidates = (workspace.skill, *own, only_skill(there), *of_hints)
+    return next((path for path in candidates if path in there), "") or _unclear(resolution, there)
+
+
+def work_tree_remark(workspace: Workspace, resolutions: Iterable[Resolved | None], skills: Iterable[str]) -> str:
+    """Say that a commit is measured that HEAD is at, and that the work tree has other texts of some of ``skills``."""
+    every = [resolution for resolution in resolutions if resolution is not None]
+    _, head = workspace.repo.head()
+    if any(each.is_uncommitted for each in every) or head not in {each.commit for each in every}:
+        return ""
+    paths = [path for path in skills if differs(workspace.repo, path)]
+    return work_tree_differs(f"measure {WORKTREE}", paths) if paths else ""
 
 
 def emptied(skill: Skill) -> Skill:
@@ -233,7 +338,8 @@ class ArmScores:
     name: str
     run: str  # its run; empty without one
     version: int | None  # its version; absent for what is no version
-    commit: str  # its commit; empty for no skill
+    commit: str  # its commit; empty for no skill, and for a text of the work tree that no commit holds
+    text: str  # which text it is: file, revision as it was named, event and commit
     splits: tuple[SplitScores, ...]
     shares: tuple[SummaryShare, ...] = ()  # of all these splits together; empty for a single one
     test_reads: int  # how many evaluations on the test split are known of it, this one included if it left a note
@@ -253,6 +359,7 @@ class Evaluated:
     cost: Cost  # what it cost; what was measured before cost nothing
     warnings: tuple[str, ...]  # what the user should know of the numbers
     exit_code: ExitCode
+    same_text: tuple[str, ...] = ()  # a sentence on each skill that was compared with its own text, which costs nothing
     conditions: str = ""  # what the shares are of besides, where the environment gives some
 
 
@@ -262,10 +369,21 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
-        setup = measuring_setup(context, workspace, names.runs, request)
-        arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
-        refuse_samples(setup.config, setup.task.environment, arms.every[0].skill.name, "measured")
-        work = _Evaluating(workspace, setup, request, arms)
+        lender = lender_for(workspace, names, request)
+        setup = measuring_setup(context, workspace, lender, request)
+        environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
+        arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
+        for skill in dict.fromkeys(arm.skill.name for arm in arms.every):
+            refuse_samples(setup.config, environment, skill, "measured")
+        paths = dict.fromkeys(arm.path for arm in arms.every)
+        remark = work_tree_remark(workspace, [each for _, each in names.every], paths)
+        work = _Evaluating(workspace, setup, request, arms, remark)
+        if arms.against and not arms.pairs and not request.dry_run:
+            plan = planned(context, workspace, setup, work.plan)
+            if plan.total.calls:
+                return work.result(Cost(), ())
+        if remark:
+            watcher.remark(remark)
         cost = measured_or_planned(
             context,
             workspace,
@@ -283,11 +401,12 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
 
 
 class _Evaluating:
-    def __init__(self, workspace: Workspace, setup: Setup, request: EvalRequest, arms: Arms) -> None:
+    def __init__(self, workspace: Workspace, setup: Setup, request: EvalRequest, arms: Arms, remark: str) -> None:
         self._workspace = workspace
         self._setup = setup
         self._request = request
         self._arms = arms
+        self._remarks = (remark,) if remark else ()
         self._rule = setup.rule
         self._splits = tuple(Split) if request.split == ALL else (Split(request.split),)
         whole = {ALL: self._splits} if request.split == ALL else {}
@@ -304,11 +423,14 @@ class _Evaluating:
             planner.roll_out(split.value, [(arm.skill, items[split], 0) for arm in arms])
         facts = {
             "measure": ", ".join(arm.name for arm in arms),
+            "text": "\n".join(arm.text for arm in arms),
             "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
             "conditions": self._conditions,
             **{f"{name} shares": self._widths(splits) for name, splits in self._groups.items()},
         }
-        return planner.plan("eval", {name: fact for name, fact in facts.items() if fact}, caps=self._request.caps)
+        notes = (*self._remarks, *self._arms.same)
+        pairs = {name: fact for name, fact in facts.items() if fact}
+        return planner.plan("eval", pairs, caps=self._request.caps, notes=notes)
 
     def _widths(self, splits: Sequence[Split]) -> str:
         """Say how wide the intervals of the environment's shares will be at most."""
@@ -353,7 +475,8 @@ class _Evaluating:
             comparisons=self._comparisons(),
             noted=self._noted,
             cost=cost,
-            warnings=(*warnings, *self._reuse, *thin),
+            same_text=self._arms.same,
+            warnings=(*self._remarks, *warnings, *self._reuse, *thin),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
             conditions=self._conditions,
         )
@@ -371,21 +494,22 @@ class _Evaluating:
                 (base.name, self._measured[base.key, split]),
             )
             for split in self._splits
-            for arm in self._arms.subjects
-            for base in self._arms.against
-            if arm.key != base.key
+            for arm, base in self._arms.pairs
+            if (arm.key, split) in self._measured
         )
 
     def _arm_scores(self, arm: Arm) -> ArmScores:
         evaluations = known_evaluations(self._workspace, arm.commit, arm.row) if arm.commit else ()
-        outcomes = dict(ChainMap(*(dict(self._measured[arm.key, split].outcomes) for split in self._splits)))
+        splits = [split for split in self._splits if (arm.key, split) in self._measured]
+        outcomes = dict(ChainMap(*(dict(self._measured[arm.key, split].outcomes) for split in splits)))
         return ArmScores(
             name=arm.name,
             run=arm.row.run if arm.row is not None else "",
             version=arm.row.version if arm.row is not None else None,
             commit=arm.commit,
-            splits=tuple(self._split_scores(arm, split) for split in self._splits),
-            shares=tuple(self._shares(self._groups[ALL], outcomes)) if ALL in self._groups else (),
+            text=arm.text,
+            splits=tuple(self._split_scores(arm, split) for split in splits),
+            shares=tuple(self._shares(self._groups[ALL], outcomes)) if ALL in self._groups and splits else (),
             test_reads=reads_of_test(evaluations),
         )
 

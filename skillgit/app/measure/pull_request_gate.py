@@ -6,7 +6,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.eval import NONE, ChangedSkill, changed_skills, emptied
+from skillgit.app.measure.eval import (
+    NONE,
+    ChangedSkill,
+    changed_skills,
+    emptied,
+    resolve_measured,
+    work_tree_remark,
+)
 from skillgit.app.measure.pull_request_verdicts import (
     NOT_RECORDED,
     GateReport,
@@ -16,9 +23,10 @@ from skillgit.app.measure.pull_request_verdicts import (
     compare,
     conclusion,
     exit_code,
+    texts_of,
 )
 from skillgit.app.recorded.evaluation_notes import Note, record
-from skillgit.app.setup.basis import basis_of
+from skillgit.app.setup.basis import basis_of, find_lender, lender_of
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
@@ -30,16 +38,16 @@ from skillgit.app.setup.model_session import (
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
-from skillgit.app.workspace.revision import Resolved, resolve_in
+from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Scored, Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode, UsageError
-from skillgit.index import queries
 from skillgit.plugin.registry import load_policy
 from skillgit.store.history_reader import skill_at
+from skillgit.store.work_tree import differing_skills
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +80,7 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
     noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
     """
     with open_workspace(context) as workspace:
-        base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
+        base, head = resolve_measured(workspace, request.base), resolve_measured(workspace, request.head)
         changes = changed_skills(workspace, base.commit, head.commit)
         changes = tuple(change for change in changes if workspace.skill in {"", change.path})
         configs = _by_skill(request.configs, changes)
@@ -81,26 +89,32 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
             _Judging(context, workspace, own_request, (base, head), change)
             for own_request, change in zip(requests, changes, strict=True)
         ]
+        skills = [workspace.skill] if workspace.skill else differing_skills(workspace.repo)
+        remark = work_tree_remark(workspace, (base, head), skills)
         plans = [judgement.cost() for judgement in judgements]
         facts = {"base": request.base, "head": request.head}
         facts |= {label: text for plan in plans for label, text in plan.facts.items()}
         by_skill = {change.path: plan for change, plan in zip(changes, plans, strict=True)}
         plan = whole_plan("gate", facts, by_skill, request.caps, once=PREFLIGHT)
+        if remark:
+            plan = replace(plan, notes=(remark, *plan.notes))
         if request.dry_run:
             return plan
-        watcher.remark(plan.sentence)
+        for sentence in filter(None, (remark, plan.sentence)):
+            watcher.remark(sentence)
         reports: list[SkillReport] = []
         for judgement in judgements:
             total = sum((report.cost for report in reports), Cost())
             reports.append(judgement.report(request.caps.without(total), watcher))
         return GateReport(
             base=request.base,
-            base_commit=base.commit,
+            base_commit="" if base.is_uncommitted else base.commit,
             head=request.head,
-            head_commit=head.commit,
+            head_commit="" if head.is_uncommitted else head.commit,
             split=request.split,
             recorded_only=request.recorded_only,
             skills=tuple(reports),
+            work_tree=remark,
             cost=sum((report.cost for report in reports), Cost()),
             exit_code=exit_code(tuple(reports)),
         )
@@ -168,22 +182,21 @@ class _Judging:
             self._sides = (self._side(0, change.before) if change.before else nothing, head)
 
     def _find_setup(self) -> Setup | None:
-        path, index = self._change.path, self._workspace.index
-        own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
-        candidates = [run for run in queries.run_names(index) if index.skill_path(run) == path]
-        runs, terms = [*own, *candidates], self._request
-        if terms.config is None and not runs:
+        path, index, terms = self._change.path, self._workspace.index, self._request
+        named = zip((terms.base, terms.head), self._ends, strict=True)
+        own = (lender_of(name, end.run) for name, end in named if end.run and index.skill_path(end.run) == path)
+        lender = next(own, None) or (find_lender(self._workspace, path) if terms.config is None else None)
+        if terms.config is None and lender is None:
             return None
-        # The newest run says how to measure, or nothing does: an older one may have had other models and other items.
-        setup = measuring_setup(self._context, self._workspace, runs, terms, gates=True)
-        refuse_samples(setup.config, setup.task.environment, path.rpartition("/")[2], "measured")
+        setup = measuring_setup(self._context, self._workspace, lender, terms, gates=True)
+        refuse_samples(setup.config, setup.task.environment, name_of(path), "measured")
         return setup
 
     def _side(self, index: int, tree: str) -> _Side:
         end, path = self._ends[index], self._change.path
         return _Side(
             name=(self._request.base, self._request.head)[index],
-            commit=end.commit,
+            commit="" if end.is_uncommitted else end.commit,
             version=_version(self._workspace, end, path),
             skill=skill_at(self._workspace.repo, end.commit, path),
             outcomes=self._outcomes.of(path, tree),
@@ -193,13 +206,14 @@ class _Judging:
         is_removal = self._change.change == "removed"
         names = (self._request.base, self._request.head)
         base, head = (
-            GateSide(name=name, commit=end.commit, version="") for name, end in zip(names, self._ends, strict=True)
+            GateSide(name=name, commit="" if end.is_uncommitted else end.commit, version="")
+            for name, end in zip(names, self._ends, strict=True)
         )
         return SkillReport(
             skill=self._change.path,
             change=self._change.change,
             word="removed" if is_removal else "not measured",
-            reason="" if is_removal else "no run tells by which configuration to measure, and none is named",
+            reason="" if is_removal else "no run trains it, and no configuration is named",
             base=base,
             head=head,
             exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
@@ -222,6 +236,7 @@ class _Judging:
         total = 2 * len(planner.session.task.items[self._split])
         facts = {
             self._name: f"{count} of {total} outcomes recorded",
+            f"{self._name} text": texts_of(self._change.path, [(side.name, side.commit) for side in self._sides]),
             f"{self._name} by": basis_of(self._setup).sentence if self._setup is not None else "",
         }
         return planner.plan("gate", facts, caps=Caps(), notes=self._warnings)
@@ -256,6 +271,7 @@ class _Judging:
             reason=reason,
             base=self._told(self._sides[0], base, rule),
             head=self._told(self._sides[1], head, rule),
+            text=texts_of(self._change.path, [(side.name, side.commit) for side in self._sides]),
             basis=basis_of(setup),
             config=setup.config.name,
             environment=setup.task.environment.info.name,

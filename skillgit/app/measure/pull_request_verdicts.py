@@ -9,13 +9,15 @@ from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
+from skillgit.app.workspace.revision import revision_words
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of
 from skillgit.domain.gate_policies import PAIRED, shortfall
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.served_model import Provenance
-from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect
+from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.statistics import fixes_needed, minimum_detectable_effect, paired_interval, too_few_items
 from skillgit.errors import ExitCode
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
@@ -23,7 +25,7 @@ from skillgit.store import notes
 from skillgit.store.work_tree import skill_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.measure.eval import Change
     from skillgit.app.setup.run_setup import Setup
@@ -156,7 +158,8 @@ class Compared:
     verdict: Verdict
     n: int  # items that have a score on both sides
     delta: float | None  # mean difference of their scores; absent without such items
-    interval: tuple[float, float] | None  # its 95 % paired bootstrap interval
+    interval: tuple[float, float] | None  # its 95 % paired interval; None for too few items
+    too_few: str = ""  # that no outcome on so few items is more than chance; empty where one is
     fixed: tuple[ItemPair, ...]
     broken: tuple[ItemPair, ...]
     stable_pass: tuple[str, ...]
@@ -174,6 +177,7 @@ class SkillReport:
     reason: str = ""  # why, in one sentence; empty where the numbers say it
     base: GateSide
     head: GateSide
+    text: str = ""  # which text each side had; empty where nothing was measured
     basis: ResultBasis = field(default_factory=ResultBasis)  # what it was measured with; empty where nothing was
     config: str = ""  # the configuration that it was measured by; empty if there is none
     environment: str = ""
@@ -197,8 +201,15 @@ class GateReport:
     split: str
     recorded_only: bool  # whether only recorded outcomes were to be used
     skills: tuple[SkillReport, ...]
+    work_tree: str = ""  # that the work tree has other texts than HEAD, which was judged; empty where it has not
     cost: Cost
     exit_code: ExitCode
+
+
+def texts_of(path: str, sides: Sequence[tuple[str, str]]) -> str:
+    """Return which text each of two sides has, base and head, each a revision as it was named and its commit."""
+    base, head = (revision_words(name, "", commit) for name, commit in sides)
+    return f"{path}/{DOCUMENT} of {head} against {base}"
 
 
 def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
@@ -224,7 +235,8 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         verdict=decide(rule, head, base),
         n=len(gains),
         delta=float(pairs.score - pairs.current) if gains else None,
-        interval=bootstrap_interval(gains) if gains else None,
+        interval=paired_interval(gains),
+        too_few=too_few_items(len(gains)),
         fixed=told(flips.fixed),
         broken=told(flips.broken),
         stable_pass=flips.stable_pass,
@@ -250,16 +262,22 @@ def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> 
         return "passes", "", ExitCode.OK
     if verdict.blocked:
         return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
-    if verdict.policy == PAIRED.name and verdict.current <= verdict.score < 1.0 and _is_blind(rule, comparison):
+    if verdict.policy == PAIRED.name and verdict.current <= verdict.score and _is_blind(rule, comparison):
         reason = f"{comparison.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
         return "underpowered", reason, ExitCode.UNDERPOWERED
     return "fails", _shortfall(verdict), ExitCode.NO
 
 
 def _is_blind(rule: GateRule, comparison: Compared) -> bool:
-    """Say whether the paired test finds no gain that is possible on so many items four times out of five."""
-    room = max(0.0, 1.0 - comparison.verdict.current)
-    return minimum_detectable_effect(comparison.n, alpha=rule.alpha, power=_POWER, fixable=room) is None
+    """Say whether the paired test passes no gain on so many items, or finds what is left to gain too seldom."""
+    verdict, n = comparison.verdict, comparison.n
+    if verdict.current >= 1.0:
+        return False
+    if fixes_needed(n, rule.alpha) > n:
+        return True
+    room = 1.0 - verdict.current
+    is_unseen = minimum_detectable_effect(n, alpha=rule.alpha, power=_POWER, fixable=room) is None
+    return verdict.score < 1.0 and is_unseen
 
 
 def _shortfall(verdict: Verdict) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.eval import Arm, Arms, read_arms, resolve_all
+from skillgit.app.measure.eval import Arm, Arms, lender_for, read_arms, resolve_all, work_tree_remark
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
@@ -20,7 +20,7 @@ from skillgit.app.setup.model_session import (
     too_few,
 )
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import Setup, measuring_setup
+from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
@@ -60,7 +60,8 @@ class RetestRow:
     name: str
     run: str  # its run; empty without one
     version: int | None  # its version; absent for what is no version
-    commit: str
+    commit: str  # empty for a text of the work tree that no commit holds
+    text: str  # which text it is: file, revision as it was named, event and commit
     found: Scores
     score: float | None  # the mean of that under the metric; absent if no item has a score
     own: Scores | None  # what the run recorded for it under its own target; absent if that is not here
@@ -90,9 +91,17 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
-        setup = measuring_setup(context, workspace, names.runs, request)
-        arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
-        work = _Retesting(workspace, setup, request, arms, names.runs)
+        lender = lender_for(workspace, names, request)
+        setup = measuring_setup(context, workspace, lender, request)
+        environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
+        arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
+        for skill in dict.fromkeys(arm.skill.name for arm in arms.every):
+            refuse_samples(setup.config, environment, skill, "measured")
+        paths = dict.fromkeys(arm.path for arm in arms.every)
+        remark = work_tree_remark(workspace, [each for _, each in names.every], paths)
+        if remark and not request.dry_run:
+            watcher.remark(remark)
+        work = _Retesting(workspace, setup, request, arms, runs=names.runs, remark=remark)
         cost = measured_or_planned(
             context,
             workspace,
@@ -120,12 +129,20 @@ def model_overrides(model: str | None) -> tuple[str, ...]:
 
 class _Retesting:
     def __init__(
-        self, workspace: Workspace, setup: Setup, request: RetestRequest, arms: Arms, runs: Sequence[str]
+        self,
+        workspace: Workspace,
+        setup: Setup,
+        request: RetestRequest,
+        arms: Arms,
+        *,
+        runs: Sequence[str],
+        remark: str,
     ) -> None:
         self._workspace = workspace
         self._setup = setup
         self._request = request
         self._arms = arms.every
+        self._remarks = (remark,) if remark else ()
         self._split = Split.parse(request.split)
         self._items = setup.task.items[self._split]
         self._target = setup.routes["target"].name
@@ -150,12 +167,13 @@ class _Retesting:
         planner.roll_out(self._split.value, texts)
         facts = {
             "measure": ", ".join(self.plan.names),
+            "text": "\n".join(arm.text for arm in self._arms),
             "items": f"{len(self._items)} {self._split.value}",
         }
         notes = tuple(
             dict.fromkeys(difference.sentence for differs in self._differs.values() for difference in differs)
         )
-        return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
+        return planner.plan("eval", facts, caps=self._request.caps, notes=(*self._remarks, *notes))
 
     async def measure(self, measuring: Measuring) -> Cost:
         measuring.every = len(self._items) * len(self._arms)
@@ -172,7 +190,7 @@ class _Retesting:
         notes: dict[str, list[Note]] = {}
         for arm in self._arms:
             evaluation = self._measured.get(arm.key)
-            if evaluation is not None and evaluation.scored:
+            if arm.commit and evaluation is not None and evaluation.scored:
                 draw = self._draws[arm.key]
                 line = evaluation_note(self._setup, self._items, evaluation, context.clock(), sample=draw)
                 notes.setdefault(arm.commit, []).append(line)
@@ -191,7 +209,7 @@ class _Retesting:
             rows=tuple(self._row(arm, rule) for arm in arms),
             noted=self._noted,
             cost=cost,
-            warnings=(*self._reuse, *thin),
+            warnings=(*self._remarks, *self._reuse, *thin),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
         )
 
@@ -203,7 +221,7 @@ class _Retesting:
             own = replace(own, outcomes=outcomes) if outcomes else None
         differs = self._differs[arm.key]
         alike = not any(difference.aspect in {Aspect.ENVIRONMENT, Aspect.ITEMS} for difference in differs)
-        pair = compare(rule, (arm.name, evaluation), (self._own, own)) if own is not None and alike else None
+        pair = compare(rule, (arm.name, evaluation), (self._own, own), sides=2) if own is not None and alike else None
         back = compare(rule, (self._own, own), (arm.name, evaluation)) if own is not None and alike else None
         is_tested = pair is not None and not matter(differs)
         one_sided = [side.p or 0.0 for side in (pair, back) if side is not None and is_tested]
@@ -213,6 +231,7 @@ class _Retesting:
             run=arm.row.run if arm.row is not None else "",
             version=arm.row.version if arm.row is not None else None,
             commit=arm.commit,
+            text=arm.text,
             found=scores(evaluation.outcomes.values()),
             score=_mean(evaluation, rule),
             own=scores(own.outcomes.values()) if own is not None else None,

@@ -9,8 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test, record
-from skillgit.app.recorded.run_record import AsMeasured, event_outcomes, is_own, recorded_items, start_record, started
-from skillgit.app.setup.basis import ResultBasis, basis_of
+from skillgit.app.recorded.run_record import event_outcomes, is_own, recorded_items, start_record, started
+from skillgit.app.setup.basis import Lender, ResultBasis, basis_of
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -27,9 +27,17 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split, mean
 from skillgit.domain.event import RunStarted
 from skillgit.domain.outcomes import exact, whole
-from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
+from skillgit.domain.statistics import (
+    binomial_test,
+    bootstrap_interval,
+    paired_interval,
+    sign_flip_test,
+    too_few_items,
+    wilson_interval,
+)
 from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
+from skillgit.index.own_conditions import OwnConditions
 from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
@@ -92,7 +100,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
                 hint=f"skillgit eval {quote(request.revision)} --split {split.value}",
             )
         claim, record = claim_and_record
-        setup = measuring_setup(context, workspace, [row.run], request)
+        setup = measuring_setup(context, workspace, Lender(run=row.run), request)
         items = draw(setup.task.items[split], request.sample, request.seed)
         work = _Verifying(workspace, setup, request, row, items)
         differs = _differs(workspace, row, setup, split)
@@ -233,7 +241,8 @@ class ClaimVerdict:
     measured: float | None = None
     recorded: float | None = None  # the mean score recorded for the same items; absent where nothing tells
     delta: float | None = None  # the mean difference, item by item; without recorded outcomes, from the claimed score
-    interval: tuple[float, float] | None = None  # bootstrap, 95 %; without recorded outcomes that of `measured`
+    interval: tuple[float, float] | None = None  # paired, 95 %; without recorded outcomes that of `measured`
+    too_few: str = ""  # that no outcome on so few pairs is more than chance; empty where one is, and without pairs
     p: float | None = None  # two-sided: sign-flip test of pairs, else exact binomial test, for strict scores only
     higher: tuple[str, ...] = ()
     lower: tuple[str, ...] = ()
@@ -273,9 +282,14 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
 
 
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Evaluation | None] | None:
-    gauge, run = queries.gauge(workspace.index, row.run), AsMeasured(workspace, row.run)
+    gauge, run = queries.gauge(workspace.index, row.run), OwnConditions(workspace.index, row.run)
     for note in filter(None, map(noted_outcomes, version_queries.note_lines(workspace.index, row.commit))):
-        if note.split == split.value and note.outcomes and run.counts(note) and run.is_whole(note):
+        if (
+            note.split == split.value
+            and note.outcomes
+            and note.counts_for(run)
+            and run.is_whole(note.split, note.item_set)
+        ):
             evaluation = Evaluation(split=split, item_set=note.item_set, outcomes=dict(note.outcomes), seed=0)
             score = evaluation.summary().score(gauge.metric, gauge.soft_weight)
             remark = "measured after the run; a note tells it"
@@ -335,7 +349,8 @@ def _paired(values: dict[str, float], originals: dict[str, float], failures: int
         measured=mean([values[item] for item in originals]),
         recorded=mean(list(originals.values())),
         delta=delta,
-        interval=bootstrap_interval(differences),
+        interval=paired_interval(differences, sides=2),
+        too_few=too_few_items(len(differences), sides=2),
         p=p,
         higher=tuple(item for item, gain in gains.items() if gain > 0),
         lower=tuple(item for item, gain in gains.items() if gain < 0),

@@ -64,14 +64,15 @@ class MeasuredGain:
     before: float | None
     after: float | None
     delta: float
-    interval: tuple[float, float]  # 95 %, paired bootstrap
+    interval: tuple[float, float] | None  # 95 %, paired; None for too few items
+    too_few: str = ""  # that no outcome on so few items is more than chance; empty where one is
     p: float  # of the paired test, one-sided
 
     @classmethod
     def of(cls, report: SkillReport, split: str) -> MeasuredGain | None:
         """Return the gain that the gate's report on one skill shows; None without items that have both scores."""
         comparison = report.compared
-        if comparison is None or comparison.delta is None or comparison.interval is None:
+        if comparison is None or comparison.delta is None:
             return None
         return cls(
             split=split,
@@ -83,14 +84,14 @@ class MeasuredGain:
             after=report.head.score,
             delta=comparison.delta,
             interval=comparison.interval,
+            too_few=comparison.too_few,
             p=comparison.verdict.p,
         )
 
     @property
     def text(self) -> str:
-        low, high = self.interval
-        chance = f"p {self.p:.4f} one-sided, n {self.n}"
-        return f"{self.delta:+.4f}, 95 % {low:+.4f} to {high:+.4f}, {chance}, {self.split} split"
+        interval = self.too_few if self.interval is None else "95 % {:+.4f} to {:+.4f}".format(*self.interval)
+        return f"{self.delta:+.4f}, {interval}, p {self.p:.4f} one-sided, n {self.n}, {self.split} split"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,12 @@ class NotedOutcomes:
     skill: str = ""  # the skill folder that was measured; empty where the commit holds one only, or a run tells
     judge: str = ""  # the model that scored; empty where none was asked, and in lines that do not tell
     setup: str = ""  # digest of what decides an outcome besides item, skill and draw; empty if not told
+    served: str = ""  # digest of the server that answered; empty for a provider that fixes what names mean
+
+    def counts_for(self, run: OwnConditions) -> bool:
+        """Say whether it tells of items of ``run`` as the run measured them."""
+        names = ("split", "item_set", "target", "environment", "judge", "served", "setup", "skill")
+        return run.counts(items=self.outcomes.keys(), **{name: getattr(self, name) for name in names})
 
 
 def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
@@ -56,10 +62,10 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
     if note.get("kind") not in {KIND, OUTCOMES}:
         return None
     outcomes = {str(item): _scored(pair) for item, pair in members(note.get(OUTCOMES)).items()}
-    texts = ("split", "target", "environment", "item_set", "skill", "judge", "setup")
+    texts = ("split", "target", "environment", "item_set", "skill", "judge", "setup", "served")
     return NotedOutcomes(
         outcomes={item: outcome for item, outcome in outcomes.items() if outcome is not None},
-        **{name: str(note.get(name, "")) for name in texts},
+        **{name: str(note.get(name) or "") for name in texts},
     )
 
 
@@ -106,6 +112,11 @@ class KnownEvaluation:
     types: Mapping[str, Mapping[str, float]]  # task type to its numbers
     time: datetime | None  # when it was measured; absent if the note does not say
     differs: tuple[Otherwise, ...] = ()  # in what it was measured otherwise than its run; no score of the run if any
+
+    @property
+    def remark(self) -> str:
+        """What keeps it from being a score of its run, in words; empty if nothing does."""
+        return f"not as the run: other {', '.join(self.differs)}" if self.differs else ""
 
 
 def as_note(
@@ -161,8 +172,13 @@ def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> 
     ]
     lines = version_queries.note_lines(workspace.index, commit)
     own = OwnConditions(workspace.index, row.run) if lines and row is not None else None
+    return (*results, *noted_evaluations(lines, own))
+
+
+def noted_evaluations(lines: Sequence[str], own: OwnConditions | None) -> tuple[KnownEvaluation, ...]:
+    """Return the evaluations among the ``lines`` of a commit's note, compared with the ``own`` ones of its run."""
     evaluations = (_from_line(line, own) for line in lines)
-    return (*results, *(evaluation for evaluation in evaluations if evaluation is not None))
+    return tuple(evaluation for evaluation in evaluations if evaluation is not None)
 
 
 def reads_of_test(evaluations: Sequence[KnownEvaluation]) -> int:

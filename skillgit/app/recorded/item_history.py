@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.evidence_json import entries, evidence_file, objects, parsed
-from skillgit.app.recorded.run_record import AsMeasured, start_section
+from skillgit.app.recorded.run_record import start_section
 from skillgit.app.workspace.workspace import Absence, Workspace, absence_of, measure
 from skillgit.domain.address import version_label
 from skillgit.domain.did_you_mean import did_you_mean
@@ -15,6 +15,7 @@ from skillgit.domain.evaluation import Gauge, Scored
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError
 from skillgit.index import item_queries, queries
+from skillgit.index.own_conditions import OwnConditions
 from skillgit.store.evidence import dropped_trees, read_evidence
 
 if TYPE_CHECKING:
@@ -166,11 +167,11 @@ def _add_notes(workspace: Workspace, items: RunItems, only: str | None) -> None:
     lines = item_queries.noted_commits(workspace.index, items.run)
     if not lines:
         return
-    run = AsMeasured(workspace, items.run)
+    run = OwnConditions(workspace.index, items.run)
     indexes = {column.commit: index for index, column in enumerate(items.columns)}
     for commit, line in lines:
         outcomes = noted_outcomes(line) if commit in indexes else None
-        if outcomes is not None and outcomes.split == "selection" and run.counts(outcomes):
+        if outcomes is not None and outcomes.split == "selection" and outcomes.counts_for(run):
             for item, outcome in outcomes.outcomes.items():
                 if only in {None, item}:
                     _add(items, indexes[commit], item, outcome)

@@ -6,17 +6,18 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
+from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Scored, Split, item_set_digest
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Scored, Split
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.skill import DESCRIPTION
 from skillgit.errors import SkillgitError
 from skillgit.index import event_rows, item_queries, queries, version_queries
 from skillgit.index.event_rows import CONFIG
+from skillgit.index.own_conditions import OwnConditions
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run
 
@@ -67,52 +68,6 @@ def start_document(repo: Repo, evidence: str, name: str) -> dict[str, object]:
 def start_section(workspace: Workspace, run: str, section: str) -> dict[str, object]:
     """Return a section of the configuration that ``run`` recorded; empty where it is not known."""
     return members(start_document(workspace.repo, _evidence(workspace, run), CONFIG).get(section))
-
-
-class AsMeasured:
-    """Says which notes measured what ``run`` did: the same items, scored alike, under its target."""
-
-    def __init__(self, workspace: Workspace, run: str) -> None:
-        self._workspace = workspace
-        self._run = run
-        self._start = started(workspace, run)
-        self._setup = recorded_setup(workspace, run)
-        self._skill = workspace.index.skill_path(run)
-        self._items: dict[Split, dict[str, str] | None] = {}
-
-    def counts(self, note: NotedOutcomes) -> bool:
-        """Say whether ``note`` tells of items of the run as the run measured them."""
-        start = self._start
-        if start is None or (note.target, note.environment) != (start.models.target, start.environment):
-            return False
-        if self._setup and note.setup not in {"", self._setup}:
-            return False
-        if note.judge not in {"", start.models.judge.rpartition("@")[0]} or note.skill not in {"", self._skill}:
-            return False
-        # a line without scores stands on the commit because its items were found to be the run's
-        return note.item_set in {"", self._set_of(note)} or self.is_whole(note)
-
-    def is_whole(self, note: NotedOutcomes) -> bool:
-        """Say whether ``note`` tells of all items of its split, of which some may have failed to evaluate."""
-        outcomes = self._recorded(note.split)
-        if outcomes:
-            return note.item_set == item_set_digest(outcomes)
-        return note.item_set in item_queries.item_sets(self._workspace.index, self._run, note.split)
-
-    def _set_of(self, note: NotedOutcomes) -> str | None:
-        outcomes = self._recorded(note.split)
-        if outcomes is None or not note.outcomes.keys() <= outcomes.keys():
-            return None
-        return item_set_digest({item: outcomes[item] for item in note.outcomes})
-
-    def _recorded(self, name: str) -> dict[str, str] | None:
-        try:
-            split = Split(name)
-        except ValueError:
-            return None
-        if split not in self._items:
-            self._items[split] = recorded_items(self._workspace, self._run, split)
-        return self._items[split]
 
 
 def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None:
@@ -207,8 +162,8 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
 
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> dict[str, Outcome]:
     lines = version_queries.note_lines(workspace.index, row.commit)
-    run = AsMeasured(workspace, row.run) if lines else None
+    run = OwnConditions(workspace.index, row.run) if lines else None
     for outcomes in filter(None, map(noted_outcomes, lines)):
-        if run is not None and outcomes.split == split.value and run.counts(outcomes):
+        if run is not None and outcomes.split == split.value and outcomes.counts_for(run):
             return dict(outcomes.outcomes)
     return {}

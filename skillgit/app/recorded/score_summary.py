@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome, Scored, mean
 from skillgit.domain.event import Inherited, RunStarted
 from skillgit.domain.outcomes import SELECTION, Pairs, read_outcomes
-from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect, wilson_interval
+from skillgit.domain.statistics import (
+    bootstrap_interval,
+    minimum_detectable_effect,
+    paired_interval,
+    too_few_items,
+    wilson_interval,
+)
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.index import item_queries, queries
 from skillgit.store.evidence import read_evidence
@@ -37,7 +43,7 @@ class Scores:
     hard: float | None
     hard_interval: Interval | None  # its 95 % Wilson interval
     soft: float | None
-    soft_interval: Interval | None  # bootstrap, 95 %; Wilson's where all items score the same, for lack of spread
+    soft_interval: Interval | None  # bootstrap, 95 %; Wilson's of few items, and where all items score the same
     cut: int = 0  # how many of the scored items have a reply that ended at the limit of its length
 
 
@@ -51,10 +57,11 @@ class SkillComparison:
     metric: str
     n: int
     delta: float | None  # mean difference of their scores; None without such items
-    interval: Interval | None  # its 95 % paired bootstrap interval
+    interval: Interval | None  # its 95 % paired interval; None for too few items
     fixed: tuple[str, ...]  # items that score higher than under the other
     broken: tuple[str, ...]
     p: float | None  # one-sided, of the gate's paired test; absent where the two were not measured alike
+    too_few: str = ""  # that no outcome on so few items is more than chance; empty where one is
 
 
 def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
@@ -69,7 +76,7 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         hard=mean(hard) if hard else None,
         hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
         soft=mean(soft) if soft else None,
-        soft_interval=mean_interval(soft) if soft else None,
+        soft_interval=_soft_interval(soft) if soft else None,
         cut=sum(outcome.cut for outcome in measured_outcomes),
     )
 
@@ -81,8 +88,18 @@ def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]
     return tuple(scores(groups[name], name) for name in sorted(groups))
 
 
-def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> SkillComparison:
-    """Compare two skills on the items that have a score under both, under the metric of ``rule``."""
+def _soft_interval(values: list[float]) -> Interval:
+    # resamples of few items are as alike as the items; Wilson's interval is at least as wide as any of graded scores
+    return wilson_interval(mean(values), len(values)) if too_few_items(len(values)) else mean_interval(values)
+
+
+def compare(
+    rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str, Evaluation], *, sides: int = 1
+) -> SkillComparison:
+    """Compare two skills on the items that have a score under both, under the metric of ``rule``.
+
+    ``sides`` are those of the test that the reader gets: 2 where the other skill is not a base to be improved.
+    """
     (name, evaluation), (other_name, base) = subject, against
     pairs = Pairs(evaluation, base, rule.metric, rule.soft_weight)
     gains = [float(gain) for gain in pairs.gains.values()]
@@ -93,10 +110,11 @@ def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str,
         metric=rule.metric.value,
         n=len(gains),
         delta=float(pairs.score - pairs.current) if gains else None,
-        interval=bootstrap_interval(gains) if gains else None,
+        interval=paired_interval(gains, sides),
         fixed=pairs.fixed,
         broken=pairs.broken,
         p=pairs.p,
+        too_few=too_few_items(len(gains), sides),
     )
 
 

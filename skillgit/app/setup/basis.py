@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.run_record import started
+from skillgit.app.workspace.revision import chosen_run
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.rehearsal import half_rehearsal, rehearsal
+from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
@@ -15,10 +19,51 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lender:
+    """A run whose recorded configuration measures."""
+
+    run: str
+    reason: str = ""  # why this one; empty where the command works on the run itself
+
+
+def lender_of(revision: str, run: str) -> Lender:
+    """Return the run of a revision that is measured: its outcomes are recorded under that configuration."""
+    return Lender(run=run, reason=f"the run of {revision}")
+
+
+def find_lender(workspace: Workspace, skill: str) -> Lender | None:
+    """Return the run that says how ``skill`` is measured where neither a configuration nor a revision does.
+
+    That is the default run where it trains the skill, else the newest run of the skill that asked language models for
+    its outcomes, else its newest run. None if no run trains it.
+
+    The decision does not look at whether the configuration can be used here. One that cannot is an error of the
+    command: an older run may have had other models and other items.
+    """
+    runs = queries.runs_of_skill(workspace.index, skill)
+    chosen = chosen_run(workspace)
+    if not runs or chosen in runs:
+        return Lender(run=chosen, reason="the default run") if runs else None
+    aside = "; the default run trains another skill" if chosen else ""
+    if len(runs) == 1:
+        return Lender(run=runs[0], reason=f"the only run of this skill{aside}")
+    real = next((run for run in runs if not _is_rehearsal(workspace, run)), "")
+    if real in {"", runs[0]}:
+        return Lender(run=runs[0], reason=f"the newest run of this skill{aside}")
+    return Lender(run=real, reason=f"the newest run of this skill; newer ones are rehearsals{aside}")
+
+
+def _is_rehearsal(workspace: Workspace, run: str) -> bool:
+    start = started(workspace, run)
+    return start is not None and bool(rehearsal(target=start.models.target, judge=start.models.judge))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResultBasis:
     """What a result rests on besides the text of the skill."""
 
     run: str = ""  # the run that lent its configuration; empty where another one was named
+    reason: str = ""  # why it is this run; empty where the command works on the run itself
     config: str = ""  # the configuration that was named; empty where a run lent its own
     target: str = ""  # the model that works on the items, and where it answers
     judge: str = ""  # the same of the model that scores; empty where none is asked
@@ -36,7 +81,8 @@ class ResultBasis:
         if not self.target:
             return ""
         judge = f", scored by {self.judge}" if self.judge else ""
-        words = f"{self.source}; {self.data}; target {self.target}{judge}"
+        reason = f" ({self.reason})" if self.reason else ""
+        words = f"{self.source}{reason}; {self.data}; target {self.target}{judge}"
         return f"{words}; {self.rehearsal}" if self.rehearsal else words
 
 
@@ -45,6 +91,7 @@ def basis_of(setup: Setup) -> ResultBasis:
     judge = asks_judge(setup.task.environment)
     return ResultBasis(
         run=setup.run,
+        reason=setup.reason,
         config="" if setup.run else setup.config.name,
         target=_answerer(setup, "target"),
         judge=_answerer(setup, "judge") if judge else "",

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup import comparable_conditions
+from skillgit.app.setup.basis import Lender
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
+from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
@@ -56,6 +58,7 @@ class Setup:
     routes: Mapping[str, Route]  # role to the way to its model
     pins: frozenset[str] = frozenset()  # ids of the items that may not score lower
     run: str = ""  # the run that lent its configuration; empty where another one was named
+    reason: str = ""  # why it is this run; empty where the command works on the run itself
 
     @cached_property
     def strategy(self) -> Strategy:
@@ -215,25 +218,26 @@ def refuse_samples(config: ResolvedConfig, environment: Environment, skill: str,
 
 
 def measuring_setup(
-    context: Context, workspace: Workspace, runs: Sequence[str], terms: MeasuringTerms, *, gates: bool = False
+    context: Context, workspace: Workspace, lender: Lender | None, terms: MeasuringTerms, *, gates: bool = False
 ) -> Setup:
-    """Return what to measure with: by the configuration of ``terms``, else by that of the first of ``runs``.
+    """Return what to measure with: by the configuration of ``terms``, else by the one that the run ``lender`` recorded.
 
     ``gates`` says whether a gate decides on what is measured.
     """
     if terms.config is not None:
         setup = set_up(load_config(context, terms.config, terms.overrides), gates=gates)
-        for skill in dict.fromkeys(workspace.index.skill_path(run).rpartition("/")[2] for run in runs):
+        if lender is not None:
+            skill = name_of(workspace.index.skill_path(lender.run))
             refuse_samples(setup.config, setup.task.environment, skill, "measured")
         return identified(workspace, setup)
-    if not runs:
-        raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
-    config = recorded_config(context, workspace, runs[0], terms.overrides)
-    with _as_recorded(workspace, runs[0], NAME_ONE), own_addresses(workspace, runs[0]):
-        setup = replace(set_up(config, gates=gates), run=runs[0])
-    start = _own_start(workspace, runs[0])
+    if lender is None:
+        raise UsageError("no run trains this skill, so no configuration is known", hint=NAME_ONE)
+    config = recorded_config(context, workspace, lender.run, terms.overrides)
+    with _as_recorded(workspace, lender.run, NAME_ONE), own_addresses(workspace, lender.run):
+        setup = replace(set_up(config, gates=gates), run=lender.run, reason=lender.reason)
+    start = _own_start(workspace, lender.run)
     if start is not None:
-        check_address(runs[0], start, setup.routes)
+        check_address(lender.run, start, setup.routes)
     return identified(workspace, setup)
 
 

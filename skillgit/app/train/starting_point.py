@@ -16,7 +16,7 @@ from skillgit.app.setup.run_setup import refuse_samples
 from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import left_out, normalise, read_seed, starter
-from skillgit.app.workspace.revision import NO_SKILL
+from skillgit.app.workspace.revision import NO_SKILL, WORKTREE, revision_words, text_source, work_tree_differs
 from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, labels, name_of, only_skill
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
@@ -194,8 +194,6 @@ def _root(repo: Repo) -> Path:
     return repo.workdir or repo.common_dir
 
 
-WORKTREE = "WORKTREE"
-"""What ``--from`` names the text of the work tree by, committed or not."""
 _SHORT = 7
 
 
@@ -212,7 +210,7 @@ class Beginning:
     @property
     def text(self) -> str:
         """Say which text is trained; where the work tree differs, with both ways out."""
-        return f"{self.source}; work tree differs: commit it, or --from {WORKTREE}" if self.differs else self.source
+        return f"{self.source}; {work_tree_differs(f'--from {WORKTREE}')}" if self.differs else self.source
 
     @property
     def record(self) -> str:
@@ -293,18 +291,11 @@ def _at_commit(workspace: Workspace, commit: str, path: str, name: str) -> Begin
             skill_path=path,
             skill=skill,
             fork_of=str(row.address),
-            source=f"{path}/{DOCUMENT} of {_named(name, str(row.address), row.commit)}",
+            source=text_source(path, name, str(row.address), row.commit),
         )
     skill = normalise(skill_at(workspace.repo, commit, path))
-    source = f"{path}/{DOCUMENT} of {_named(name, '', commit)}"
+    source = text_source(path, name, "", commit)
     return Beginning(commit=commit, skill_path=path, skill=skill, source=source)
-
-
-def _named(name: str, address: str, commit: str) -> str:
-    """Return how a revision is shown: ``topic (3f2a1bc)``, ``HEAD (first/v2, 3f2a1bc)``, ``3f2a1bc``."""
-    short = commit[:_SHORT]
-    details = [detail for detail in (address, short) if detail and detail != name]
-    return short if commit.startswith(name) else f"{name} ({', '.join(details)})" if details else name
 
 
 def _version_at(workspace: Workspace, commit: str, path: str) -> LogRow | None:
@@ -338,7 +329,7 @@ def _from_work_tree(workspace: Workspace, environment: Environment, named: str) 
         commit=commit,
         skill_path=path,
         skill=normalise(Skill(name, files, executable)),
-        source=f"{path}/{DOCUMENT} of the work tree, which differs from {_named(ref, '', commit)}",
+        source=f"{path}/{DOCUMENT} of the work tree, which differs from {revision_words(ref, '', commit)}",
         is_uncommitted=True,
     )
 

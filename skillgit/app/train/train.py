@@ -26,8 +26,8 @@ from skillgit.app.setup.servers import check_servers
 from skillgit.app.setup.skill_tasks import USUAL, on_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
-from skillgit.app.train.starting_point import WORKTREE, check_same_work, find_beginning
-from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.train.starting_point import check_same_work, find_beginning
+from skillgit.app.workspace.revision import WORKTREE, resolve_in
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger

@@ -12,6 +12,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 DEFAULT_RUN = "skillgit.run"
 """The key of git's configuration that names the default run."""
 
+WORKTREE = "WORKTREE"
+"""What names the text of the work tree, committed or not, where a text is trained or measured."""
+
 _SHOWN = 8
+_SHORT = 7
 NO_SKILL = "a skill is a folder with a SKILL.md: skillgit init --skill PATH adds one"
 _BACK = re.compile(r"(?P<name>.*?)(?P<back>(?:~\d*|\^)*)")
 """What is named, and behind it how many versions to go back."""
@@ -43,6 +48,31 @@ class Resolved:
     commit: str  # the commit, 40 hexadecimal characters
     row: LogRow | None  # the event that the commit holds; absent for a commit that is no event
     run: str | None
+    is_uncommitted: bool = False  # whether the text is that of the work tree, which the commit holds for the moment
+
+
+def text_source(path: str, name: str, address: str, commit: str) -> str:
+    """Return which text is meant: file, revision as it is called, event and commit.
+
+    >>> text_source("skills/x", "topic", "", "3f2a1bc0")
+    'skills/x/SKILL.md of topic (3f2a1bc)'
+    >>> text_source("skills/x", "HEAD", "first/v2", "3f2a1bc0")
+    'skills/x/SKILL.md of HEAD (first/v2, 3f2a1bc)'
+    """
+    return f"{path}/{DOCUMENT} of {revision_words(name, address, commit)}"
+
+
+def revision_words(name: str, address: str, commit: str) -> str:
+    """Return how a revision is shown: ``topic (3f2a1bc)``, ``HEAD (first/v2, 3f2a1bc)``, ``3f2a1bc``."""
+    short = commit[:_SHORT]
+    details = [detail for detail in (address, short) if detail and detail != name]
+    return short if commit and commit.startswith(name) else f"{name} ({', '.join(details)})" if details else name
+
+
+def work_tree_differs(way: str, paths: Sequence[str] = ()) -> str:
+    """Return the sentence on a work tree with another text than the commit; ``way`` is the other way out."""
+    where = f" in {', '.join(paths)}" if paths else ""
+    return f"work tree differs{where}: commit it, or {way}"
 
 
 def resolve(context: Context, text: str) -> Resolved:
@@ -131,20 +161,29 @@ def default_run(workspace: Workspace) -> str | None:
 
     Where a skill is named, only its runs count.
     """
-    setting = workspace.repo.config(DEFAULT_RUN)
     if workspace.skill:
+        setting = workspace.repo.config(DEFAULT_RUN)
         own = queries.runs_of_skill(workspace.index, workspace.skill)
         return setting if setting in own else next(iter(own), None)
-    names = queries.run_names(workspace.index)
     unreadable = workspace.index.broken
-    if setting and setting not in names and setting not in unreadable:
-        raise RevisionNotFoundError(
-            f"the default run '{setting}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
-        )
-    default = setting or next(iter(names), None) or next(iter(unreadable), None)
+    names = (*queries.run_names(workspace.index), *unreadable)
+    default = chosen_run(workspace) or next(iter(names), None)
     if default in unreadable:
         raise unreadable[default]
     return default
+
+
+def chosen_run(workspace: Workspace) -> str:
+    """Return the run that ``skillgit use`` chose, empty without one; an error if it is gone or cannot be read."""
+    setting = workspace.repo.config(DEFAULT_RUN)
+    unreadable = workspace.index.broken
+    if setting in unreadable:
+        raise unreadable[setting]
+    if setting and setting not in queries.run_names(workspace.index):
+        raise RevisionNotFoundError(
+            f"the default run '{setting}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
+        )
+    return setting
 
 
 @dataclass(frozen=True, slots=True)

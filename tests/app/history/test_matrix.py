@@ -59,7 +59,7 @@ def test_the_newest_note_of_a_model_stands_in_its_cell(context, repo, records):
     [
         ({"item_set": "ffff"}, ("items",)),
         ({"environment": "ffff"}, ("environment",)),
-        ({"item_set": "ffff", "environment": "ffff"}, ("items", "environment")),
+        ({"item_set": "ffff", "environment": "ffff"}, ("environment", "items")),
         ({"environment": ""}, ()),
     ],
 )

@@ -247,9 +247,13 @@ def test_the_configuration_is_the_run_s_or_the_user_s(repository, tmp_path):
     assert measure(clone, "small/v1").config == "run small"
 
 
-def test_a_commit_that_is_no_event_is_measured_as_a_run_was(repository):
+def test_a_commit_that_is_no_event_is_measured_as_a_run_was(repository, tmp_path):
     found = measure(repository, "main", "v0", note=False)
     assert [arm.name for arm in found.arms] == ["main", "v0"]
     assert found.arms[0].splits == found.arms[1].splits
-    with pytest.raises(UsageError, match="no run tells"):
-        measure(repository, "main")
+    assert measure(repository, "main", note=False).basis.reason == "the only run of this skill"
+    lonely = tmp_path / "lonely"
+    skillgit("init", "lonely", "--env", "searchqa", cwd=tmp_path)
+    with pytest.raises(UsageError, match="no run trains this skill") as caught:
+        measure(lonely, "main")
+    assert "--config" in caught.value.hint

@@ -73,7 +73,7 @@ def test_with_the_keys_given_the_newest_run_is_the_one_that_judges(pulled, tmp_p
     shutil.copy(pulled.parent / "theirs/mine.jsonl", here / data)
     words = ("gate", "--base", "main", "--head", "change", "-o", f"{KEY}={data}")
     plan = json.loads(skillgit(*words, "--dry-run", "--json", cwd=here).out)
-    assert plan["facts"]["searchqa by"].startswith("the configuration of run newest; ")
+    assert plan["facts"]["searchqa by"].startswith("the configuration of run newest (the newest run of this skill); ")
     done = attempt(*words, "--json", cwd=here)
     basis = json.loads(done.out)["skills"][0]["basis"]
     assert (basis["run"], basis["target"]) == ("newest", "offline reader")
@@ -86,7 +86,8 @@ def test_with_the_keys_given_the_newest_run_is_the_one_that_judges(pulled, tmp_p
             "offline reader",
             f"of tasks: {data}",
             "rehearsal, not language models",
-            "skills/searchqa of",
+            "skills/searchqa/SKILL.md of",
+            "the newest run of this skill",
         ):
             assert word in text, (more, word)
 
@@ -111,7 +112,8 @@ MEASURING = {
 @pytest.mark.parametrize("name", MEASURING)
 def test_every_measurement_names_run_or_configuration_target_and_data(repository, name):
     done = attempt(*MEASURING[name], cwd=repository)
-    source = "demo; " if "--config" in MEASURING[name] else f"the configuration of run {RUN}; "
+    reason = f" (the run of {MEASURING[name][1]})" if name in {"eval", "eval --against", "eval --model"} else ""
+    source = "demo; " if "--config" in MEASURING[name] else f"the configuration of run {RUN}{reason}; "
     line = f"{source}60 train, 20 selection, 8 test, of searchqa: the items that come with it; target offline reader"
     for stream in (done.out, done.err):
         assert line in stream, done

@@ -95,7 +95,7 @@ def test_it_is_one_commit_that_changes_one_skill_and_says_why(filled, two_skills
     message = git("log", "-1", "--format=%B", "propose/town", cwd=filled).out
     for line in (
         "propose town: hard 1.0000, was 0.0000",
-        "- gain: +1.0000, 95 % +1.0000 to +1.0000, p 0.0312 one-sided, n 5, test split",
+        "- gain: +1.0000, 95 % +0.1310 to +1.0000, p 0.0312 one-sided, n 5, test split",
         "- gate: paired at 0.05",
         "- items: 10 train, 5 selection, 5 test",
         "- tasks: 20 reviewed",

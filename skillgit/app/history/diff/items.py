@@ -18,7 +18,7 @@ from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.statistics import sign_flip_test, sign_test
+from skillgit.domain.statistics import sign_flip_test, sign_test, too_few_items
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries
 from skillgit.index.rows import ItemRow, LogRow
@@ -93,6 +93,7 @@ class ItemDiff:
     gained: tuple[str, ...] = ()  # items that score higher under `b` otherwise
     lost: tuple[str, ...] = ()  # items that score lower under `b` otherwise
     checks: tuple[CheckChange, ...] = ()  # how single checks changed; none where items have one score only
+    too_few: str = ""  # that no change on so few items is more than chance; empty where one is
 
     @property
     def moved(self) -> bool:
@@ -127,6 +128,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             checks=check_changes(check_scores(workspace, older), check_scores(workspace, newer)),
             length=length(workspace, both),
             notes=(*notes(workspace, older, newer, rows), *note, *noted_too),
+            too_few=too_few_items(sum(len(by_change[kind]) for kind in (*_SHIFTS, "pass", "fail"))),
         )
 
 
