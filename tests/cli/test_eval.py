@@ -47,7 +47,7 @@ RESULT = Evaluated(
     basis=ResultBasis(
         run="demo",
         reason="the run of v8",
-        target="openai_chat m at 127.0.0.1:8081",
+        target="openai_chat m at 127.0.0.1",
         data="40 test, of searchqa: mine.json",
     ),
     config=f"run {sample.RUN}",

@@ -27,7 +27,7 @@ BASIS = ResultBasis(
     run="small",
     reason="the default run",
     target="offline reader",
-    data="20 selection, of searchqa: mine.json",
+    data="20 of searchqa: mine.json",
     rehearsal="off",
 )
 COST = Cost(calls=20, tokens_in=6000, tokens_out=200, usd=0.25)
@@ -80,7 +80,7 @@ rule      strict
 fixed     2: q1 q2
 broken    1: q3
 stable    1 solved, 2 not
-by        the configuration of run small (the default run); 20 selection, of searchqa: mine.json; target offline reader; off
+by        the configuration of run small (the default run); 20 of searchqa: mine.json; target offline reader; off
 text      skills/searchqa/SKILL.md of HEAD (bbbbbbb) against main (aaaaaaa)
 cost      20 calls · 6000 in · 200 out · $0.25
 """
@@ -108,7 +108,7 @@ MARKDOWN = f"""\
 
 - gained +.0500 (95 % -.1000 to +.2000), p 0.5000 one-sided, rule `strict`
 - measured by `the configuration of run small` (`the default run`) under `offline reader`
-- data: `20 selection, of searchqa: mine.json`
+- data: `20 of searchqa: mine.json`
 - text: `skills/searchqa/SKILL.md of HEAD (bbbbbbb) against main (aaaaaaa)`
 - `off`
 - cost: 20 calls · 6000 in · 200 out · $0.25

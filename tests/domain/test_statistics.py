@@ -15,12 +15,15 @@ from skillgit.domain.statistics import (
     bootstrap_interval,
     fixes_needed,
     minimum_detectable_effect,
+    paired_interval,
     paired_power,
     sign_flip_test,
     sign_test,
+    too_few_items,
     wilson_interval,
 )
 
+LEVEL = 0.05
 DIFFERENCES = st.lists(st.floats(-1, 1), max_size=8)
 
 
@@ -142,3 +145,41 @@ def test_what_a_very_large_split_can_show_takes_no_longer_than_a_small_one_needs
     effects = [minimum_detectable_effect(items, alpha=0.05) for items in (1000, 10_000, 134_364)]
     assert effects == sorted(effects, reverse=True)
     assert effects[-1] < 0.0001
+
+
+@given(st.integers(1, 40), st.sampled_from([1, 2]))
+def test_items_are_too_few_exactly_where_no_outcome_on_them_passes_the_test(n, sides) -> None:
+    best = min(1.0, sides * min(sign_test(fixes, n - fixes) for fixes in range(n + 1)))
+
+    assert bool(too_few_items(n, sides)) == (best > LEVEL)
+
+
+def test_the_fewest_items_that_tell_are_five_one_sided_and_six_two_sided() -> None:
+    assert [n for n in range(9) if too_few_items(n)] == [1, 2, 3, 4]
+    assert [n for n in range(9) if too_few_items(n, sides=2)] == [1, 2, 3, 4, 5]
+    assert too_few_items(1) == "1 item: too few to tell"
+
+
+@given(st.integers(1, 40), st.floats(-1, 1), st.sampled_from([1, 2]))
+def test_equal_gains_have_an_interval_with_width_that_narrows_with_items(n, gain, sides) -> None:
+    interval = paired_interval([gain] * n, sides)
+
+    assert (interval is None) == bool(too_few_items(n, sides))
+    if interval is not None:
+        low, high = interval
+        wider, more = paired_interval([gain] * n, sides), paired_interval([gain] * 2 * n, sides)
+        assert -1.0 <= low <= gain + 1e-9
+        assert gain - 1e-9 <= high <= 1.0 + 1e-9
+        assert high - low > 0.09
+        assert more[1] - more[0] < wider[1] - wider[0]
+
+
+def test_an_interval_excludes_no_gain_only_where_the_test_does() -> None:
+    for n in range(1, 40):
+        interval = paired_interval([1.0] * n)
+        assert (interval is not None and interval[0] > 0.0) == (sign_test(n, 0) <= LEVEL)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=6, max_size=20).filter(lambda gains: len(set(gains)) > 1))
+def test_gains_that_differ_keep_the_bootstrap_interval(gains) -> None:
+    assert paired_interval(gains) == bootstrap_interval(gains)

@@ -244,7 +244,7 @@ def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _path(workspace: Workspace, resolution: Resolved, own: Sequence[str], hints: Sequence[str]) -> str:
-    """Return the folder of the skill that is meant: that of the event's run; else an own one, the only one, a hint's."""
+    """Return the folder of the skill that is meant: that of the event's run, or a likely one of the commit."""
     if resolution.row is not None:
         return workspace.index.skill_path(resolution.row.run)
     there = skills_at(workspace.repo, resolution.commit)

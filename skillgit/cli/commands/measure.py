@@ -76,8 +76,10 @@ def eval_command(
 ) -> int:
     """Measure versions side by side and note the scores on their commits.
 
-    They are measured as the run of the first one was: same items, same model, same seed. What was measured before costs
-    nothing. Exits with 5 if too few items could be evaluated.
+    They are measured as the run of the first one was: same items, same model, same seed. Commits that belong to no run
+    are measured as the default run was if it trains the skill, else as the newest run of the skill with language
+    models, else as its newest run. WORKTREE is the text of the work tree, committed or not. What was measured before
+    costs nothing. Exits with 5 if too few items could be evaluated.
 
     With --fresh every item is drawn anew, so that drift and noise show, and with --model under another target. Each
     version is then paired with what its run recorded; under another model nothing is tested.
@@ -233,6 +235,8 @@ def gate_command(
 
     Every skill that the head changed since it left the base is compared with what is at the base.
     Outcomes that runs and notes tell of the same text are taken from there; only the others are measured, and noted.
+    Without --config a skill is measured as the default run was if it trains the skill, else as the newest run of the
+    skill with language models, else as its newest run. WORKTREE is the text of the work tree, committed or not.
 
     Exits with 0 if every changed skill passes or none is changed, with 1 if one does not pass, with 5 if too few items
     could be evaluated, and with 21 if it cannot be told: outcomes are not recorded, no configuration is known, or the

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 from sample_run import MODELS, RUN
 
-from skillgit.app.history.matrix import matrix
+from skillgit.app.history.matrix import Difference, matrix
 from skillgit.errors import DataError, RevisionNotFoundError
+from skillgit.index.own_conditions import Otherwise
 from skillgit.store import notes
+from skillgit.view.score_tables import matrix_lines
+from skillgit.view.surface import Screen
 
 
 def line(**changes: object) -> dict[str, object]:
@@ -96,3 +100,18 @@ def test_unknown_splits_and_runs_are_errors(context):
         matrix(context, None, "exam")
     with pytest.raises(RevisionNotFoundError):
         matrix(context, "nobody", "test")
+
+
+def test_every_condition_but_the_model_of_a_column_is_a_mark_with_a_meaning():
+    assert {*get_args(Difference)} == {*get_args(Otherwise)} - {"model"}
+
+
+@pytest.mark.parametrize(
+    ("field", "mark"),
+    [({"environment": "ffff"}, "!"), ({"judge": "other/judge"}, "?"), ({"item_set": "ffff"}, "*")],
+)
+def test_a_note_with_another_condition_bears_its_mark(field, mark, context, repo, records):
+    note_on(repo, records, 1, line(**field))
+    text = "\n".join(matrix_lines(matrix(context, None, "selection"), Screen()))
+    assert f"{mark}.9000" in text
+    assert f"\n{mark} " in text
