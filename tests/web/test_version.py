@@ -277,3 +277,16 @@ def test_links_of_versions_and_of_evidence_lead_somewhere(visitor: httpx2.Client
     assert any("/items/" in link for link in links)
     wrong = {link for link in links if visitor.head(link).status_code != 200 and "/live" not in link}
     assert wrong == set()
+
+
+def test_a_note_that_was_measured_otherwise_says_in_what(
+    repository: Path, visitor: httpx2.Client, changed: str
+) -> None:
+    line = {"kind": "evaluation", "split": "test", "item_set": "ffff", "environment": "", "n": 3, "scored": 3}
+    line |= {"hard": 1.0, "soft": 1.0, "seed": 1, "target": "other/model"}
+    who = ("-c", "user.name=U", "-c", "user.email=u@localhost")
+    events = asked(repository, "log", RUN)["events"]
+    commit = next(row["commit"] for row in events if f"v{row['version']}" == changed)
+    words = ("notes", "--ref=skillgit/evals", "append", "-m", json.dumps(line), commit)
+    git(*who, *words, cwd=repository)
+    assert "not as the run: other model, items" in text(section(shown(visitor, changed), "record"))
