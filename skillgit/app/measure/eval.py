@@ -6,8 +6,10 @@ A measurement compares versions, other commits, what a pull request changes, and
 from __future__ import annotations
 
 from collections import ChainMap, Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
@@ -23,8 +25,9 @@ from skillgit.app.setup.model_session import (
 )
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup, refuse_samples
+from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
 from skillgit.app.workspace.revision import NO_SKILL, Resolved, resolve_in
-from skillgit.app.workspace.skill_choice import labels, name_of, only_skill
+from skillgit.app.workspace.skill_choice import name_of, only_skill, several_skills
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, Outcome, Split
 from skillgit.domain.protected_regions import frontmatter
@@ -147,15 +150,24 @@ def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
 def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, hints: Sequence[str]) -> str:
     """Return the skill folder of a commit that is no event: the runs' own, the only one, or the first of ``hints``."""
     there = skills_at(workspace.repo, resolution.commit)
+    if not there:
+        raise SkillError(f"there is no skill at commit {resolution.commit[:_SHORT]}", hint=NO_SKILL)
     own = (workspace.index.skill_path(run) for run in names.runs)
     of_hints = (path for name in hints for path in there if name_of(path) == name)
     for path in (workspace.skill, *own, only_skill(there), *of_hints):
         if path in there:
             return path
-    raise SkillError(
-        f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
-        hint=f"choose one with --skill {' or '.join(labels(there).values())}" if there else NO_SKILL,
-    )
+    raise several_skills(there, f"commit {resolution.commit[:_SHORT]} has")
+
+
+def measured_skill(workspace: Workspace, names: NamedRevisions) -> str:
+    """Return the folder of the skill that is measured; empty where only a configuration can tell."""
+    _, resolution = names.subjects[0]
+    if resolution.run:
+        return workspace.index.skill_path(resolution.run)
+    with suppress(SkillError):
+        return _path(workspace, names, resolution, (TASKS_ENVIRONMENT,))
+    return ""
 
 
 def emptied(skill: Skill) -> Skill:
@@ -262,7 +274,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
-        setup = measuring_setup(context, workspace, names.runs, request)
+        setup = measuring_setup(context, workspace, names.runs, request, skill=measured_skill(workspace, names))
         arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
         refuse_samples(setup.config, setup.task.environment, arms.every[0].skill.name, "measured")
         work = _Evaluating(workspace, setup, request, arms)
@@ -322,7 +334,7 @@ class _Evaluating:
         for split in self._splits:
             for arm in self._arms.every:
                 self._measured[arm.key, split] = await measuring.measure_items(arm.name, arm.skill, items[split], split)
-        self._reuse = measuring.reused("eval --fresh draws new ones")
+        self._reuse = measuring.reused(f"eval {quote(self._request.revisions[0])} --fresh draws new ones")
         return measuring.cost()
 
     def note(self, time: datetime) -> None:

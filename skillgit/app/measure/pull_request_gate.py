@@ -175,7 +175,7 @@ class _Judging:
         if terms.config is None and not runs:
             return None
         # The newest run says how to measure, or nothing does: an older one may have had other models and other items.
-        setup = measuring_setup(self._context, self._workspace, runs, terms, gates=True)
+        setup = measuring_setup(self._context, self._workspace, runs, terms, gates=True, skill=path)
         refuse_samples(setup.config, setup.task.environment, path.rpartition("/")[2], "measured")
         return setup
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.eval import Arm, Arms, read_arms, resolve_all
+from skillgit.app.measure.eval import Arm, Arms, measured_skill, read_arms, resolve_all
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
@@ -90,7 +90,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
-        setup = measuring_setup(context, workspace, names.runs, request)
+        setup = measuring_setup(context, workspace, names.runs, request, skill=measured_skill(workspace, names))
         arms = read_arms(workspace, names, setup.task.environment.info.name, setup.config.values.env.skill_init)
         work = _Retesting(workspace, setup, request, arms, names.runs)
         cost = measured_or_planned(
