@@ -54,8 +54,8 @@ SITUATIONS = [
     ("prune first/v0 --words 5", "--help", "prune --help"),
     ("compress first/v0", "skillgit restore first/v0", ""),
     ("propose nothing", "skills of main: repo", "propose repo -n"),
-    ("train", "skillgit train CONFIG", "train demo -n"),
-    ("train --run nope", "skillgit train CONFIG", "train demo --run nope -n"),
+    ("train", "skillgit train demo", "train demo -n"),
+    ("train --run nope", "skillgit train demo", "train demo --run nope -n"),
     ("train tasks -n", "tasks/default", "train tasks/default -n"),
     ("train demo --run first", "--from first/best --run NAME", "train demo --from first/best --run other -n"),
     (

@@ -45,7 +45,7 @@ def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
     ended = skillgit("init", "new", "--skill", "SKILL.md", "--env", "searchqa")
     assert calls == [(Path("new"), Path("SKILL.md"), {"environment": "searchqa"})]
     assert ended.text == (
-        "created /home/user/skills, seed skills/searchqa on main · 34edc63\nnext: skillgit train CONFIG\n"
+        "created /home/user/skills, seed skills/searchqa on main · 34edc63\nnext: skillgit train searchqa/default\n"
     )
     assert not ended.err
 
