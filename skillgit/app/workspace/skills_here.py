@@ -68,7 +68,7 @@ def meant_skill(workspace: Workspace, environment: str) -> str:
 
 
 def skill_choice(context: Context) -> str:
-    """Return the option, with a space before it, by which a command about one skill of the repository says which one.
+    """Return the option by which a command about one skill of the repository says which one.
 
     Where several are there and ``context`` names none, it names the first with tasks. Empty where it needs no option.
     """
@@ -87,7 +87,7 @@ def _first(repo: Repo, paths: Sequence[str]) -> str:
 
 def _choice(here: Sequence[str], path: str) -> str:
     words = labels({*here, path})
-    return f" --skill {quote(words[path])}" if len(words) > 1 else ""
+    return f"--skill {quote(words[path])}" if len(words) > 1 else ""
 
 
 def train_hint(repo: Repo, skill: str = "") -> str:
@@ -102,6 +102,7 @@ def train_hint(repo: Repo, skill: str = "") -> str:
     path = _first(repo, paths)
     choice = _choice(here, path)
     if own_tasks(repo.workdir, name_of(path)):
-        return f"skillgit train{choice}"
+        return f"skillgit train {choice}" if choice else "skillgit train"
     own = f"{name_of(path)}/{USUAL.rpartition('/')[2]}"
-    return f"skillgit train {own if own in shipped() and own != USUAL else DEMO}{choice}"
+    config = own if own in shipped() and own != USUAL else DEMO
+    return f"skillgit train {config} {choice}" if choice else f"skillgit train {config}"

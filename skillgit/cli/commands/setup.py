@@ -185,7 +185,7 @@ def _local(
     if not result.servers:
         session.diagnostics.note("no server of models answers on this machine", hint=START)
     elif result.written:
-        words = f"{quote(result.written)}{skill_choice(session.context)}"
+        words = f"{quote(result.written)} {skill_choice(session.context)}".strip()
         session.diagnostics.note(
             f"wrote {result.written}", hint=f"skillgit doctor {words}, then skillgit train {words}"
         )
