@@ -220,7 +220,7 @@ def test_the_next_command_of_the_hint_works(here, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("skills", "choice"), [(["town"], ""), (["town", "mill"], " --skill mill")])
-def test_both_commands_of_the_hint_work_where_skills_have_tasks(repo, clock, monkeypatch, capsys, skills, choice):
+def test_both_commands_of_the_hint_work_where_skills_have_tasks(repo, clock, monkeypatch, capsys, *, skills, choice):
     monkeypatch.chdir(repo.workdir)
     (repo.workdir / "tasks").mkdir()
     for name in skills:
