@@ -181,8 +181,8 @@ def test_a_new_run_from_a_version_takes_the_configuration_of_its_run(capped):
     plan = skillgit("train", "--from", "small/v0", "--run", "other", "--dry-run", cwd=capped)
     assert "run small" in plan.out
     assert "2 epochs" in plan.out
-    assert "name one: skillgit train CONFIG" in skillgit("train", "--run", "nothing", cwd=capped, code=2).err
-    assert "name one: skillgit train CONFIG" in skillgit("train", cwd=capped, code=2).err
+    assert "name one: skillgit train " in skillgit("train", "--run", "nothing", cwd=capped, code=2).err
+    assert "name one: skillgit train " in skillgit("train", cwd=capped, code=2).err
 
 
 def test_the_command_that_goes_on_keeps_the_caps_of_the_one_that_stopped():

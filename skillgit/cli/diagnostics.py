@@ -128,7 +128,11 @@ def _message(error: click.ClickException) -> str:
 
 
 def no_runs(session: CommandSession) -> None:
-    session.diagnostics.note("there are no runs yet", hint="skillgit train CONFIG")
+    """Say that there are no runs, or none of the skill that is named, and which command makes one."""
+    from skillgit.app.workspace.revision import lack_of_runs  # noqa: PLC0415 - see the package
+
+    lack = lack_of_runs(session.context)
+    session.diagnostics.note(lack.message, hint=lack.hint)
 
 
 def tell_unreadable(session: CommandSession) -> None:

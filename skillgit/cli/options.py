@@ -208,7 +208,7 @@ complete_plugins = _completing_plugins("skillgit.envs", "skillgit.backends", "sk
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     del ctx, param
-    from skillgit.app.setup.config.files import shipped  # noqa: PLC0415 - it loads yaml and pydantic
+    from skillgit.app.workspace.shipped_configurations import shipped  # noqa: PLC0415 - completion of one argument needs it
 
     names = [CompletionItem(name) for name in shipped() if name.startswith(incomplete)]
     return [*names, CompletionItem(incomplete, type="file")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.cli import main
+from skillgit.errors import RevisionNotFoundError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -59,6 +60,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ..
     """
     monkeypatch.setattr("skillgit.app.workspace.workspace.unreadable", lambda _: {})
     monkeypatch.setattr("skillgit.app.history.status.spent_on_unfinished", lambda _: cli_sample.UNFINISHED)
+    lack = RevisionNotFoundError("there are no runs yet", hint="skillgit train")
+    monkeypatch.setattr("skillgit.app.workspace.revision.lack_of_runs", lambda _: lack)
 
     def replace(verb: str, result: object) -> list[tuple[object, ...]]:
         calls: list[tuple[object, ...]] = []

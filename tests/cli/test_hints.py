@@ -54,8 +54,8 @@ SITUATIONS = [
     ("prune first/v0 --words 5", "--help", "prune --help"),
     ("compress first/v0", "skillgit restore first/v0", ""),
     ("propose nothing", "skills of main: repo", "propose repo -n"),
-    ("train", "skillgit train CONFIG", "train demo -n"),
-    ("train --run nope", "skillgit train CONFIG", "train demo --run nope -n"),
+    ("train", "skillgit train demo", "train demo -n"),
+    ("train --run nope", "skillgit train demo", "train demo --run nope -n"),
     ("train tasks -n", "tasks/default", "train tasks/default -n"),
     ("train demo --run first", "--from first/best --run NAME", "train demo --from first/best --run other -n"),
     (
@@ -159,6 +159,102 @@ SITUATIONS = [
     ),
     ("ablate own -n", "-o env.data_path=PATH", "ablate own -n -o env.data_path=../repo/tasks.jsonl", "clone"),
     ("report first --output nowhere/r.html", "mkdir -p", "report first --output r.html"),
+    ("note first/v1 ' '", "skillgit note REV 'TEXT'", "note first/v1 'TEXT'"),
+    ("note --remove nope", "skillgit note --list", ""),
+    ("retry first --keep --model offline/reader", "leave out --keep", "retry first --model offline/reader -n"),
+    (
+        "export first/best --csv --table items --to skills",
+        "name a file, or leave",
+        "export first/best --csv --to tables",
+    ),
+    (
+        "export first/best --csv --table items --to tasks.jsonl",
+        "name a new file with --to",
+        "export first/best --csv --table items --to new.csv",
+    ),
+    (
+        "export first/best --layout skillopt --to skills",
+        "name a new folder with --to",
+        "export first/best --layout skillopt --to outputs",
+    ),
+    ("export first/best --to x.zip", "--force replaces it", "export first/best --to x.zip --force", "cp key x.zip"),
+    ("uninstall", "skillgit install --list", ""),
+    (
+        "uninstall",
+        "skillgit uninstall --to",
+        "uninstall --to ./here",
+        "skillgit install first/best --to ./here; skillgit install first/best --to ./there",
+    ),
+    (
+        "uninstall --to ./here",
+        "--yes gives these changes up",
+        "uninstall --to ./here --yes",
+        "skillgit install first/best --to ./here; edit installed",
+    ),
+    (
+        "plugin build out --skill first/best --name 'Not A Name'",
+        "--name NAME, with small letters",
+        "plugin build out --skill first/best --name good",
+    ),
+    (
+        "plugin build out --skill first/best --evals nofile.jsonl",
+        "--evals tasks/NAME.jsonl",
+        "plugin build out --skill first/best --evals tasks.jsonl",
+    ),
+    ("scan first/v0 --evidence", "skillgit scan --evidence", ""),
+    ("remote add 'a b' URL", "skillgit remote add NAME URL", "remote add name elsewhere"),
+    (
+        "remote add origin elsewhere",
+        "skillgit remote set-url origin URL",
+        "remote set-url origin other",
+        "skillgit remote add origin elsewhere",
+    ),
+    ("tasks harvest --project nowhere -n", "check --project", "tasks harvest -n --all-projects"),
+    ("claim first/best --key nofile", "--key names the file", "claim first/best --key key"),
+    ("verify --claim tasks.jsonl", "skillgit claim REV --output FILE", "claim first/best --key key --output FILE"),
+    ("log first --skill other", "skillgit runs --skill skills/other", "", "second skill"),
+    ("runs --skill other", "skillgit train demo --skill other", "", "second skill"),
+    ("tasks review", "--skill other", "tasks harvest --skill other -n", "second skill"),
+    ("train demo --run first --fresh", "leave out --fresh", "train demo --run other --fresh -n"),
+    ("items first --checks", "skillgit items first", ""),
+    (
+        "tasks review drafts.jsonl --accept nope",
+        "skillgit tasks review drafts.jsonl lists them",
+        "tasks review drafts.jsonl",
+        "drafts",
+    ),
+    (
+        "propose -n",
+        "skillgit tasks add tasks/repo.jsonl --prompt QUESTION --answer ANSWER",
+        "tasks add tasks/repo.jsonl --prompt QUESTION --answer ANSWER",
+    ),
+    ("propose repo -n --branch main", "--branch propose/NAME", "propose repo -n --branch propose/NAME"),
+    (
+        "train tasks/default -n",
+        "name your own: -o env.data_path=FILE",
+        "train tasks/default -n -o env.data_path=tasks.jsonl",
+    ),
+    (
+        "train tasks/default --skill repo -n",
+        ", or -o env.data_path=FILE",
+        "train tasks/default --skill repo -n -o env.data_path=tasks.jsonl",
+    ),
+    ("-C ../empty runs", "skillgit init", "-C ../empty init", "git init -q ../empty"),
+    ("-C ../empty runs", "skillgit train demo", "-C ../empty train demo -n", "skillgit -C ../empty init"),
+    (
+        "-C ../empty log --skill nope",
+        "skillgit init --skill PATH adds one",
+        "-C ../empty init --skill ../repo/skills/repo",
+        "git init -q ../empty",
+    ),
+    (
+        "train demo --skill repo -n",
+        "--from RUN/best takes the text of one",
+        "train demo --skill repo --from first/best -n",
+        "git rm -rq skills; git -c user.name=A -c user.email=a@example.com commit -qm gone",
+    ),
+    ("clone . ../repo", "skillgit clone URL DIR names another folder", "clone . ../copy"),
+    ("fork first/r1 x", "a candidate becomes one if it passes", "cherry-pick first/r1 --run first -n"),
 ]
 
 
@@ -235,6 +331,11 @@ def prepare(steps, folder, monkeypatch):
         if step == "change tasks":
             tasks = folder / "tasks.jsonl"
             tasks.write_text(tasks.read_text().replace("Mill 3 ", "The third mill "))
+        elif step == "second skill":
+            shutil.copytree(folder / "skills" / "repo", folder / "skills" / "other")
+            document = folder / "skills" / "other" / "SKILL.md"
+            document.write_text(document.read_text().replace("name: repo", "name: other"))
+            assert main.run(["init", "--skill", "skills/other"]) == 0
         elif step == "edit installed":
             (path,) = (folder / "here").rglob("SKILL.md")
             path.write_text(path.read_text() + "\nBy hand.\n")

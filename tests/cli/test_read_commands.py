@@ -375,14 +375,14 @@ def test_a_run_that_asked_no_model_and_no_run_at_all_say_so(skillgit, fake):
     assert skillgit("cost").text == f"{sample.RUN}\nno model was asked\n"
     fake("history.cost.cost", replace(cost_sample.SPENDING, run="", rows=(), total=nothing))
     ended = skillgit("cost")
-    assert (ended.out, ended.err) == (b"", "there are no runs yet\nhint: skillgit train CONFIG\n")
+    assert (ended.out, ended.err) == (b"", "there are no runs yet\nhint: skillgit train\n")
 
 
 def test_an_empty_list_says_what_to_do_on_stderr_only(skillgit, fake):
     fake("history.run_list.run_list", sample.NO_RUNS)
     ended = skillgit("runs")
     assert (ended.code, ended.out) == (0, b"")
-    assert ended.err == "there are no runs yet\nhint: skillgit train CONFIG\n"
+    assert ended.err == "there are no runs yet\nhint: skillgit train\n"
 
 
 def test_a_read_is_silent_on_stderr(skillgit, fake):

@@ -17,6 +17,7 @@ from skillgit.app.upkeep.maintenance import Reindexed
 from skillgit.errors import ExitCode
 
 MADE = Initialised(
+    following="skillgit train searchqa/default",
     path=Path("/home/user/skills"),
     skill_path=sample.SKILL,
     commit=sample.oid("34edc63"),
@@ -45,7 +46,7 @@ def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
     ended = skillgit("init", "new", "--skill", "SKILL.md", "--env", "searchqa")
     assert calls == [(Path("new"), Path("SKILL.md"), {"environment": "searchqa"})]
     assert ended.text == (
-        "created /home/user/skills, seed skills/searchqa on main · 34edc63\nnext: skillgit train CONFIG\n"
+        "created /home/user/skills, seed skills/searchqa on main · 34edc63\nnext: skillgit train searchqa/default\n"
     )
     assert not ended.err
 
@@ -114,7 +115,7 @@ def test_fsck_without_problems_says_what_it_looked_at(skillgit, fake):
 
 
 def test_config_lines_can_be_given_to_train(skillgit, fake):
-    calls = fake("setup.config.load.load_config", CONFIG)
+    calls = fake("setup.skill_tasks.load_for_skill", CONFIG)
     ended = skillgit("config", "demo", "-o", "train.num_epochs=4")
     assert ended.text == "train.num_epochs=4\nenv.name=searchqa\nmodel.prices={}\nbudget.max_usd=null\n"
     assert ended.err == "demo.yaml:3: env.out_root has no effect\n"
@@ -122,7 +123,7 @@ def test_config_lines_can_be_given_to_train(skillgit, fake):
 
 
 def test_config_shows_where_values_come_from(skillgit, fake):
-    fake("setup.config.load.load_config", CONFIG)
+    fake("setup.skill_tasks.load_for_skill", CONFIG)
     assert skillgit("config", "demo", "--show-origin").text == (
         "-o train.num_epochs=4  train.num_epochs=4\n"
         "demo.yaml:7            env.name=searchqa\n"
@@ -132,7 +133,7 @@ def test_config_shows_where_values_come_from(skillgit, fake):
 
 
 def test_config_for_machines(skillgit, fake):
-    fake("setup.config.load.load_config", CONFIG)
+    fake("setup.skill_tasks.load_for_skill", CONFIG)
     document = json.loads(skillgit("config", "demo", "--json").out)
     assert document["schema"] == "skillgit.config/1"
     assert document["settings"][0] == {"key": "train.num_epochs", "value": 4, "origin": "-o train.num_epochs=4"}

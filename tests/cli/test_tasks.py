@@ -251,7 +251,7 @@ def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be
     assert "5e555e555e555e55" not in drafts.with_name("drafts.jsonl").read_text().splitlines()[0]
 
 
-@pytest.mark.parametrize("words", [(), ("x.jsonl", "--skill", "s"), ("x.jsonl", "--drop", "all")])
+@pytest.mark.parametrize("words", [("x.jsonl", "--skill", "s"), ("x.jsonl", "--drop", "all")])
 def test_review_takes_a_file_or_a_skill(skillgit, words):
     assert skillgit("tasks", "review", *words).code == 2
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.skills_here import train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
@@ -162,7 +163,7 @@ class _Push:
         own = sorted(ref.run for ref in parts if ref is not None and ref.kind is refs.RefKind.RUN)
         if not self._request.runs:
             if not own and trunk(self._repo) not in self._tips:
-                raise RevisionNotFoundError("there is nothing to push yet", hint="skillgit train CONFIG")
+                raise RevisionNotFoundError("there is nothing to push yet", hint=train_hint(self._repo))
             return own
         names = list(dict.fromkeys(find_run(self._workspace, name) for name in self._request.runs))
         strange = [name for name in names if name not in own]

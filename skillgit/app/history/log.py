@@ -139,6 +139,7 @@ def _check_item(workspace: Workspace, item: str) -> None:
     if log_filter.knows_item(workspace.index, item):
         return
     from skillgit.app.recorded.run_record import recorded_items  # noqa: PLC0415 - as above
+    from skillgit.app.workspace.skills_here import train_hint  # noqa: PLC0415 - as above
     from skillgit.domain.evaluation import Split  # noqa: PLC0415 - as above
 
     plans = {run: recorded_items(workspace, run, Split.SELECTION) for run in queries.run_names(workspace.index)}
@@ -152,7 +153,7 @@ def _check_item(workspace: Workspace, item: str) -> None:
                 hint=f"bring them: {BRING}" if Absence.AWAY in absences else f"skillgit items {run} lists those known",
             )
     if not names:
-        raise NotFoundError("no item was measured yet", hint="skillgit train CONFIG")
+        raise NotFoundError("no item was measured yet", hint=train_hint(workspace.repo, workspace.skill))
     raise NotFoundError(
         f"no event measured an item '{item}'",
         hint=did_you_mean(item, names, otherwise=f"items are {', '.join(names[:8])}, …", most=3),

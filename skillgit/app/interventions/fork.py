@@ -91,7 +91,7 @@ def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
     if evaluation is None:
         raise UsageError(
             f"nobody has measured {source} yet, so that a fork would have no score to begin with",
-            hint=f"skillgit train CONFIG --from {source} --run {name} measures it and begins there",
+            hint=f"skillgit train --from {source} --run {name} measures it and begins there",
         )
     return RunStarted(
         run=name,

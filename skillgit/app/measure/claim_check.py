@@ -33,9 +33,9 @@ from skillgit.app.measure.verify import Verified, VerifyRequest, verify
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import recompute_gates
 from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
-from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
@@ -364,7 +364,13 @@ def _again_the_scores(
         config = (
             recorded_config(context, workspace, row.run, request.overrides)
             if request.config is None
-            else load_config(context, request.config, request.overrides)
+            else load_for_skill(
+                context,
+                request.config,
+                request.overrides,
+                workspace=workspace,
+                skill=workspace.index.skill_path(row.run),
+            )
         )
         plugin = find_environment(config.values.env.name, config.root)
         environment: Environment = plugin.cls(config.options, config.root)

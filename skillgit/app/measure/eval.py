@@ -6,8 +6,10 @@ A measurement compares versions, other commits, what a pull request changes, and
 from __future__ import annotations
 
 from collections import ChainMap, Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
@@ -24,6 +26,7 @@ from skillgit.app.setup.model_session import (
 )
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup, refuse_samples
+from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
 from skillgit.app.workspace.revision import (
     NO_SKILL,
     WORKTREE,
@@ -33,7 +36,7 @@ from skillgit.app.workspace.revision import (
     text_source,
     work_tree_differs,
 )
-from skillgit.app.workspace.skill_choice import labels, name_of, only_skill
+from skillgit.app.workspace.skill_choice import name_of, only_skill, several_skills
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Split
@@ -157,10 +160,9 @@ def _skill_of(workspace: Workspace, resolution: Resolved) -> str:
 
 
 def _unclear(resolution: Resolved, there: Sequence[str]) -> NoReturn:
-    raise SkillError(
-        f"it is not clear which skill of {_place(resolution)} is meant",
-        hint=f"choose one with --skill {' or '.join(labels(there).values())}" if there else NO_SKILL,
-    )
+    if not there:
+        raise SkillError(f"there is no skill in {_place(resolution)}", hint=NO_SKILL)
+    raise several_skills(there, f"{_place(resolution)} has")
 
 
 def _place(resolution: Resolved) -> str:
@@ -251,6 +253,15 @@ def _path(workspace: Workspace, resolution: Resolved, own: Sequence[str], hints:
     of_hints = (path for name in hints for path in there if name_of(path) == name)
     candidates = (workspace.skill, *own, only_skill(there), *of_hints)
     return next((path for path in candidates if path in there), "") or _unclear(resolution, there)
+
+
+def measured_skill(workspace: Workspace, names: NamedRevisions) -> str:
+    """Return the folder of the skill that is measured; empty where only a configuration can tell."""
+    _, resolution = names.subjects[0]
+    own = [workspace.index.skill_path(run) for run in names.runs]
+    with suppress(SkillError):
+        return _path(workspace, resolution, own, (TASKS_ENVIRONMENT,))
+    return ""
 
 
 def work_tree_remark(workspace: Workspace, resolutions: Iterable[Resolved | None], skills: Iterable[str]) -> str:
@@ -370,7 +381,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
         lender = lender_for(workspace, names, request)
-        setup = measuring_setup(context, workspace, lender, request)
+        setup = measuring_setup(context, workspace, lender, request, skill=measured_skill(workspace, names))
         environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
         arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
         for skill in dict.fromkeys(arm.skill.name for arm in arms.every):
@@ -444,7 +455,7 @@ class _Evaluating:
         for split in self._splits:
             for arm in self._arms.every:
                 self._measured[arm.key, split] = await measuring.measure_items(arm.name, arm.skill, items[split], split)
-        self._reuse = measuring.reused("eval --fresh draws new ones")
+        self._reuse = measuring.reused(f"eval {quote(self._request.revisions[0])} --fresh draws new ones")
         return measuring.cost()
 
     def note(self, time: datetime) -> None:

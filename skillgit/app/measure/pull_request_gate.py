@@ -188,7 +188,7 @@ class _Judging:
         lender = next(own, None) or (find_lender(self._workspace, path) if terms.config is None else None)
         if terms.config is None and lender is None:
             return None
-        setup = measuring_setup(self._context, self._workspace, lender, terms, gates=True)
+        setup = measuring_setup(self._context, self._workspace, lender, terms, gates=True, skill=path)
         refuse_samples(setup.config, setup.task.environment, name_of(path), "measured")
         return setup
 

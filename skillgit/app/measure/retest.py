@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.eval import Arm, Arms, lender_for, read_arms, resolve_all, work_tree_remark
+from skillgit.app.measure.eval import Arm, Arms, lender_for, measured_skill, read_arms, resolve_all, work_tree_remark
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
@@ -92,7 +92,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
         lender = lender_for(workspace, names, request)
-        setup = measuring_setup(context, workspace, lender, request)
+        setup = measuring_setup(context, workspace, lender, request, skill=measured_skill(workspace, names))
         environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
         arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
         for skill in dict.fromkeys(arm.skill.name for arm in arms.every):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.proposals.proposal import Answer, ProposalPin
-from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
-from skillgit.app.setup.skill_tasks import TASKS, USUAL, on_own_tasks, own_tasks
+from skillgit.app.setup.skill_tasks import with_own_tasks
 from skillgit.app.train.train import TrainRequest
 from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.skill_choice import choose_skill, name_of
+from skillgit.app.workspace.skills_here import ADD, TASKS, own_tasks
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
@@ -106,7 +108,9 @@ class Jobs:
     def job(self, workspace: Workspace, path: str) -> SkillJob:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
         repo, name = workspace.repo, path.rpartition("/")[2]
-        overrides = self._overrides(name)
+        overrides = with_own_tasks(
+            self.context, workspace, self._config, self.request.overrides, lambda: path, required=True
+        )
         setup = identified(workspace, set_up(load_config(self.context, self._config, overrides)))
         base = self.base(workspace)
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)
@@ -142,10 +146,6 @@ class Jobs:
         is_taken = bool(pin.commit) and skill_tree(repo, pin.commit, path) == tree
         return not pin.answer or is_taken or (lacks_request and not self.is_taken(workspace, path, pin.commit))
 
-    def _overrides(self, name: str) -> tuple[str, ...]:
-        """Return what the user set, with the reviewed tasks of the skill where the configuration names no data."""
-        return on_own_tasks(self.context, self._config, self.request.overrides, name, self.context.directory)
-
     def _skills(self, there: tuple[str, ...]) -> tuple[str, ...]:
         paths = [path for path in there if _NAME.fullmatch(name_of(path))]
         where = f"of {self.request.base}"
@@ -155,8 +155,8 @@ class Jobs:
         names = dict.fromkeys(name_of(path) for path in paths)
         choice = [name for name in names if own_tasks(self.context.directory, name)]
         if not choice:
-            hint = f"skillgit tasks add {TASKS}/NAME.jsonl"
-            raise NotFoundError(f"no skill {where} has reviewed tasks", hint=hint)
+            file = quote(f"{TASKS}/{next(iter(names), 'NAME')}.jsonl")
+            raise NotFoundError(f"no skill {where} has reviewed tasks", hint=ADD.format(file))
         return tuple(choose_skill(name, paths, where=where) for name in choice)
 
     def _branch(self, path: str) -> str:

@@ -28,9 +28,9 @@ from skillgit.app.proposals.pull_request import Publication
 from skillgit.app.setup.basis import models_of
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, whole_plan
-from skillgit.app.setup.skill_tasks import own_tasks
 from skillgit.app.train.train import plan_train, train
 from skillgit.app.workspace.revision import version_in
+from skillgit.app.workspace.skills_here import own_tasks
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label

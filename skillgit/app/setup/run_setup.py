@@ -6,17 +6,20 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.basis import Lender
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
-from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
+from skillgit.app.setup.config.load import NAME_ONE, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
+from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, load_for_skill
 from skillgit.app.workspace.skill_choice import name_of
+from skillgit.app.workspace.skills_here import ADD, TASKS
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
@@ -211,24 +214,35 @@ def refuse_samples(config: ResolvedConfig, environment: Environment, skill: str,
     options, info = config.options, environment.info
     is_sample = "data_path" in options and not options["data_path"] and not options.get("split_dir")
     if is_sample and info.public is None and skill != environment.seed_skill().name:
+        add = ADD.format(quote(f"{TASKS}/{skill}.jsonl"))
+        begin = f"{add} begins a file of its tasks; or " if info.name == TASKS_ENVIRONMENT else ""
         raise ConfigError(
             f"{info.name} has no data, and {skill} would be {work} on the samples that come with it",
-            hint="name your own: -o env.data_path=FILE",
+            hint=f"{begin}name your own: -o env.data_path=FILE",
         )
 
 
 def measuring_setup(
-    context: Context, workspace: Workspace, lender: Lender | None, terms: MeasuringTerms, *, gates: bool = False
+    context: Context,
+    workspace: Workspace,
+    lender: Lender | None,
+    terms: MeasuringTerms,
+    *,
+    gates: bool = False,
+    skill: str = "",
 ) -> Setup:
     """Return what to measure with: by the configuration of ``terms``, else by the one that the run ``lender`` recorded.
 
-    ``gates`` says whether a gate decides on what is measured.
+    ``gates`` says whether a gate decides on what is measured. ``skill`` is the folder of the skill that is measured,
+    where no run says it.
     """
     if terms.config is not None:
-        setup = set_up(load_config(context, terms.config, terms.overrides), gates=gates)
+        path = skill or (workspace.index.skill_path(lender.run) if lender is not None else "")
+        config = load_for_skill(context, terms.config, terms.overrides, workspace=workspace, skill=path)
+        setup = set_up(config, gates=gates)
         if lender is not None:
-            skill = name_of(workspace.index.skill_path(lender.run))
-            refuse_samples(setup.config, setup.task.environment, skill, "measured")
+            name = name_of(workspace.index.skill_path(lender.run))
+            refuse_samples(setup.config, setup.task.environment, name, "measured")
         return identified(workspace, setup)
     if lender is None:
         raise UsageError("no run trains this skill, so no configuration is known", hint=NAME_ONE)

@@ -3,60 +3,101 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.workspace.skill_choice import name_of
-from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import NotFoundError, UsageError
+from skillgit.app.workspace.skills_here import ADD, meant_skill, own_tasks, reviewed_tasks
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.errors import NotFoundError, RepositoryNotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.workspace.context import Context
 
-TASKS = "tasks"
-"""The folder of a repository with the reviewed tasks of its skills."""
-USUAL = "tasks/default"
-"""The configuration that trains on them."""
-_ENVIRONMENT = "tasks"
-
-
-def reviewed_tasks(root: Path, skill: str) -> Path:
-    """Return the file of reviewed tasks of ``skill`` in the work tree ``root``."""
-    return root / TASKS / f"{skill}.jsonl"
-
-
-def own_tasks(root: Path, skill: str) -> Path | None:
-    """Return the file of reviewed tasks of ``skill``; None without one. A link may lead to other people's files."""
-    file = reviewed_tasks(root, skill)
-    return file if file.is_file() and not file.is_symlink() else None
+TASKS_ENVIRONMENT = "tasks"
+"""The environment whose items are the tasks of a skill."""
 
 
 def tasks_of_skill(context: Context) -> Path:
-    """Return the file of reviewed tasks of the skill that ``context`` names; it may be missing."""
+    """Return the file of reviewed tasks of the skill that ``context`` names, or of the only one; it may be missing."""
     with open_workspace(context) as workspace:
         if workspace.repo.workdir is None:
             raise UsageError("a bare repository has no tasks", hint="clone it")
-        file = reviewed_tasks(workspace.repo.workdir.resolve(), name_of(workspace.skill))
+        file = reviewed_tasks(workspace.repo.workdir.resolve(), name_of(_meant(workspace)))
         file.parent.mkdir(exist_ok=True)
         return file
 
 
-def on_own_tasks(
-    context: Context, config: str, overrides: Sequence[str], skill: str, root: Path | None
-) -> tuple[str, ...]:
-    """Return ``overrides`` with the reviewed tasks of ``skill`` where the configuration names no data.
+def name_of_meant(context: Context) -> str:
+    """Return the name of the skill that ``context`` names, or of the only one of the repository."""
+    with open_workspace(context) as workspace:
+        return name_of(_meant(workspace))
 
-    A NotFoundError if it needs them and there are none below ``root``, the top of the work tree.
+
+def _meant(workspace: Workspace) -> str:
+    path = meant_skill(workspace, TASKS_ENVIRONMENT)
+    if not path:
+        raise NotFoundError("the repository holds no skill", hint="skillgit init --skill PATH adds one")
+    return path
+
+
+def with_own_tasks(
+    context: Context,
+    workspace: Workspace,
+    name: str,
+    overrides: Sequence[str],
+    find_skill: Callable[[], str],
+    *,
+    required: bool = False,
+) -> tuple[str, ...]:
+    """Return ``overrides`` with the reviewed tasks of a skill, where the configuration ``name`` wants them as its data.
+
+    It does if it is one for tasks and names no data. The skill is the one that the command names, else the one in the
+    folder that ``find_skill`` returns. If it has no tasks, a NotFoundError where it is named or they are ``required``.
     """
-    env = load_config(context, config, tuple(overrides)).values.env
-    if env.name != _ENVIRONMENT or env.data_path or env.split_dir:
+    config = load_config(context, name, overrides)
+    if not _wants_tasks(config, workspace.skill) or not (path := workspace.skill or find_skill()):
         return tuple(overrides)
-    file = own_tasks(root.resolve(), skill) if root is not None else None
-    if file is None:
-        hint = f"skillgit tasks add {quote(f'{TASKS}/{skill}.jsonl')}, or -o env.data_path=FILE"
-        raise NotFoundError(f"{skill} has no reviewed tasks", hint=hint)
-    return (f"env.data_path={os.path.relpath(file, context.directory.resolve())}", *overrides)
+    file = own_tasks(workspace.repo.workdir, name_of(path))
+    if file is not None:
+        return (f"env.data_path={os.path.relpath(file, context.directory.resolve())}", *overrides)
+    if required or workspace.skill:
+        hint = f"{ADD.format(f'--skill {quote(name_of(path))}')}, or -o env.data_path=FILE"
+        raise NotFoundError(f"{name_of(path)} has no reviewed tasks", hint=hint)
+    return tuple(overrides)
+
+
+def _wants_tasks(config: ResolvedConfig, skill: str) -> bool:
+    """Say whether ``config`` is one for tasks and names neither data nor, where ``skill`` is not named, a skill."""
+    env = config.values.env
+    return env.name == TASKS_ENVIRONMENT and not (env.data_path or env.split_dir or (env.skill_init and not skill))
+
+
+def load_for_skill(
+    context: Context, name: str, overrides: Sequence[str] = (), *, workspace: Workspace | None = None, skill: str = ""
+) -> ResolvedConfig:
+    """Return the configuration ``name`` for one skill: where it names no data, they are the skill's reviewed tasks.
+
+    The skill is the one that ``context`` names, else that of the folder ``skill``, else the only one of the repository.
+    Every command with a configuration for one skill loads it here, so that all of them mean what ``train`` means. A
+    SkillError if it is not clear which skill is meant. Outside of a repository, a configuration is what it is.
+    """
+    config = load_config(context, name, overrides)
+    if not context.skill and not _wants_tasks(config, ""):
+        return config
+    try:
+        with nullcontext(workspace) if workspace is not None else open_workspace(context) as place:
+            own = with_own_tasks(
+                context, place, name, overrides, lambda: skill or meant_skill(place, TASKS_ENVIRONMENT)
+            )
+    except RepositoryNotFoundError:
+        if context.skill:
+            raise
+        return config
+    return load_config(context, name, own)

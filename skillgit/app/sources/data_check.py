@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.score_summary import POWER, before_baseline
-from skillgit.app.setup.config.load import load_config
+from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.leaks import (
@@ -148,7 +148,7 @@ class DataCheck:
 
 def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), watch: Watch = silent) -> DataCheck:
     """Return what is wrong with the items of a configuration; no model is asked. ``watch`` hears what is being done."""
-    settings = load_config(context, config, overrides)
+    settings = load_for_skill(context, config, overrides)
     environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)
     watch("reading the items")
     items, unreadable = _load(environment)

@@ -15,7 +15,6 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from skillgit.app.setup.skill_tasks import reviewed_tasks
 from skillgit.app.sources.pending_draft import (
     DRAFT_FILES,
     DRAFT_ROWS,
@@ -42,6 +41,7 @@ from skillgit.app.sources.tasks import (
     check_new,
     reader_of_tasks,
 )
+from skillgit.app.workspace.skills_here import reviewed_tasks
 from skillgit.domain.credentials.detector import Certainty, is_guess
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.skill_tasks import reviewed_tasks
 from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of, mask_again
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SessionRedactor
@@ -25,6 +24,7 @@ from skillgit.app.sources.pending_draft import DRAFT_FILES, DRAFT_ROWS, DRAFTS, 
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
 from skillgit.app.sources.tasks_draft import RubricWriter
+from skillgit.app.workspace.skills_here import reviewed_tasks
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import UsageError
 from skillgit.files import read_plain, write_file

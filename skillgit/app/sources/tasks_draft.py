@@ -8,13 +8,13 @@ from importlib.resources import files
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.config.files import shipped_file
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
 from skillgit.app.skill_format.seed import read_seed
 from skillgit.app.sources.tasks import DRAFT, ReadsTasks, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
+from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
 
-_USUAL = shipped_file("tasks/default")
+_USUAL = shipped_file(USUAL)
 MOST = 100  # drafts that can be asked for at once
 _ROLE, _JUDGE = "optimizer", "judge"
 _TASK_TOKENS = 120  # tokens that a drafted task is taken to have

@@ -12,13 +12,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.basis import name_warnings
-from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
 from skillgit.app.setup.models import NAME_JUDGE, PromptRoom, answering, context_of, lacks_judge, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
 from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.setup.servers import looked_at
+from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
@@ -121,7 +121,7 @@ def doctor(
     ``section.key=value``; later ones win. Each model that is not on this machine is asked one tiny question if ``call``
     says so; ``caps`` are what these may cost.
     """
-    setup = set_up(load_config(context, config, overrides)) if config is not None else None
+    setup = set_up(load_for_skill(context, config, overrides)) if config is not None else None
     if setup is not None:
         setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
         if not dry_run:

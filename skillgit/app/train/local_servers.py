@@ -17,10 +17,11 @@ import httpx2
 import yaml
 from jsonschema import Draft202012Validator
 
-from skillgit.app.setup.config.files import find, shipped_folder
+from skillgit.app.setup.config.files import find
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.server_programs import COMPATIBLE, PROGRAMS
 from skillgit.app.skill_format.atomic_write import typed_path
+from skillgit.app.workspace.shipped_configurations import shipped_folder
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import ConflictError, ExitCode, NotFoundError

@@ -17,22 +17,23 @@ from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import left_out, normalise, read_seed, starter
 from skillgit.app.workspace.revision import NO_SKILL, WORKTREE, revision_words, text_source, work_tree_differs
-from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, labels, name_of, only_skill
+from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, meant_of
+from skillgit.app.workspace.skills_here import ends, skills_here, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.errors import ConfigError, RepositoryNotFoundError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.index.refresh import open_index
 from skillgit.store import refs, work_tree
 from skillgit.store.history_reader import skill_at
 from skillgit.store.ignore_rules import ignore_rules
 from skillgit.store.repo import Repo
-from skillgit.store.trunk import trunk, trunk_tip, usual_trunk
+from skillgit.store.trunk import trunk, trunk_tip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
@@ -54,6 +55,7 @@ class Initialised:
     left_out: tuple[str, ...] = ()  # files of the seed that are not committed
     differs: bool = False  # whether SKILL.md in the work tree is not the one that was committed
     entries: int = 0  # files that were in the folder before it became a repository
+    following: str  # the command that trains the skill
 
 
 def init(context: Context, directory: Path | None, skill: Path | None, environment: str | None = None) -> Initialised:
@@ -101,7 +103,15 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
 
 def _initialised(repo: Repo, path: str, commit: str, *, created: bool = False) -> Initialised:
     branch = refs.short(trunk(repo))
-    return Initialised(path=_root(repo), skill_path=path, commit=commit, created=created, added=False, branch=branch)
+    return Initialised(
+        path=_root(repo),
+        skill_path=path,
+        commit=commit,
+        created=created,
+        added=False,
+        branch=branch,
+        following=train_hint(repo, path),
+    )
 
 
 def _known_skill(folder: Path, word: str) -> str:
@@ -241,22 +251,27 @@ def _beginning(
     if start is not None:
         return _from_revision(workspace, environment, start, named)
     repo, skill_init = workspace.repo, config.values.env.skill_init
-    ends = _ends(repo)
-    ref, commit = ends[0]
+    places = ends(repo)
+    ref, commit = places[0]
     if skill_init and named:
         raise UsageError("--skill and env.skill_init both name a skill", hint="give one of them")
     if skill_init:
         skill = read_seed(Path(skill_init))
         # A text from elsewhere continues no run, also where HEAD is at a version of one.
         at_run = queries.row_of_commit(workspace.index, commit) is not None
-        ref, commit = ends[-1] if at_run else ends[0]
+        ref, commit = places[-1] if at_run else places[0]
         source = f"{skill_init} (env.skill_init), on {ref} ({commit[:_SHORT]})"
         return Beginning(commit=commit, skill_path=f"{SKILLS}/{skill.name}", skill=skill, source=source)
-    for ref, commit in ends:
-        if (path := _skill_meant(workspace, environment, commit, named)) is not None:
+    path = named or skill_at_start(workspace, None, environment.info.name)
+    for ref, commit in places:
+        if path and path in work_tree.skills_at(repo, commit):
             is_head = commit == repo.head()[1]
             beginning = _at_commit(workspace, commit, path, ref)
             return replace(beginning, differs=is_head and work_tree.differs(repo, path))
+    if named:
+        sentence = f"{' and '.join(ref for ref, _ in places)} {'do' if places[1:] else 'does'} not hold {named}"
+        runs = f"skillgit runs --skill {quote(named)} lists those that trained it"
+        raise SkillError(sentence, hint=f"{runs}; --from RUN/best takes the text of one")
     skill = normalise(environment.seed_skill())
     source = f"the seed of {environment.info.name}, for {ref} ({commit[:_SHORT]}) holds no skill"
     return Beginning(
@@ -266,19 +281,6 @@ def _beginning(
         source=source,
         differs=repo.workdir is not None and bool(work_tree.skills_in_work_tree(repo)),
     )
-
-
-def _ends(repo: Repo) -> list[tuple[str, str]]:
-    """Return where a run may begin, name and commit: HEAD, where it has a commit, then the trunk; at least one."""
-    branch, commit = repo.head()
-    name = usual_trunk(repo) or trunk(repo)
-    main = repo.tip(name)
-    ends = [(branch or "HEAD", commit)] if commit else []
-    if main is not None and main != commit:
-        ends.append((refs.short(name), main))
-    if not ends:
-        raise RevisionNotFoundError("the repository has no commit to start from", hint="skillgit init")
-    return ends
 
 
 def _at_commit(workspace: Workspace, commit: str, path: str, name: str) -> Beginning:
@@ -312,12 +314,10 @@ def _version_at(workspace: Workspace, commit: str, path: str) -> LogRow | None:
 
 def _from_work_tree(workspace: Workspace, environment: Environment, named: str) -> Beginning:
     repo = workspace.repo
-    ends = _ends(repo)
-    ref, commit = ends[0]
-    # The skill is the one that HEAD would train; where HEAD has none, what the work tree has of skills is looked at.
-    of_head = named or _only_skill(workspace, environment, commit)
-    path = of_head or _only_of(work_tree.skills_in_work_tree(repo), environment)
-    if path is None:
+    places = ends(repo)
+    ref, commit = places[0]
+    path = named or skill_at_start(workspace, WORKTREE, environment.info.name)
+    if not path:
         raise SkillError("the work tree holds no skill", hint=NO_SKILL)
     files, executable = work_tree.folder_files(repo, path)
     if DOCUMENT not in files:
@@ -338,7 +338,7 @@ def first_skill(context: Context, config: ResolvedConfig, environment: Environme
     """Return the skill that a new run would start with, in a repository or outside of one."""
     try:
         with open_workspace(context) as workspace:
-            return find_beginning(workspace, config, environment, None).skill
+            return find_beginning(workspace, config, environment, None, workspace.skill).skill
     except RepositoryNotFoundError:
         path = config.values.env.skill_init
         return read_seed(Path(path)) if path else normalise(environment.seed_skill())
@@ -351,35 +351,31 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str, n
     row = resolution.row
     if row is not None and row.version is not None:
         return _at_commit(workspace, resolution.commit, workspace.index.skill_path(row.run), start)
-    path = named or _only_skill(workspace, environment, resolution.commit)
-    if path is None:
+    path = named or skill_at_start(workspace, start, environment.info.name)
+    if not path:
         raise SkillError(f"there is no skill at {start}", hint=NO_SKILL)
     return _at_commit(workspace, resolution.commit, path, start)
 
 
-def _skill_meant(workspace: Workspace, environment: Environment, commit: str, named: str) -> str | None:
-    """Return the folder of the skill that is meant at ``commit``: the one that is ``named``, if it is there."""
-    if not named:
-        return _only_skill(workspace, environment, commit)
-    return named if work_tree.skill_tree(workspace.repo, commit, named) else None
+def skill_at_start(workspace: Workspace, start: str | None, environment: str) -> str:
+    """Return the skill folder that a new run trains at ``start`` where none is named; empty if there is none.
 
+    A SkillError if there are several and none bears the name of ``environment``.
+    """
+    repo = workspace.repo
+    if start is None:
+        return meant_of(skills_here(repo), environment)
+    if start == WORKTREE:
+        # The skill is the one that HEAD would train; where HEAD has none, the work tree is looked at.
+        of_head = meant_of(work_tree.skills_at(repo, ends(repo)[0][1]), environment)
+        return of_head or meant_of(work_tree.skills_in_work_tree(repo), environment)
+    from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - most runs start from HEAD, and a server waits
 
-def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> str | None:
-    """Return the skill folder of ``commit`` that is meant; see :func:`_only_of`."""
-    return _only_of(work_tree.skills_at(workspace.repo, commit), environment)
-
-
-def _only_of(paths: Sequence[str], environment: Environment) -> str | None:
-    """Return the skill folder that is meant: the only one, or the one that bears the environment's name."""
-    if len(paths) <= 1:
-        return paths[0] if paths else None
-    name, words = environment.info.name, labels(paths)
-    matching = [path for path in paths if name_of(path) == name]
-    if usual := next(iter(matching), "") or only_skill(paths):
-        return usual
-    raise SkillError(
-        f"the repository has {len(paths)} skills: {', '.join(words.values())}", hint=f"--skill {words[paths[0]]}"
-    )
+    resolution = resolve_in(workspace, start)
+    row = resolution.row
+    if row is not None and row.version is not None:
+        return workspace.index.skill_path(row.run)
+    return meant_of(work_tree.skills_at(repo, resolution.commit), environment)
 
 
 _KEYS_SHOWN = 5  # keys that are named where a run cannot go on with another configuration

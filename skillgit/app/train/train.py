@@ -23,12 +23,14 @@ from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, identified, own_addresses, recorded_config, set_up
 from skillgit.app.setup.servers import check_servers
-from skillgit.app.setup.skill_tasks import USUAL, on_own_tasks
+from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, with_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
-from skillgit.app.train.starting_point import check_same_work, find_beginning
-from skillgit.app.workspace.revision import WORKTREE, resolve_in
+from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
+from skillgit.app.workspace.revision import WORKTREE, default_run, resolve_in
+from skillgit.app.workspace.shipped_configurations import usual
 from skillgit.app.workspace.skill_choice import name_of
+from skillgit.app.workspace.skills_here import own_tasks, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
@@ -101,25 +103,36 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
 
 
 _NAMED = 5  # events that an error names
-_HINT = "name one: skillgit train CONFIG"
 
 
 def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
-    """Return the request for the skill that ``context`` names, on its own tasks where no other data are named.
+    """Return the request for the skill that is meant, on its own tasks where no other data are named.
 
-    Without a configuration, and without a run to take one from, it is ``tasks/default``.
+    It is the one that ``context`` names, or the only one that a run could train. Without a configuration, and without a
+    run to take one from, it is trained as ``tasks/default`` says, if it is named or has reviewed tasks.
     """
-    if not context.skill or request.skill:
+    if request.skill:
         return request
     with open_workspace(context) as workspace:
-        request = replace(request, skill=workspace.skill)
+        request, config = replace(request, skill=workspace.skill), request.config
         is_begun = request.run in run_names(workspace.repo.tips())
-        config = request.config or (None if is_begun or _run_at(workspace, request.start) else USUAL)
         if config is None:
-            return request
-        name, root = name_of(workspace.skill), workspace.repo.workdir
-        overrides = on_own_tasks(context, config, request.overrides, name, root)
+            if is_begun or _run_at(workspace, request.start) or not _is_clear(workspace, request):
+                return request
+            config = usual(context.directory)
+
+        def skill() -> str:
+            of_run = workspace.index.skill_path(request.run) if is_begun and request.run else ""
+            return of_run or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
+
+        overrides = with_own_tasks(context, workspace, config, request.overrides, skill)
         return replace(request, config=config, overrides=overrides)
+
+
+def _is_clear(workspace: Workspace, request: TrainRequest) -> bool:
+    """Say whether it is clear what to train where no configuration is named: a skill that is, or the one with tasks."""
+    skill = workspace.skill or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
+    return bool(workspace.skill or (skill and own_tasks(workspace.repo.workdir, name_of(skill))))
 
 
 def _run_at(workspace: Workspace, start: str | None) -> str:
@@ -133,13 +146,16 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
         return load_config(context, request.config, request.overrides)
     with open_workspace(context) as workspace:
         names = run_names(workspace.repo.tips())
+        hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
         if request.run in names:
-            return recorded_config(context, workspace, request.run, request.overrides, _HINT)
+            return recorded_config(context, workspace, request.run, request.overrides, hint)
         if run := _run_at(workspace, request.start):
-            return recorded_config(context, workspace, run, request.overrides, _HINT)
+            return recorded_config(context, workspace, run, request.overrides, hint)
+        newest = default_run(workspace) if names else None
     if request.run:
-        raise UsageError(f"there is no run {request.run} yet whose configuration could be taken", hint=_HINT)
-    raise UsageError("no configuration is named, and no run to go on with", hint=f"{_HINT}, or --run NAME")
+        raise UsageError(f"there is no run {request.run} yet whose configuration could be taken", hint=hint)
+    going_on = f"; skillgit train --run {newest} goes on with a run" if newest else ""
+    raise UsageError("no configuration is named, and no run to go on with", hint=f"{hint}{going_on}")
 
 
 def _set_up(context: Context, request: TrainRequest) -> Setup:

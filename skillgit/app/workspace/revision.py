@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from skillgit.app.workspace.skill_choice import labels, only_skill
+from skillgit.app.workspace.skill_choice import labels, only_skill, several_skills
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.skill import DOCUMENT
-from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
+from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
 
@@ -150,10 +150,19 @@ def find_run(workspace: Workspace, name: str | None) -> str:
 
 
 def _no_run(workspace: Workspace) -> RevisionNotFoundError:
-    if not workspace.skill:
-        return RevisionNotFoundError("there are no runs yet", hint="skillgit train CONFIG")
-    hint = f"skillgit train --skill {quote(workspace.skill)}"
-    return RevisionNotFoundError(f"no run trains {workspace.skill} yet", hint=hint)
+    from skillgit.app.workspace.skills_here import train_hint  # noqa: PLC0415 - most commands find a run
+
+    trained = workspace.index.column("SELECT DISTINCT skill FROM run ORDER BY skill")
+    if not workspace.skill or not trained:
+        return RevisionNotFoundError("there are no runs yet", hint=train_hint(workspace.repo, workspace.skill))
+    sentence = f"no run trains {workspace.skill} yet; runs train {', '.join(labels(trained).values())}"
+    return RevisionNotFoundError(sentence, hint=train_hint(workspace.repo, workspace.skill))
+
+
+def lack_of_runs(context: Context) -> SkillgitError:
+    """Return what a list of runs says where there are none, or none of the skill that is named."""
+    with open_workspace(context) as workspace:
+        return _no_run(workspace)
 
 
 def default_run(workspace: Workspace) -> str | None:
@@ -388,9 +397,7 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
             raise SkillError(f"there is no skill at {revision}", hint=NO_SKILL)
         path = workspace.skill if workspace.skill in paths else only_skill(paths)
         if not path:
-            names = ", ".join(labels(paths).values())
-            sentence = f"there are {len(paths)} skills at {revision}: {names}"
-            raise SkillError(sentence, hint="choose one with --skill NAME")
+            raise several_skills(paths, f"{revision} has")
     return NamedSkill(
         skill=skill_at(workspace.repo, resolution.commit, path), commit=resolution.commit, row=resolution.row
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from posixpath import normpath
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.domain.did_you_mean import nearest
 from skillgit.domain.skill import DOCUMENT
-from skillgit.errors import NotFoundError, UsageError
+from skillgit.errors import NotFoundError, SkillError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -65,6 +66,27 @@ def only_skill(paths: Sequence[str]) -> str:
     names = {name_of(path) for path in paths}
     matches = _named(names.pop(), paths) if len(names) == 1 else []
     return matches[0] if len(matches) == 1 else ""
+
+
+def meant_of(paths: Sequence[str], environment: str) -> str:
+    """Return the skill that is meant where none is named: the only one, or the one that bears the environment's name.
+
+    Empty if there are none; a SkillError if it is not clear which of several is meant.
+    """
+    matching = [path for path in paths if name_of(path) == environment]
+    choice = next(iter(matching), "") or only_skill(paths)
+    if not choice and paths:
+        raise several_skills(paths)
+    return choice
+
+
+def several_skills(paths: Sequence[str], where: str = "the repository has") -> SkillError:
+    """Return the error of a command about one skill where there are several and none is named."""
+    words = [*labels(paths).values()]
+    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return SkillError(
+        f"{where} {len(paths)} skills: {', '.join(words[:_SHOWN])}{more}", hint=f"--skill {quote(words[0])}"
+    )
 
 
 def _named(name: str, paths: Collection[str]) -> list[str]:

@@ -29,6 +29,7 @@ from skillgit.cli.options import (
     option,
     override_option,
     show_plan,
+    skill_option,
     spending_options,
     verb,
 )
@@ -65,16 +66,17 @@ class Listing(Verb):
 @click.argument("config", shell_complete=complete_configs)
 @override_option
 @flag("--show-origin", "Show where each value comes from")
+@skill_option
 @list_forms
 @click.pass_obj
 def config_command(session: CommandSession, config: str, overrides: tuple[str, ...], *, show_origin: bool) -> None:
     """Show the settings that CONFIG amounts to.
 
-    Each line can be given to train with -o.
+    Each line can be given to train with -o. Where CONFIG names no data, they are the tasks of the skill.
     """
-    from skillgit.app.setup.config.load import load_config  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.skill_tasks import load_for_skill  # noqa: PLC0415 - see the package
 
-    result = load_config(session.context, config, overrides)
+    result = load_for_skill(session.context, config, overrides)
     entries = result.entries
     settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
     if session.form is Form.JSON:
@@ -119,6 +121,7 @@ def _value(value: object) -> str:
 )
 @option("--write", "With --local, write a configuration that uses what was found, based on CONFIG", metavar="FILE")
 @spending_options
+@skill_option
 @document_form
 @click.pass_obj
 def doctor_command(
@@ -173,6 +176,7 @@ def _local(
     limited: bool,
 ) -> int:
     from skillgit.app.train.local_servers import START, local_servers  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.skills_here import skill_choice  # noqa: PLC0415 - as above
 
     if overrides or limited or (config is not None and write is None):
         raise click.UsageError("doctor --local takes --no-call, --port and --write, and CONFIG with --write only")
@@ -181,8 +185,10 @@ def _local(
     if not result.servers:
         session.diagnostics.note("no server of models answers on this machine", hint=START)
     elif result.written:
-        path = quote(result.written)
-        session.diagnostics.note(f"wrote {result.written}", hint=f"skillgit doctor {path}, then skillgit train {path}")
+        words = f"{quote(result.written)} {skill_choice(session.context)}".strip()
+        session.diagnostics.note(
+            f"wrote {result.written}", hint=f"skillgit doctor {words}, then skillgit train {words}"
+        )
     else:
         session.diagnostics.hint("skillgit doctor --local --write models.yaml makes a configuration of it")
     return int(result.exit_code)

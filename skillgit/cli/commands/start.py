@@ -18,6 +18,7 @@ from skillgit.cli.options import (
     option,
     override_option,
     quiet_option,
+    skill_option,
     verb,
     verbs,
 )
@@ -64,7 +65,7 @@ def init_command(session: CommandSession, directory: Path | None, skill: Path | 
     summary = session.screen.dotted(
         (f"{'created' if result.created else 'prepared'} {result.path}, {seed}", short(result.commit))
     )
-    session.show("init/1", result, [summary, "next: skillgit train CONFIG"])
+    session.show("init/1", result, [summary, f"next: {result.following}"])
     if session.form is not Form.JSON:
         session.diagnostics.note(*_remarks(result))
 
@@ -114,6 +115,7 @@ def data_command() -> None:
 )
 @click.argument("config", shell_complete=complete_configs)
 @override_option
+@skill_option
 @quiet_option
 @document_form
 @click.pass_obj
@@ -122,8 +124,8 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
 
     It tells all faults of the files and not the first one only, ids and contents that repeat, items that are almost the
     same, answers of selection and test items in the seed skill or beside train items, and the gain that a split of such
-    a size can show. No model is asked. Long phases are reported on stderr. Exits with 1 if there is a fault; warnings
-    leave it at 0.
+    a size can show. Where CONFIG names no data, they are the tasks of the skill. No model is asked. Long phases are
+    reported on stderr. Exits with 1 if there is a fault; warnings leave it at 0.
     """
     from skillgit.app.sources.data_check import check_data  # noqa: PLC0415 - see the package
     from skillgit.cli.watchers import Heartbeat  # noqa: PLC0415 - see the package

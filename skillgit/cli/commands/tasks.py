@@ -69,7 +69,8 @@ def tasks_command() -> None:
 def add_command(session: CommandSession, /, file: Path | None, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
     """Add a task to FILE after checking it.
 
-    FILE is made if it is missing; with --skill NAME it is tasks/NAME.jsonl. A task that is there already is refused.
+    FILE is made if it is missing. Without it, it is tasks/NAME.jsonl for the skill of the repository, or with several
+    the one that --skill says. A task that is there already is refused.
     """
     from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
 
@@ -83,8 +84,6 @@ def _file_of_skill(session: CommandSession, file: Path | None) -> Path:
 
     if file is not None and session.context.skill:
         raise UsageError("FILE and --skill both name a file of tasks", hint="give one of them")
-    if file is None and not session.context.skill:
-        raise UsageError("it is not clear which file of tasks is meant", hint="name FILE, or --skill NAME")
     return file if file is not None else tasks_of_skill(session.context)
 
 
@@ -152,7 +151,7 @@ def draft_command(
 
 @tasks_command.command(cls=Verb, name="review", short_help="Show drafts of tasks, and accept, edit or drop them")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@option("--skill", "Review what was harvested for the skill NAME", metavar="NAME")
+@option("--skill", "Review what was harvested for the skill NAME; the only one if not given", metavar="NAME")
 @option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")
 @option("--drop", "Drop the harvested draft ID, or all; repeat it for more", multiple=True, metavar="ID")
 @option(
@@ -174,21 +173,27 @@ def review_command(
 ) -> None:
     """Show drafts of tasks, and accept, edit or drop them.
 
-    With FILE they are those that a model drafted there. With --skill they are those that were harvested from your work
-    for NAME, which are private until you accept them: on a terminal each is shown as it would be committed and sent to
-    a model, and each answer takes effect at once. --accept all leaves out those with a warning. What may hold a secret
-    is refused until it is edited. Nothing is committed.
+    With FILE they are those that a model drafted there. Without it they are those that were harvested from your work
+    for a skill, which are private until you accept them: on a terminal each is shown as it would be committed and sent
+    to a model, and each answer takes effect at once. --accept all leaves out those with a warning. What may hold a
+    secret is refused until it is edited. Nothing is committed.
     """
     session: CommandSession = context.obj
-    if (file is None) == (skill is None) or (file is not None and (drop or into)):
-        raise click.UsageError("give FILE, or --skill NAME, which --drop and --into go with", context)
+    if file is not None and (skill or drop or into):
+        raise click.UsageError("--skill, --drop and --into go without FILE", context)
     if file is not None:
         from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
 
         result = review(session.context, file, accept)
         session.show("tasks-review/1", result, render.reviewed(result, session.screen, brief=bool(accept)))
-    elif skill is not None:
-        _review_harvest(session, skill, accept, drop, into)
+    else:
+        _review_harvest(session, skill or _only_name(session), accept, drop, into)
+
+
+def _only_name(session: CommandSession) -> str:
+    from skillgit.app.setup.skill_tasks import name_of_meant  # noqa: PLC0415 - see the package
+
+    return name_of_meant(session.context)
 
 
 def _review_harvest(
@@ -268,7 +273,11 @@ def _in_editor(session: CommandSession, text: str) -> str | None:
 
 
 @tasks_command.command(cls=Verb, name="harvest", short_help="Draft tasks from sessions with coding agents")
-@option("--skill", "Look for requests that skill NAME was used for, or was of no use to", required=True, metavar="NAME")
+@option(
+    "--skill",
+    "Look for requests that skill NAME was used for, or was of no use to; the only one if not given",
+    metavar="NAME",
+)
 @option(
     "--from source",
     "Read the sessions of claude, codex, opencode or copilot, or those in a file or folder; all four if not given",
@@ -300,6 +309,7 @@ def harvest_command(session: CommandSession, /, **fields: Any) -> ExitCode:  # n
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.app.sources.harvest import HarvestRequest, harvest  # noqa: PLC0415 - see the package
 
+    fields["skill"] = fields["skill"] or _only_name(session)
     result = harvest(session.context, HarvestRequest(**fields))
     if isinstance(result, Plan):
         return show_plan(session, result)

@@ -132,7 +132,7 @@ class HistoryScreen(RunPanes):
 
     def _show_nothing(self, overview: Overview) -> None:
         text = f"{overview.failures[0][0]}: {overview.failures[0][1]}" if overview.failures else "no runs yet"
-        hint = "skillgit fsck" if overview.failures else "skillgit train CONFIG"
+        hint = "skillgit fsck" if overview.failures else "skillgit train"
         self.runs.tell("")
         self.events.tell(one_line(text), hint)
         self.detail.clear()

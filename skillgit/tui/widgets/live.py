@@ -175,7 +175,7 @@ def told(look: LiveLook) -> tuple[str, str, Style]:
     snapshot = look.snapshot
     match look.standing:
         case Standing.IDLE:
-            hint = f"skillgit train --run {look.run}" if look.run else "skillgit train CONFIG"
+            hint = f"skillgit train --run {look.run}" if look.run else "skillgit train"
             return (f"no process is training {look.run}" if look.run else "no run is trained now"), hint, Style.FAINT
         case Standing.STARTING:
             process = f"process {look.pid} " if look.pid else "the trainer "

@@ -66,7 +66,7 @@ def test_eval_does_not_ask_for_what_the_gate_pins(evaluated):
 def test_the_hint_for_one_of_several_skills_is_an_option_that_eval_knows(evaluated):
     code, _, errors = evaluated(6, 6, "--dry-run")
     assert code != 0
-    assert "choose one with --skill totals or town" in errors
+    assert "has 2 skills: totals, town" in errors
     assert evaluated(6, 6, "--dry-run", "--skill", "town")[0] == 0
     assert evaluated(6, 6, "--dry-run", "-o", "env.skill_init=skills/town/SKILL.md")[0] == 0
 

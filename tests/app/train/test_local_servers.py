@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from sample_run import seed_skill
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.models import find_routes
@@ -15,6 +17,7 @@ from skillgit.app.train import local_servers as module
 from skillgit.app.workspace.context import Context
 from skillgit.cli import main
 from skillgit.errors import ConflictError
+from skillgit.store.work_tree import add_skill
 
 MODEL = "small-model:1b"
 KEPT, LOOSE = '{"colour": "teal", "legs": 4}', "Hello!"
@@ -214,6 +217,24 @@ def test_the_next_command_of_the_hint_works(here, monkeypatch, capsys):
         assert "hint: skillgit doctor models.yaml, then skillgit train models.yaml" in capsys.readouterr().err
         assert main.run(["doctor", "models.yaml", "--no-call"]) == 0
         assert f"127.0.0.1:{server.server_port}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("skills", "choice"), [(["town"], ""), (["town", "mill"], " --skill mill")])
+def test_both_commands_of_the_hint_work_where_skills_have_tasks(repo, clock, monkeypatch, capsys, *, skills, choice):
+    monkeypatch.chdir(repo.workdir)
+    (repo.workdir / "tasks").mkdir()
+    for name in skills:
+        add_skill(repo, f"skills/{name}", seed_skill(name), time=clock())
+        rows = [{"question": f"When was {name} {n} built, in {1800 + n}?", "answer": str(1800 + n)} for n in range(20)]
+        (repo.workdir / "tasks" / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with serving(LLAMA) as server:
+        assert main.run(["doctor", "--local", "--port", str(server.server_port), "--write", "models.yaml"]) == 0
+        hint = capsys.readouterr().err.partition("hint: ")[2].strip()
+        assert hint == f"skillgit doctor models.yaml{choice}, then skillgit train models.yaml{choice}"
+        for command in hint.split(", then "):
+            words = shlex.split(command)[1:]
+            assert main.run([*words, "--no-call" if words[0] == "doctor" else "--dry-run"]) == 0, command
+        assert f"tasks/{skills[-1]}.jsonl" in capsys.readouterr().out
 
 
 def test_where_none_answers_the_ways_to_start_one_are_named(here, monkeypatch, capsys):

@@ -86,7 +86,7 @@ def test_what_is_not_clear_is_refused_with_what_there_is(home):
     (home.directory / "tasks" / "town.jsonl").unlink()
     with pytest.raises(NotFoundError, match="town has no reviewed tasks") as caught:
         plan_train(replace(home, skill="town"), TrainRequest(config=None, overrides=()))
-    assert "skillgit tasks add tasks/town.jsonl" in caught.value.hint
+    assert "skillgit tasks add --skill town --prompt" in caught.value.hint
     both = ("env.skill_init=skills/mill", "env.data_path=tasks/mill.jsonl")
     with pytest.raises(UsageError, match="both name a skill"):
         plan_train(replace(home, skill="mill"), TrainRequest(config=None, overrides=both))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import yaml
 
-import skillgit
 from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.app.workspace.shipped_configurations import shipped, shipped_folder
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.gate_decision import PINNED_TYPE
 from skillgit.errors import ConfigError
@@ -155,28 +155,6 @@ def _value(text: str) -> tuple[object, str, bool]:
     if isinstance(node, yaml.ScalarNode) and node.style:
         return value, str(node.value), False
     return value, "" if value is None else text.strip(), True
-
-
-def shipped_folder() -> Path:
-    """Return the folder of the shipped configurations: inside the package, or at the top of a checkout."""
-    package = Path(skillgit.__file__).resolve().parent
-    inside = package / "configs"
-    return inside if inside.is_dir() else package.parent / "configs"
-
-
-def shipped() -> tuple[str, ...]:
-    folder = shipped_folder()
-    paths = [path.relative_to(folder) for path in folder.rglob("*.yaml")]
-    return tuple(sorted(path.with_suffix("").as_posix() for path in paths if path.parts[0] != "_base_"))
-
-
-def shipped_file(name: str) -> str:
-    """Return the path of the configuration that comes with skillgit as ``name``.
-
-    What a command takes of its own accord is named so: by the name alone it could be a file of a stranger's repository,
-    which may name programs.
-    """
-    return str(shipped_folder() / f"{name}.yaml")
 
 
 def find(name: str, folder: Path) -> Path:

@@ -9,10 +9,10 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
-from skillgit.app.setup.config.files import shipped
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.untrusted.allowed_settings import TAKEN
 

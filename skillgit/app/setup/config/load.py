@@ -21,6 +21,7 @@ from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedCon
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, Config, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.setup.config.typed_values import ROLES, belongs, near_setting, role_of, typed
 from skillgit.app.setup.server_programs import COMPATIBLE, SERVERS
+from skillgit.app.workspace.shipped_configurations import shipped_folder
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
@@ -55,7 +56,7 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
     # Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
     directory = context.directory
     path = files.find(name, directory)
-    root = directory if path.is_relative_to(files.shipped_folder().resolve()) else path.parent
+    root = directory if path.is_relative_to(shipped_folder().resolve()) else path.parent
     layers = [*read_layers(path, directory), *read_overrides(overrides, directory)]
     return _resolved(context, name, layers, path=path, root=root)
 

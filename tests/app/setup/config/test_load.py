@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.setup.config.files import shipped
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import EnvSettings
+from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from skillgit.app.setup.config.files import shipped_folder
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, env_settings, keys
+from skillgit.app.workspace.shipped_configurations import shipped_folder
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
