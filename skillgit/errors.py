@@ -241,6 +241,10 @@ class InvariantError(HistoryError):
     """An event contradicts the events before it."""
 
 
+class NoBeginningError(HistoryError):
+    """The branch of a run does not lead back to an event that began it."""
+
+
 class BudgetError(SkillgitError):
     """A cap on calls, tokens or money was reached; ``cap`` is its field in ``Caps``, empty for others."""
 

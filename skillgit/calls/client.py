@@ -121,6 +121,7 @@ class Calls:
         self._fingerprints_by_name = {role: each.by_name.fingerprint for role, each in routes.items()}
         self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
         self._fresh, self.reuse, self._models = fresh, Reuse(), set[str]()
+        self._surprises: set[str] = set()  # sentences on models that answered in place of others, each said once
         self.traffic.remark = remark
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
@@ -475,6 +476,7 @@ class Calls:
         if model.key not in self._models:
             self.ledger.record_served(model, now)
             self._models.add(model.key)
+        self._compare_name(model, reply.model)
         paid = self.ledger.record_reply(
             PaidReply(
                 reply=self._redactor.reply(reply),
@@ -487,6 +489,13 @@ class Calls:
         )
         self._meter(paid.scope, (paid.charge,))  # now, not when a waiter wakes: the next call is checked against it
         return paid
+
+    def _compare_name(self, model: ServedModel, answered_as: str) -> None:
+        """Say, once, that the model which answered has another name; not what the server's list has shown already."""
+        surprise = model.surprise(answered_as)
+        if surprise and surprise != model.warning and surprise not in self._surprises:
+            self._surprises.add(surprise)
+            self.traffic.remark(surprise)
 
     async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
         tab = Tab(_SCOPE.get() or self._scope)

@@ -7,6 +7,7 @@ Providers that fix what a name means are identified by backend and name, whereve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,6 +42,7 @@ class ServedModel:
         variable: The environment variable that named the address; empty where a setting or a default did.
         is_assumed: Whether the server does not answer now, so that the facts are those of an earlier time.
         answers_as: The name of the only model that the server has, where that is another one than ``model``.
+        names_deployments: Whether a name there says nothing of the model behind it, as a deployment's does not.
         role: What it is asked for: target, optimizer or judge; empty where that does not matter.
     """
 
@@ -52,6 +54,7 @@ class ServedModel:
     variable: str = field(default="", compare=False)
     is_assumed: bool = field(default=False, compare=False)
     answers_as: str = field(default="", compare=False)
+    names_deployments: bool = field(default=False, compare=False)
     role: str = field(default="", compare=False)
 
     @property
@@ -74,7 +77,17 @@ class ServedModel:
     @property
     def warning(self) -> str:
         """Say that another model answers than the one that is named; empty where none is known to."""
-        return f"warning: {self.place} answers as {self.answers_as}, not {self.model}" if self.answers_as else ""
+        return self.surprise(self.answers_as) if self.answers_as else ""
+
+    def surprise(self, answered_as: str) -> str:
+        """Say that a reply comes from ``answered_as``; empty where that may be the model that was asked for.
+
+        What a provider of its own calls its models is its affair: it answers by no name that it does not know.
+        """
+        is_own_name = not self.address or self.is_pinned or self.names_deployments
+        if is_own_name or not answered_as or may_be_same_model(self.model, answered_as):
+            return ""
+        return f"warning: {self.place} answers as {answered_as}, not {self.model}"
 
     @property
     def place(self) -> str:
@@ -87,6 +100,35 @@ class ServedModel:
         """The phrase with what the server says about the model."""
         facts = ", ".join(f"{name} {value}" for name, value in self.facts)
         return f"{self.phrase} ({facts})" if facts else self.phrase
+
+
+_LATEST = re.compile(r"[-:@]latest$")
+_DATED = re.compile(r"[-:@](?:\d{3,8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4})$")
+_MODEL_FILE = re.compile(r"\.(?:gguf|bin|safetensors)$")
+
+
+def may_be_same_model(asked: str, answered: str) -> bool:
+    """Say whether a server that was asked for one name may mean the same model by the other one.
+
+    A path and a maker in front of a name, ``latest``, the ending of a file, and the date or number of a snapshot that
+    only one of them has do not matter, nor does a tag that the answer leaves out. Sizes and other words matter.
+
+    >>> may_be_same_model("gpt-x", "gpt-x-2026-01-01"), may_be_same_model("maker/x-latest", "X-20260101")
+    (True, True)
+    >>> may_be_same_model("gpt-x", "gpt-x-mini"), may_be_same_model("llama:8b", "llama:70b")
+    (False, False)
+    """
+    first, second = _bare_name(asked), _bare_name(answered)
+    return second in {first, first.partition(":")[0], _undated(first)} or first == _undated(second)
+
+
+def _bare_name(name: str) -> str:
+    last_part = re.split(r"[/\\]", name.strip().rstrip("/\\"))[-1].lower()
+    return _LATEST.sub("", _MODEL_FILE.sub("", last_part))
+
+
+def _undated(name: str) -> str:
+    return _DATED.sub("", name)
 
 
 def without_credentials(url: str) -> str:

@@ -8,7 +8,11 @@ run by the order of the run, of other runs by the time of the commit. Nothing is
 
 The index keeps the look at the refs that it was made from. As long as git's packed refs are the same file, only loose
 ones are compared, and only the runs that they belong to are looked at. A deleted or newly packed ref makes it compare
-everything. Refs of runs that cannot be read are not kept, so that those runs are tried again each time.
+everything.
+
+Of a run that cannot be read for what its commits say, the error is kept, and the run is read again once a ref of it
+moves, or by another skillgit. Where git lacks an object or cannot read it, neither error nor refs are kept, so that the
+run is tried again each time: objects come back without a ref that moves.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from datetime import UTC, datetime
 from math import fsum
 from typing import TYPE_CHECKING, Any, Self
 
+from skillgit import __version__, errors
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.files import shortage
@@ -189,16 +194,17 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
 
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:
     """Bring the index up to date; return the runs whose history cannot be read, with the reason."""
+    _forget_of_other_readers(connection)
     look = repo.look()
     if look.stamp and _seen(connection) == (_packed(look, repo), _stamp(look)):
-        return {}
+        return _known_errors(connection)
     moves = moved_refs(connection, repo, look)
     if moves.before == moves.now:
         # on a read-only disk everything is compared again next time
         if look.stamp:
             with suppress(sqlite3.OperationalError), schema.write(connection):
                 _keep(connection, repo, look)
-        return {}
+        return _known_errors(connection)
     # decoding commits takes longer to import than an index that is up to date takes to open
     from skillgit.index.table_writer import catch_up  # noqa: PLC0415 - see above
 
@@ -206,9 +212,26 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
         moves = moved_refs(connection, repo, look)
-        errors = catch_up(connection, repo, moves.before, moves.now)
-        _keep(connection, repo, None if errors else look)
-        return errors
+        passing_errors = catch_up(connection, repo, moves.before, moves.now)
+        _keep(connection, repo, None if passing_errors else look)
+        return _known_errors(connection) | passing_errors
+
+
+def _known_errors(connection: sqlite3.Connection) -> dict[str, SkillgitError]:
+    """Return the runs whose commits say what cannot be read, with the reason."""
+    rows = connection.execute("SELECT run, kind, message, hint FROM broken").fetchall()
+    return {run: getattr(errors, kind)(message, hint=hint) for run, kind, message, hint in rows}
+
+
+def _forget_of_other_readers(connection: sqlite3.Connection) -> None:
+    """Let runs be read again that another skillgit could not read."""
+    condition = "SELECT run FROM broken WHERE reader <> ?"
+    if connection.execute(f"{condition} LIMIT 1", (__version__,)).fetchone() is None:
+        return
+    with schema.write(connection):
+        for table in ("ref", "seen", "broken"):
+            where = "" if table == "seen" else f" WHERE run IN ({condition})"
+            connection.execute(f"DELETE FROM {table}{where}", (__version__,) if where else ())  # noqa: S608 - names are ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

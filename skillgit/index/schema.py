@@ -34,7 +34,7 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
         return None
 
 
-SCHEMA = 12
+SCHEMA = 13
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -58,6 +58,7 @@ TALLY_KEY = ("run", "target", "optimizer", "judge", "level", "role", "stage")
 _TABLES = {
     "ref": ("name", "name oid run"),
     "seen": ("packed", "packed loose"),
+    "broken": ("run", "run kind message hint reader"),
     "run": (
         "name",
         """name skill environment metric soft_weight:float total_steps:int outcome steps:int versions:int rejected:int

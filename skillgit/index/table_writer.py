@@ -8,9 +8,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from skillgit import __version__
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
-from skillgit.errors import SkillgitError
+from skillgit.errors import FormatVersionError, InvariantError, NoBeginningError, SkillgitError, TrailerError
 from skillgit.forks import made_ahead
 from skillgit.index import event_rows, schema
 from skillgit.index.event_rows import WITH_OUTCOMES, Beside, PlanRow, Proof, Rows, rows_of
@@ -195,16 +196,26 @@ _ROOM = 1 << 24
 """How many numbers a new run has for its events, so that what it calls them is known before other runs are read."""
 
 
+_LASTING = frozenset({FormatVersionError, TrailerError, InvariantError, NoBeginningError})
+"""The errors that are about what commits say, all of which could be read: they last as long as the refs stay."""
+
+
 def catch_up(
     connection: sqlite3.Connection, repo: Repo, old_tips: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[str, SkillgitError]:
-    """Bring the rows from the tips ``old_tips`` to ``now``, within the caller's transaction; return unreadable runs."""
+    """Bring the rows from the tips ``old_tips`` to ``now``, within the caller's transaction.
+
+    Runs that cannot be read for what their commits say are written down; those are returned that may be readable later
+    with the same refs.
+    """
     before, after = _by_run(old_tips), _by_run(now)
     runs = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
     first = next_number(connection)
-    new = [run for run in runs if run not in before]
-    fresh = [(run, after[run], first + position * _ROOM) for position, run in enumerate(new)]
-    grown = {run: (before[run], after.get(run, {})) for run in runs if run in before}
+    have_rows = before.keys() - {run for (run,) in connection.execute("SELECT run FROM broken")}
+    connection.executemany("DELETE FROM broken WHERE run = ?", [(run,) for run in runs])
+    new = [run for run in runs if run not in have_rows]
+    fresh = [(run, after.get(run, {}), first + position * _ROOM) for position, run in enumerate(new)]
+    grown = {run: (before[run], after.get(run, {})) for run in runs if run in have_rows}
     is_empty = connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is None
     with _uncollected(), schema.filled(connection) if is_empty else nullcontext():
         connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in old_tips.keys() - now.keys()])
@@ -212,12 +223,16 @@ def catch_up(
         connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh_refs)
         errors = _add_runs(connection, repo, fresh)
         errors |= _refresh_runs(connection, repo, grown)
+    lasting = {run: error for run, error in errors.items() if type(error) in _LASTING and not repo.raw.is_shallow}
+    rows = [(run, type(error).__name__, error.message, error.hint, __version__) for run, error in lasting.items()]
+    _many(connection, "broken", rows)
+    passing = {run: error for run, error in errors.items() if run not in lasting}
     # without its tips a run is tried again at every opening
-    connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in errors])
+    connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in passing])
     summarise(connection, runs)
     if old_tips.get(refs.NOTES) != now.get(refs.NOTES):
         _refresh_notes(connection, repo)
-    return errors
+    return passing
 
 
 def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ from skillgit.domain.event_keys import event_at
 from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillError, TrailerError
+from skillgit.errors import HistoryError, InvariantError, NoBeginningError, RevisionNotFoundError, SkillError, TrailerError
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.repo import REPAIR, Repo, author_of, message_of
@@ -98,7 +98,7 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
         raise RevisionNotFoundError(
             f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
         )
-    raise HistoryError(f"run {branch.ref.run} has no beginning on {refs.short(branch.actual)}", hint=REPAIR)
+    raise NoBeginningError(f"run {branch.ref.run} has no beginning on {refs.short(branch.actual)}", hint=REPAIR)
 
 
 def place_of(repo: Repo, oid: str) -> LinePosition:

@@ -138,7 +138,8 @@ def find_server(variant: Variant, settings: Settings, environ: Mapping[str, str]
     if variant.azure and not settings.base_url:
         env_url = variables.get(_AZURE_ENDPOINT)
         if url := settings.azure_endpoint or ("" if _is_covered(variables) else env_url):
-            return ModelServer(url=url, variable="" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT))
+            variable = "" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT)
+            return ModelServer(url=url, variable=variable, names_deployments=True)
     env_url = "" if settings.base_url else variables.get(variant.url_variable)
     url = settings.base_url or env_url or variant.default_url(settings)
     if not url:
@@ -147,6 +148,7 @@ def find_server(variant: Variant, settings: Settings, environ: Mapping[str, str]
         url=url,
         variable=variables.name(variant.url_variable) if env_url else "",
         is_pinned=server(url) in {*OFFICIAL, *variant.provider_hosts},
+        names_deployments=server(url).endswith(_AZURE_HOSTS),
     )
 
 

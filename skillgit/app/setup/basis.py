@@ -120,13 +120,18 @@ def _source(setup: Setup) -> str:
     return ", ".join(paths) or "the items that come with it"
 
 
-def training_facts(setup: Setup, *, run: str, text: str, length: str) -> dict[str, str]:
+GOES_ON = "goes on"
+"""The label of where a run that was stopped goes on."""
+
+
+def training_facts(setup: Setup, *, run: str, text: str, length: str, goes_on: str = "") -> dict[str, str]:
     """Return what a run trains with what, by label, for its plan and the lines before its first call."""
     basis = basis_of(setup)
     models = models_of(setup)
     return {
         "text": text,
         "run": run,
+        **({GOES_ON: goes_on} if goes_on else {}),
         "config": setup.config.name,
         "target": basis.target,
         "optimizer": _answerer(setup, "optimizer"),
@@ -140,7 +145,9 @@ def training_facts(setup: Setup, *, run: str, text: str, length: str) -> dict[st
 def training_lines(facts: Mapping[str, str]) -> tuple[str, ...]:
     """Return ``facts`` of :func:`training_facts` as the short block before the first call."""
     models = ", ".join(f"{role} {facts[role]}" for role in ("target", "optimizer", "judge") if role in facts)
+    beginning = (f"run {facts['run']} goes on {facts[GOES_ON]}",) if GOES_ON in facts else ()
     return (
+        *beginning,
         f"text: {facts['text']}",
         f"run {facts['run']}, configuration {facts['config']}; {facts['data']}; {facts['length']}",
         "; ".join(filter(None, (models, facts.get("models", "")))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from skillgit.strategies.racing import TRIED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
     from skillgit.engine.strategy import Strategy
@@ -32,15 +34,54 @@ _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remainder:
+    """What is left of a training."""
+
+    steps: int
+    slow: int  # slow updates
+    reflections: int  # on epochs
+
+    @classmethod
+    def of_all(cls, settings: MethodSettings, task: Task) -> Remainder:
+        return cls(steps=steps_of(settings, task), slow=_slow_updates(settings), reflections=_reflections(settings))
+
+    @classmethod
+    def after(cls, settings: MethodSettings, task: Task, state: RunState) -> Remainder:
+        """Return what is left of a run that has come to ``state``."""
+        whole = cls.of_all(settings, task)
+        merging = state.pending_merge.epoch if state.pending_merge is not None else 0
+        # the first epoch has no slow update
+        return cls(
+            steps=max(whole.steps - state.step, 0),
+            slow=max(whole.slow - max(max(state.slow_epoch, merging) - 1, 0), 0),
+            reflections=max(whole.reflections - state.meta_epoch, 0),
+        )
+
+
 def plan_training(planner: Planner, skill: Skill) -> None:
     """Add everything that a training which starts with ``skill`` may ask."""
     session = planner.session
     planner.preflight(optimizer=True)
     planner.roll_out("baseline", [(skill, session.task.items[Split.SELECTION], 0)])
-    _target_stages(planner, skill)
+    _plan_stages(planner, skill, Remainder.of_all(session.settings, session.task))
+
+
+def plan_rest(planner: Planner, skill: Skill, state: RunState) -> None:
+    """Add everything that a run may ask which has come to ``state``, where ``skill`` is its current version."""
+    session = planner.session
+    if state.known_evaluation(state.version) is None:
+        planner.roll_out("measurement", [(skill, session.task.items[Split.SELECTION], 0)])
+    if state.outcome is None:
+        _plan_stages(planner, skill, Remainder.after(session.settings, session.task, state))
+
+
+def _plan_stages(planner: Planner, skill: Skill, left: Remainder) -> None:
+    session = planner.session
+    _target_stages(planner, skill, left)
     lengths = [tokens_of(str(dict(item.content))) for split in Split for item in session.task.items[split]]
     mean = ceil(sum(lengths) / max(len(lengths), 1))
-    for asks in _optimizer_stages(session.settings, session.task, skill, item=mean):
+    for asks in _optimizer_stages(session.settings, session.task, skill, left, item=mean):
         planner.ask(asks)
 
 
@@ -49,7 +90,8 @@ def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[
     lengths = [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
     longest = max(lengths, default=0)
     target = longest + tokens_of(delivered(skill, settings.target).document)
-    optimizer = max(asks.prompt for asks in _optimizer_stages(settings, task, skill, item=longest) if asks.calls)
+    stages = _optimizer_stages(settings, task, skill, Remainder.of_all(settings, task), item=longest)
+    optimizer = max(asks.prompt for asks in stages if asks.calls)
     judge = {"judge": target + ANSWER_TOKENS + RUBRIC_TOKENS} if asks_judge(task.environment) else {}
     return {"target": target, "optimizer": optimizer} | judge
 
@@ -65,15 +107,18 @@ def steps_of(settings: MethodSettings, task: Task) -> int:
     return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
 
 
-def _target_stages(planner: Planner, skill: Skill) -> None:
+def _target_stages(planner: Planner, skill: Skill, left: Remainder) -> None:
     """Add the rollouts after the baseline; of their texts only the lengths can be guessed."""
     settings, items = planner.session.settings, planner.session.task.items
-    steps, epochs, slow = steps_of(settings, planner.session.task), settings.train.num_epochs, _slow_updates(settings)
+    steps, slow = left.steps, left.slow
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
-    width = planner.session.strategy.width(settings)
-    waits = epochs * ceil(steps / max(epochs, 1) / width)  # rounds end with their epoch
-    planner.may_roll_out("rollout", skill, train, epochs, rounds=waits)
-    _add_screening(planner, skill, train, waits, in_rounds=width > 1)
+    width, per_epoch = planner.session.strategy.width(settings), planner.session.per_epoch
+    epochs, rest = divmod(steps, max(per_epoch, 1))
+    waits = epochs * ceil(per_epoch / width) + ceil(rest / width)  # rounds end with their epoch
+    # which items the rest of an epoch has is not known
+    to_come = [(train, epochs), (planner.dearest(train, rest * settings.train.step_size), 1)]
+    planner.may_roll_out_each("rollout", skill, to_come, rounds=waits)
+    _add_screening(planner, skill, to_come, left, waits, in_rounds=width > 1)
     planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
         MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
@@ -86,7 +131,7 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     guidance = slow if optimizer.use_slow_update else 0
     planner.may_roll_out("guidance", skill, selection, guidance, rounds=guidance)
     planner.may_roll_out("probe", skill, planner.dearest(train, _probed(settings)), steps, rounds=steps)
-    reflections = _reflections(settings)
+    reflections = left.reflections
     planner.may_roll_out("meta reflect", skill, selection, reflections, rounds=reflections)
     placebo = settings.train.placebo
     planner.may_roll_out("placebo", skill, selection, placebo, rounds=placebo)
@@ -111,12 +156,20 @@ def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
     return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in unplanned)
 
 
-def _add_screening(planner: Planner, skill: Skill, train: Sequence[Item], waits: int, *, in_rounds: bool) -> None:
+def _add_screening(
+    planner: Planner,
+    skill: Skill,
+    to_come: Sequence[tuple[Sequence[Item], int]],
+    left: Remainder,
+    waits: int,
+    *,
+    in_rounds: bool,
+) -> None:
     """Add what is tried before a candidate is measured: its edits, and itself; that of a round on all items of it."""
-    settings = planner.session.settings
-    times = (1 + in_rounds) * settings.train.num_epochs if settings.gate.screening else 0
-    planner.may_roll_out("screening", skill, train, times, rounds=2 * waits)
-    optimizer, steps = settings.optimizer, steps_of(settings, planner.session.task)
+    settings, train = planner.session.settings, planner.session.task.items[Split.TRAIN]
+    times = 1 + in_rounds if settings.gate.screening else 0
+    planner.may_roll_out_each("screening", skill, [(items, times * count) for items, count in to_come], rounds=2 * waits)
+    optimizer, steps = settings.optimizer, left.steps
     tries = _TRY_EDITS.intersection(strategies_of(settings))
     # how many edits a step has only a fixed budget limits
     is_limited = optimizer.control is ControlMode.FIXED
@@ -150,9 +203,11 @@ def _other_files(settings: OptimizerSettings, skill: Skill) -> int:
     return sum(lengths) + (tokens_of(prompt(FILES)) if files.beyond_document else 0)
 
 
-def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, item: int) -> Iterator[Asks]:
-    """Yield what the optimizer is asked in a run; ``item`` is the length of an item in tokens."""
-    gradient, optimizer, steps = settings.gradient, settings.optimizer, steps_of(settings, task)
+def _optimizer_stages(
+    settings: MethodSettings, task: Task, skill: Skill, left: Remainder, *, item: int
+) -> Iterator[Asks]:
+    """Yield what the optimizer is asked in what is left of a run; ``item`` is the length of an item in tokens."""
+    gradient, optimizer, steps = settings.gradient, settings.optimizer, left.steps
     words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
     document = tokens_of(skill.document) + _other_files(optimizer, skill)
     reply = REPLY_TOKENS + (document if optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS else 0)
@@ -160,13 +215,13 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
     prompt_tokens = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * trajectory
     prompt_tokens += gradient.contrast * min(trajectory, gradient.max_trajectory_tokens // 2)
-    calls = settings.train.num_epochs * sum(analysts)
+    calls = _sum_of_last(analysts, steps)
     yield Asks(stage="analyst", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=steps, width=width)
     drafts = [count + (_probed(settings) > 0) for count in analysts]
     merges = [1 if optimizer.merges_in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
     at_once = max(drafts) if optimizer.merges_in_one_call else gradient.merge_batch_size
     prompt_tokens = tokens_of(prompt(words.merge)) + document + at_once * reply
-    calls = settings.train.num_epochs * sum(merges)
+    calls = _sum_of_last(merges, steps)
     yield Asks(
         stage="merge", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=min(calls, 2 * steps), width=width
     )
@@ -179,18 +234,26 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     calls = steps if optimizer.skill_update_mode.proposals is ProposalKind.SUGGESTIONS else 0
     prompt_tokens = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
     yield Asks(stage="rewrite", calls=calls, prompt=prompt_tokens, reply=document + REPLY_TOKENS, in_a_row=calls)
-    yield from _stages_of_epochs(settings, task, document, trajectory)
+    yield from _stages_of_epochs(settings, task, document, trajectory, left)
     yield from _stages_of_features(settings, document, trajectory, steps)
 
 
-def _stages_of_epochs(settings: MethodSettings, task: Task, document: int, trajectory: int) -> Iterator[Asks]:
+def _sum_of_last(counts: Sequence[int], steps: int) -> int:
+    """Return how many the last ``steps`` of a run have, where ``counts`` are those of the steps of an epoch."""
+    epochs, rest = divmod(steps, max(len(counts), 1))
+    return epochs * sum(counts) + sum(counts[len(counts) - rest :] if rest else ())
+
+
+def _stages_of_epochs(
+    settings: MethodSettings, task: Task, document: int, trajectory: int, left: Remainder
+) -> Iterator[Asks]:
     """Yield what the optimizer is asked at the ends of epochs."""
     gradient, optimizer = settings.gradient, settings.optimizer
     pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * trajectory
-    slow, calls = _slow_updates(settings), optimizer.use_slow_update + optimizer.use_meta_skill
+    slow, calls = left.slow, optimizer.use_slow_update + optimizer.use_meta_skill
     prompt_tokens = tokens_of(prompt("slow_update")) + 2 * document + pairs
     yield Asks(stage="slow update", calls=slow * calls, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=slow * calls)
-    reflections = _reflections(settings)
+    reflections = left.reflections
     prompt_tokens = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
     yield Asks(stage="meta reflect", calls=reflections, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=reflections)
 

@@ -125,6 +125,7 @@ def _server(backend: Backend, model: str) -> ServedModel | None:
         model=model,
         address=redact(normalised(place.url)),
         is_pinned=place.is_pinned,
+        names_deployments=place.names_deployments,
         variable=place.variable,
     )
 

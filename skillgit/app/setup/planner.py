@@ -122,10 +122,23 @@ class Planner:
 
         Where that is not ``certain``, it may come to more.
         """
+        self.may_roll_out_each(stage, skill, [(items, times)], rounds=rounds, certain=certain)
+
+    def may_roll_out_each(
+        self,
+        stage: str,
+        skill: Skill,
+        groups: Iterable[tuple[Sequence[Item], int]],
+        *,
+        rounds: int = 1,
+        certain: bool = True,
+    ) -> None:
+        """Add what :meth:`may_roll_out` adds, for items of which each group has a number of times of its own."""
         sums, length = _Rollouts(is_open=not certain), self._document(skill)
-        for item in items if times else ():
-            self._take(sums, item, length, times)
-        self.rollouts += len(items) * times
+        for items, times in groups:
+            for item in items if times else ():
+                self._take(sums, item, length, times)
+            self.rollouts += len(items) * times
         self._add_rollouts(stage, sums, rounds=rounds, certain=False)
 
     def dearest(self, items: Sequence[Item], size: int) -> Sequence[Item]:

@@ -17,7 +17,7 @@ from skillgit.app.setup.config.typed_values import ROLES
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.pipeline import Route
 from skillgit.domain.event import RunStarted
-from skillgit.domain.served_model import ServedModel, compact_facts, differing_facts
+from skillgit.domain.served_model import ServedModel, compact_facts, differing_facts, may_be_same_model
 from skillgit.engine.concurrency import ordered
 from skillgit.errors import BackendError, ConfigError
 from skillgit.plugin.backend import AsksServer
@@ -61,7 +61,7 @@ async def check_servers(routes: Mapping[str, Route]) -> None:
 def with_facts(server: ServedModel, facts: Mapping[str, object]) -> ServedModel:
     public = {name: redact(value) if isinstance(value, str) else value for name, value in facts.items()}
     name = str(public.get("name") or "")
-    other_name = "" if name in (server.model, f"{server.model}:latest") else name
+    other_name = "" if may_be_same_model(server.model, name) else name
     return replace(server, facts=compact_facts(public), answers_as=other_name, is_assumed=False)
 
 

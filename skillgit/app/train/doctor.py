@@ -33,7 +33,7 @@ from skillgit.store.git_binary import git_version
 from skillgit.store.history_reader import runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
@@ -143,9 +143,15 @@ def doctor(
         roles=roles,
         prices_of=price_table().date.isoformat(),
         contexts_of=context_table().date.isoformat(),
-        notes=(*setup.config.notes, *name_warnings(setup)) if setup is not None else (),
+        notes=_remarks(setup, roles) if setup is not None else (),
         exit_code=ExitCode.SERVICE if any(role.error for role in roles) else ExitCode.OK,
     )
+
+
+def _remarks(setup: Setup, roles: Iterable[RoleHealth]) -> tuple[str, ...]:
+    """Return what the configuration says of itself, and which roles another model answers than the one named."""
+    surprises = (setup.routes[role.role].served.surprise(role.answered_by) for role in roles)
+    return tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup), *filter(None, surprises))))
 
 
 def _door(context: Context, setup: Setup, ledger: Ledger, caps: Caps) -> Calls:

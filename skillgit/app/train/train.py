@@ -17,7 +17,7 @@ from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.basis import training_facts, training_lines, warnings_of
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.estimate import least_calls, plan_training, steps_of, strategy_notes
+from skillgit.app.setup.estimate import least_calls, plan_rest, plan_training, steps_of, strategy_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
@@ -214,24 +214,59 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:
         setup = identified(workspace, setup)
-        skill, text = _planned_text(workspace, setup, request)
         fresh = _is_fresh(workspace, request.run or "", request)
         with open_session(context, workspace, setup, caps, dry_run=True, fresh=fresh) as session:
             plan_maker = planner(workspace, setup, session)
-            plan_training(plan_maker, skill)
-            facts = training_facts(setup, run=request.run or "a new one", text=text, length=_length(setup))
-            notes = (*obstacles(setup, skill), *_notes(setup, caps))
+            if request.run and request.run in runs(workspace.repo):
+                return _plan_of_begun(workspace, setup, request, caps, plan_maker)
+            beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
+            plan_training(plan_maker, beginning.skill)
+            run = request.run or "a new one"
+            facts = training_facts(setup, run=run, text=beginning.text, length=_length(setup))
+            notes = (*obstacles(setup, beginning.skill), *_notes(setup, caps))
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
-def _planned_text(workspace: Workspace, setup: Setup, request: TrainRequest) -> tuple[Skill, str]:
-    repo = workspace.repo
-    if request.run and request.run in runs(repo):
-        first = read_run(repo, request.run)[0]
-        path = first.event.skill
-        return skill_at(repo, first.commit, path), _kept_text(workspace, setup, request, first)
-    beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
-    return beginning.skill, beginning.text
+def _plan_of_begun(
+    workspace: Workspace, setup: Setup, request: TrainRequest, caps: Caps, plan_maker: Planner
+) -> Plan:
+    """Return the plan of what is left of the run of ``request``; nothing is, of one that has finished."""
+    repo, run = workspace.repo, request.run or ""
+    records = read_run(repo, run)
+    _refuse_losses(repo, run, records, setup.config.name)
+    check_same_work(repo, run, records, setup)
+    state = fold(record.event for record in records)
+    facts = training_facts(
+        setup,
+        run=run,
+        text=_kept_text(workspace, setup, request, records[0]),
+        length=_length(setup),
+        goes_on=_place(setup, state),
+    )
+    if state.outcome is not None and state.known_evaluation(state.version) is not None:
+        return plan_maker.plan("train", facts, caps=caps, notes=(_finished_note(setup, run, state),))
+    commits = {version_of(record.event): record.commit for record in records}
+    plan_rest(plan_maker, skill_at(repo, commits[state.version], state.start.skill), state)
+    making = in_the_making(plan_maker.session.calls.ledger, run, queries.progress(workspace.index, run))
+    kept = (f"{entry.what} has cost {entry.cost.calls} calls so far: {entry.fate}" for entry in making)
+    return plan_maker.plan("train", facts, caps=caps, notes=(*warnings_of(setup), *setup.config.notes, *kept))
+
+
+def _place(setup: Setup, state: RunState) -> str:
+    """Say where a run that has come to ``state`` goes on; empty for one that has finished."""
+    if state.outcome is not None:
+        return ""
+    steps = steps_of(setup.config.values.method, setup.task)
+    return f"at step {state.step + 1} of {steps}" if state.step < steps else f"after its last step, {steps} of {steps}"
+
+
+def _finished_note(setup: Setup, run: str, state: RunState) -> str:
+    outcome = state.outcome.value if state.outcome is not None else ""
+    return (
+        f"run {run} has finished, {outcome}, and the command asks nothing; another run begins with"
+        f" skillgit train {setup.config.name} --run NAME: --from {run}/best goes on from the best version, and --fresh"
+        " asks models again what they have answered"
+    )
 
 
 def _kept_text(workspace: Workspace, setup: Setup, request: TrainRequest, first: Recorded) -> str:
@@ -310,7 +345,8 @@ class Training:
         self._begun = len(self._recorded)
         self._started = check_same_work(workspace.repo, name, self._recorded, setup)
         self._start, path, self._parent, text = self._beginning(request)
-        self.facts = training_facts(setup, run=name, text=text, length=_length(setup))
+        place = _place(setup, fold(record.event for record in self._recorded)) if self._recorded else ""
+        self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=place)
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
