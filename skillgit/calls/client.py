@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from skillgit.calls.batch import BatchLane
-from skillgit.calls.ledger import JSON, KnownRollout, PaidReply, displaced, encode_json, run_of
+from skillgit.calls.ledger import FAILED_PREFIX, JSON, KnownRollout, PaidReply, displaced, encode_json, run_of
 from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
@@ -47,10 +47,10 @@ __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
 @dataclass(slots=True)
 class _Making:
-    """An outcome that is being made: how many questions it asked, and how many answers were there before."""
+    """An outcome that is being made: how many questions it asked, and the answers that others had paid for."""
 
     questions: int = 0
-    repetitions: int = 0
+    repetitions: list[PaidReply] = field(default_factory=list)
 
 
 _UNCOUNTED = Cost(calls=1)
@@ -312,15 +312,19 @@ class Calls:
         """Count an answer that is taken from the ledger, for the outcome that is being made, or by itself."""
         if not route.served.address:
             return
-        making, is_reused = _MAKING.get(), paid is not None and paid.run != self._run
+        making, reused = _MAKING.get(), paid if paid is not None and paid.run != self._run else None
         if making is not None:
-            making.questions, making.repetitions = making.questions + (not is_reused), making.repetitions + is_reused
-        elif is_reused:
+            making.questions += reused is None
+            making.repetitions += [reused] if reused is not None else []
+        if reused is None:
+            return
+        is_known = self._note_source(route, reused.server, reused.time)
+        if making is None:
             self.reuse.replies += 1
-        if is_reused and paid is not None:
-            self._note_source(route, paid.server, paid.time)
+            self._count_reuse(reused.charge.key, is_known=is_known)
 
-    def _note_source(self, route: Route, server: str, time: float) -> None:
+    def _note_source(self, route: Route, server: str, time: float) -> bool:
+        """Note whose answer was reused; say whether that is known."""
         reuse = self.reuse
         reuse.oldest = min(reuse.oldest or time, time) if time else reuse.oldest
         source = self.ledger.served(server) if server else None
@@ -330,6 +334,16 @@ class Calls:
             reuse.sources[route.served.key] = route.served
         else:
             reuse.is_unknown = True
+            return False
+        return True
+
+    def _count_outcome(self, key: str, route: Route, rollout: KnownRollout) -> None:
+        self.reuse.free += 1
+        self._count_reuse(key, is_known=self._note_source(route, *self._source_of(rollout)))
+
+    def _count_reuse(self, key: str, *, is_known: bool) -> None:
+        """Count a reused answer for the event that is worked on: what it records is the same after a resume."""
+        self._meter_of(_SCOPE.get() or self._scope).reuse(key, is_known=is_known)
 
     def _charge_for_more(self, key: str, route: Route) -> None:
         """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""
@@ -350,8 +364,7 @@ class Calls:
         if route.served.address:
             self.reuse.rollouts += 1
             if rollout is not None and rollout.run != self._run:
-                self.reuse.free += 1
-                self._note_source(route, *self._source_of(rollout))
+                self._count_outcome(key, route, rollout)
         if rollout is not None and not rollout.failed:
             self._failures.answered_before(charge.role for charge in rollout.charges)
         elif rollout is None or self._failures.lets_ask(key):
@@ -423,7 +436,7 @@ class Calls:
             reply = await order.route.attempt(order.request, lease.access)
         if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
             raise lease.refusal
-        return replace(reply, turns=lease.work())
+        return lease.finished(reply)
 
     async def _question(self, order: CallOrder, question: AgentQuestion, provider: str, draw: int) -> Reply:
         """Answer what the agent of ``order`` asks, the ``draw``-th time, from the ledger or by the model behind it."""
@@ -502,10 +515,16 @@ class Calls:
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
         _MAKING.set(making := _Making())
         value, keep = await produce()
-        self.reuse.free += bool(making.repetitions and not making.questions)
-        rollout = KnownRollout(
-            value=self._redactor.text(storable(encode_json(value))), scope=tab.scope, charges=tab.charges()
-        )
+        scope, charges = tab.scope, tab.charges()
+        text = self._redactor.text(storable(encode_json(value)))
+        if making.repetitions and not making.questions and not text.startswith(FAILED_PREFIX):
+            # It is an outcome of the command that paid for its answers, also when it is looked up again on a resume.
+            scope = making.repetitions[0].scope
+            own = {paid.charge.key: paid.charge for paid in making.repetitions if paid.scope == scope}
+            charges = tuple(own[each] for each in sorted(own))
+        rollout = KnownRollout(value=text, scope=scope, charges=charges)
+        if scope != tab.scope:
+            self._count_outcome(key, self._routes["target"], rollout)
         return self.ledger.record_rollout(key, rollout) if keep else rollout
 
     def _charge(self, scope: str, charges: Sequence[Charge]) -> None:
@@ -516,14 +535,12 @@ class Calls:
 
     def _meter(self, scope: str, charges: Sequence[Charge]) -> None:
         """Count ``charges`` for the event in progress, or for one ahead of it if that is what is worked on."""
-        if scope == self._scope:
-            meter = self.meter
-        elif scope == _SCOPE.get():
-            meter = self._ahead.setdefault(scope, Meter())
-        else:
-            return
-        for charge in charges:
-            meter.add(charge)
+        if scope in (self._scope, _SCOPE.get()):
+            for charge in charges:
+                self._meter_of(scope).add(charge)
+
+    def _meter_of(self, scope: str) -> Meter:
+        return self.meter if scope == self._scope else self._ahead.setdefault(scope, Meter())
 
 
 def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Request:

@@ -258,6 +258,7 @@ class Meter:
         self._seen: set[str] = set()
         self._total = CostSum()
         self._parts: dict[tuple[str, str], CostSum] = {}
+        self._reused: dict[str, bool] = {}
 
     def add(self, charge: Charge) -> None:
         """Count ``charge``, unless its call was counted before."""
@@ -270,13 +271,22 @@ class Meter:
             self._parts[key] = CostSum()
         self._parts[key].add(charge.cost)
 
+    def reuse(self, key: str, *, is_known: bool) -> None:
+        """Count the answer ``key``, once, as one that another command had paid for; say if its server is known."""
+        self._reused[key] = is_known
+
     def total(self) -> Cost:
         """Return what was counted so far, without its parts; it may be asked at every tick."""
         return self._total.total()
 
     def cost(self) -> Cost:
         """Return what was counted so far, with its parts; their seconds are rounded to tenths."""
-        return replace(self.total(), parts=tuple(self._part(*key) for key in sorted(self._parts)))
+        return replace(
+            self.total(),
+            reused=len(self._reused),
+            unidentified=sum(not is_known for is_known in self._reused.values()),
+            parts=tuple(self._part(*key) for key in sorted(self._parts)),
+        )
 
     def _part(self, role: str, stage: str) -> CostPart:
         total = self._parts[role, stage].total()

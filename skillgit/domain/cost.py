@@ -31,6 +31,9 @@ class Cost:
         cache_written: Tokens sent that were written to it.
         reasoning: Tokens received that were spent on reasoning.
         unpriced: Calls whose price was not known.
+        reused: Answers that were not asked for, because another command had paid for them: replies, and outcomes of
+            items as a whole. They come from the models that the run records, as far as their server is known.
+        unidentified: Those of them of which no server was recorded. Parts have neither.
         parts: The same by role and stage, sorted; empty where it is not known.
     """
 
@@ -43,6 +46,8 @@ class Cost:
     cache_written: int = 0
     reasoning: int = 0
     unpriced: int = 0
+    reused: int = 0
+    unidentified: int = 0
     parts: tuple[CostPart, ...] = ()
 
     def __add__(self, addend: Cost) -> Cost:
@@ -63,6 +68,11 @@ class Cost:
     def price(self) -> str:
         """What it cost in words."""
         return price(self.usd, self.unpriced)
+
+    @property
+    def reuse(self) -> str:
+        """How many answers were reused, in words; empty where none was."""
+        return reuse(self.reused, self.unidentified)
 
     @property
     def whole(self) -> Cost:
@@ -94,7 +104,10 @@ def _merged(some: tuple[CostPart, ...], more: tuple[CostPart, ...]) -> tuple[Cos
     return tuple(CostPart(role=role, stage=stage, cost=costs[role, stage]) for role, stage in sorted(costs))
 
 
-_COUNTS = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
+_COUNTS = (
+    *("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced"),
+    *("reused", "unidentified"),
+)
 _counts = attrgetter(*_COUNTS)
 
 
@@ -192,6 +205,18 @@ def price(usd: float | None, unpriced: int) -> str:
     if usd is None or (unpriced and not usd):
         return "unknown price"
     return f"at least {money(usd)}" if unpriced else money(usd)
+
+
+def reuse(answers: int, unidentified: int) -> str:
+    """Return how many answers were reused in words, where ``unidentified`` are those of servers that are not known.
+
+    >>> reuse(18, 0), reuse(1, 1)
+    ('18 answers reused', '1 answer reused, 1 of a server that was not recorded')
+    """
+    if not answers:
+        return ""
+    source = f", {unidentified:,} of a server that was not recorded" if unidentified else ""
+    return f"{answers:,} {'answer' if answers == 1 else 'answers'} reused{source}"
 
 
 def duration(seconds: float) -> str:

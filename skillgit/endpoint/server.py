@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import urandom
 from typing import TYPE_CHECKING, Final
@@ -54,13 +54,16 @@ class Lease:
     tasks: set[asyncio.Task[Reply]] = field(default_factory=set)
     exchanges: list[tuple[AgentQuestion, Reply]] = field(default_factory=list)  # in the order of the answers
 
+    @property
+    def _last(self) -> tuple[AgentQuestion, Reply] | None:
+        """The last exchange of the longest conversation: each question of one repeats what was said before."""
+        return max(self.exchanges, key=lambda exchange: len(exchange[0].messages), default=None)
+
     def turns(self) -> tuple[Turn, ...]:
         """Return the longest conversation: what an agent asks beside it, as for a title, is left out."""
-        # each question of a conversation repeats what was said before
-        longest = max(self.exchanges, key=lambda exchange: len(exchange[0].messages), default=None)
-        if longest is None:
+        if self._last is None:
             return ()
-        question, reply = longest
+        question, reply = self._last
         calls = tuple(ToolUse(name=call.name, arguments=call.arguments) for call in reply.tool_calls)
         last = Turn(role="assistant", content=reply.text, tool_calls=calls)
         return (*(message.turn() for message in question.messages), last)
@@ -91,6 +94,17 @@ class Lease:
         first = next((number for number, turn in enumerate(turns) if turn.role == "assistant"), len(turns))
         return turns[first:]
 
+    def finished(self, reply: Reply) -> Reply:
+        """Return the agent's ``reply`` with what it did, and with what was cut of the replies that it got.
+
+        A program says that it is done also where the words that it ends with are those of a reply that was cut.
+        """
+        cuts = [inner for _, inner in self.exchanges if inner.finish_reason == "length"]
+        last = self._last[1] if self._last is not None else None
+        is_cut = last in cuts and last is not None and _ends_alike(reply.text.strip(), last.text.strip())
+        finish_reason = "length" if is_cut else reply.finish_reason
+        return replace(reply, turns=self.work(), finish_reason=finish_reason, cut_within=len(cuts) - is_cut)
+
     async def _answered(self, question: AgentQuestion, provider: str, draw: int) -> Reply:
         reply = await self.ask(question, provider, draw)
         self.exchanges.append((question, reply))
@@ -103,6 +117,10 @@ class Lease:
             self.streamed.add(identity)
         else:
             self.streamed.discard(identity)
+
+
+def _ends_alike(text: str, cut_text: str) -> bool:
+    return text.endswith(cut_text) if len(text) >= len(cut_text) else bool(text) and cut_text.endswith(text)
 
 
 class MeteredEndpoint:

@@ -143,10 +143,11 @@ class Inline:
 async def _attempt(environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel) -> Row:
     target.judge = judge
     trajectory = await environment.rollout(item, skill, target)
+    replies = tuple(target.replies)  # a scorer may ask the target too, whose verdicts are no part of the answer
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):
         raise TypeError(f"score returned {type(score).__name__}, and not Scored")
-    score, feedback = _with_cuts(score, feedback, trajectory, target.replies)
+    score, feedback = _with_cuts(score, feedback, trajectory, replies)
     # environments see an agent's answer only; the optimizer shall see how it came to it
     turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
     row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
@@ -161,16 +162,26 @@ def _with_cuts(score: Scored, feedback: str, trajectory: Trajectory, replies: Se
     An answer that a cut reply ends with may be half of one: it is not right, whatever the scorer makes of it. An answer
     that was complete before the cut, such as one in a closed tag, keeps its score.
     """
-    cut_replies = [reply for reply in replies if reply.finish_reason == "length"]
-    if not cut_replies:
+    note = _cut_note(replies)
+    if not note:
         return score, feedback
-    scope = "the reply was" if len(replies) == 1 else f"{len(cut_replies)} of {len(replies)} replies were"
-    note = f"{scope} cut at the limit of its length (calls.max_output_tokens)"
-    if len(replies) > 1:
-        note = note.replace("its length", "their length")
     if not _is_open(trajectory, replies[-1]):
         return replace(score, cut=True), f"{note}; {feedback}" if feedback else note
     return Scored(0.0, 0.0, cut=True), f"{note}, so that there is no complete answer"
+
+
+def _cut_note(replies: Sequence[Reply]) -> str:
+    """Say how many replies were cut, and how many of those that agents got on the way; empty if none was."""
+    count, within = sum(reply.finish_reason == "length" for reply in replies), sum(each.cut_within for each in replies)
+    parts = []
+    if count:
+        is_only = len(replies) == 1
+        scope = "the reply was" if is_only else f"{count} of {len(replies)} replies were"
+        parts.append(f"{scope} cut at the limit of {'its' if is_only else 'their'} length")
+    if within:
+        scope, whose = ("1 reply was", "its") if within == 1 else (f"{within} replies were", "their")
+        parts.append(f"{scope} cut at the limit of {whose} length while the agent worked")
+    return f"{', and '.join(parts)} (calls.max_output_tokens)" if parts else ""
 
 
 def _is_open(trajectory: Trajectory, reply: Reply) -> bool:

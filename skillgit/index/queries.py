@@ -28,13 +28,16 @@ _RUNS = """
            (SELECT score FROM scoreboard WHERE run = r.name AND version = 0), r.metric, r.started, r.updated, r.calls,
            r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved,
            (SELECT scored FROM version WHERE run = r.name AND version = r.best_version), s.target, s.optimizer,
-           (SELECT SUM(unpriced) FROM tally WHERE run = r.name AND level < 2)
+           (SELECT SUM(unpriced) FROM tally WHERE run = r.name AND level < 2),
+           (SELECT SUM(reused) FROM tally WHERE run = r.name AND level < 2),
+           (SELECT SUM(unidentified) FROM tally WHERE run = r.name AND level < 2)
     FROM run r LEFT JOIN version f ON f.run = r.name AND f.version = 0 LEFT JOIN event s ON s.id = f.event"""
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
 _RUN_FIELDS = (
     *("name", "skill", "environment", "outcome", "steps", "total_steps", "versions", "rejected", "merges"),
     *("best_version", "best_score", "first_score", "metric", "started", "updated", "calls", "tokens_in", "tokens_out"),
     *("usd", "selection_items", "selection_saved", "best_items", "target", "optimizer", "unpriced"),
+    *("reused", "unidentified"),
 )
 """The fields of a row that the columns of that query are, in order."""
 _LOG = """
@@ -243,7 +246,8 @@ def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
     values = dict(zip(_RUN_FIELDS, row, strict=True))
-    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved", "best_items", "unpriced")}
+    counts = ("selection_items", "selection_saved", "best_items", "unpriced", "reused", "unidentified")
+    values |= {name: values[name] or 0 for name in counts}
     values |= {"usd": values["usd"] if values["usd"] or not values["unpriced"] else None}
     values |= {name: values[name] or 0.0 for name in ("best_score", "first_score")}
     values |= {name: values[name] or "" for name in ("target", "optimizer")}

@@ -54,6 +54,8 @@ class RunRow:
     target: str = ""  # the model that is trained for, as `backend/model`
     optimizer: str = ""
     unpriced: int = 0  # calls whose price is not known
+    reused: int = 0  # answers that other commands had paid for
+    unidentified: int = 0  # those of them of which no server was recorded
     rehearsal: str = ""  # which of its models are no language models; empty where all are
 
     @property

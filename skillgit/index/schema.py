@@ -49,7 +49,7 @@ def _columns(text: str) -> dict[str, type]:
 
 
 _AMOUNTS = """calls:int tokens_in:int tokens_out:int usd:float seconds:float cached:int cache_written:int reasoning:int
-    unpriced:int"""
+    unpriced:int reused:int unidentified:int"""
 AMOUNTS = _columns(_AMOUNTS)
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 

@@ -202,6 +202,7 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     native: Native | None = None  # the same in the provider's own form; absent unless asked for
     turns: tuple[Turn, ...] = ()  # what an agent did before it, where its questions were metered
+    cut_within: int = 0  # how many of the replies that an agent got before it ended at the limit of their length
     model: str = field(default="", compare=False)  # that answered, as the provider calls it
     counted: bool = field(default=True, compare=False)  # False if usage is estimated
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Turn
-from skillgit.plugin.backend import FinishReason, Message, Native, Reply, Request, Text, Tool, ToolCall, Usage
+from skillgit.plugin.backend import FinishReason, Message, Native, Reply, Request, Text, Tool, ToolCall, Usage, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +75,8 @@ def reply_json(reply: Reply) -> dict[str, object]:
     calls = [_tool_call(call) for call in reply.tool_calls]
     native = {} if reply.native is None else {"native": _native_json(reply.native)}
     turns = {"turns": [turn.row for turn in reply.turns]} if reply.turns else {}
-    return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls, **native, **turns}
+    cuts = {"cut_within": reply.cut_within} if reply.cut_within else {}
+    return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls, **native, **turns, **cuts}
 
 
 def read_reply(value: object, usage: Usage) -> Reply:
@@ -93,7 +94,15 @@ def read_reply(value: object, usage: Usage) -> Reply:
         tool_calls=tuple(_read_tool_call(call) for call in cast("list[object]", calls)),
         native=_read_native(fields.get("native")),
         turns=tuple(Turn.read(row) for row in _rows(fields.get("turns", []))),
+        cut_within=_count(fields.get("cut_within", 0)),
     )
+
+
+def _count(value: object) -> int:
+    count = token_count(value)
+    if count is None:
+        raise ValueError("the cut replies of an agent are recorded as their number")
+    return count
 
 
 def _rows(value: object) -> list[Mapping[str, object]]:

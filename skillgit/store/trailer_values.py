@@ -325,6 +325,8 @@ COST = Record(
     Field("cache-written", AMOUNT, "cache_written"),
     Field("reasoning", AMOUNT),
     Field("unpriced", AMOUNT),
+    Field("reused", AMOUNT),
+    Field("unidentified", AMOUNT),
     elsewhere="parts",
 )
 SPENT = Record(CostPart, Field("role", TEXT), Field("stage", TEXT), inner=("cost", COST))

@@ -80,6 +80,7 @@ def cost(total: Cost, screen: Screen) -> str:
         f"{count(total.tokens_out)} out",
         total.price if total.usd or total.unpriced else "",
         duration(total.seconds) if total.seconds else "",
+        total.reuse,
     ]
     return screen.dotted(parts)
 

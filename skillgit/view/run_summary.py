@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.app.deliver.summary import or_none, summary
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import reuse
 from skillgit.domain.gate_policies import wanted
 from skillgit.view import numbers
 from skillgit.view.items import counted
@@ -128,7 +129,8 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
         )
     tokens = f"{numbers.count(run.tokens_in + run.tokens_out)} tokens"
     price = numbers.price(run.usd, run.unpriced)
-    yield "cost", screen.dotted((numbers.plural(run.calls, "call"), tokens, price))
+    reused = reuse(run.reused, run.unidentified)
+    yield "cost", screen.dotted((numbers.plural(run.calls, "call"), tokens, price, reused))
     settings = report.settings.settings if report.settings is not None else ()
     yield from under("settings", (f"{row.key}={row.value}" for row in settings if row.chosen == "set"))
 

@@ -124,12 +124,32 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
         yield ""
         yield from wrap(paragraph, columns)
     yield ""
-    facts = (*search_facts(report), *_facts(report, screen))
-    for label, text in (*facts, *_checks(report, screen), *known_facts(report, screen, now)):
+    for label, text in all_facts(report, screen, now):
         yield from _fact(label, text, screen)
     if report.diff:
         yield ""
         yield from coloured(report.diff, diff_screen) if diff_screen.colour else plain(report.diff)
+
+
+def all_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield label and text of everything that is known of an event; an empty label continues the one before."""
+    yield from search_facts(report)
+    yield from _facts(report, screen)
+    yield from _checks(report, screen)
+    yield from known_facts(report, screen, now)
+
+
+def recorded_facts(report: Shown, screen: Screen) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what the commit of an event says, a label with the lines that belong to it."""
+    label, texts = "", list[str]()
+    for name, text in _facts(report, screen):
+        if name and texts:
+            yield label, tuple(texts)
+            texts = []
+        label = name or label
+        texts.append(text)
+    if texts:
+        yield label, tuple(texts)
 
 
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:

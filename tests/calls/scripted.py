@@ -30,8 +30,8 @@ class ScriptedBackend:
 
     info = BackendInfo(name="scripted", summary="", needs_network=False)
 
-    def __init__(self, answer: Callable[[Request], Awaitable[str]] | None = None) -> None:
-        self.answer = answer
+    def __init__(self, answer: Callable[[Request], Awaitable[str]] | None = None, *, name: str = "") -> None:
+        self.answer, self.name = answer, name
         self.requests: list[Request] = []
         self.in_flight = 0
         self.peak = 0
@@ -46,7 +46,7 @@ class ScriptedBackend:
             text = f"re {request.messages[-1].text}" if self.answer is None else await self.answer(request)
         finally:
             self.in_flight -= 1
-        return Reply(text=text, usage=USAGE)
+        return Reply(text=text, usage=USAGE, model=self.name)
 
     async def aclose(self) -> None:
         self.closed += 1

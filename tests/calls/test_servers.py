@@ -113,3 +113,95 @@ def test_a_server_that_is_down_is_what_it_said_last():
         unknown = replace(FIRST, facts=())
         assert ledger.last_served(unknown) == FIRST
         assert ledger.last_served(OTHERS["address"]) is None
+
+
+def rollout_costs(ledger: Ledger, run: str, *, kill: bool = False) -> Cost:
+    """Return what an event of ``run`` records that asks for an outcome of two answers and for one answer."""
+    calls = calls_to(FIRST, ledger, run=run)
+
+    async def produce() -> tuple[object, bool]:
+        return [await ask(calls, "b"), await ask(calls, "c")], True
+
+    async def scenario() -> None:
+        await calls.rollout(f"outcome of {run.partition('-')[0]}", produce)
+        if not kill:
+            await ask(calls, "a")
+
+    asyncio.run(scenario())
+    return calls.meter.cost()
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("known", ["nothing", "answers", "outcome", "one answer"])
+def test_an_event_records_how_many_answers_were_reused_also_after_a_resume(known, is_killed):
+    with Ledger.in_memory() as ledger:
+        other = {"answers": "other", "outcome": "one-before", "nothing": "", "one answer": ""}[known]
+        if other:  # an outcome has another key where another scorer looked at the same answers
+            rollout_costs(ledger, other)
+        if known == "one answer":
+            asyncio.run(ask(calls_to(FIRST, ledger, run="other"), "b"))
+        if is_killed:
+            rollout_costs(ledger, "one", kill=True)
+        cost = rollout_costs(ledger, "one")
+        # an outcome for which one question was asked is not a reused one
+        reused, asked = {"nothing": (0, 3), "answers": (2, 0), "outcome": (2, 0), "one answer": (0, 2)}[known]
+        assert (cost.reused, cost.unidentified, cost.calls) == (reused, 0, asked)
+
+
+def test_a_reused_answer_of_an_unknown_server_is_counted_as_that():
+    with Ledger.in_memory() as ledger:
+        calls = calls_to(None, ledger, run="old")
+        asyncio.run(ask(calls, "a"))
+        ledger._connection.execute("UPDATE reply SET served = '', time = 0")  # as the upgrade of its format leaves it
+        calls = calls_to(FIRST, ledger, run="new")
+        asyncio.run(ask(calls, "a"))
+        cost = calls.meter.cost()
+        assert (cost.reused, cost.unidentified, cost.calls) == (1, 1, 0)
+
+
+ALIASES = [
+    ("m", "m"),
+    ("gpt-x", "gpt-x-2026-01-01"),
+    ("gpt-x", "GPT-X-0613"),
+    ("maker/x-latest", "x-20260101"),
+    ("llama3", "llama3:latest"),
+    ("llama3:8b", "llama3"),
+    ("x", "/models/x.gguf"),
+    ("x-20260101", "x"),
+    ("gpt-4", ""),
+]
+OTHER_NAMES = [
+    ("gpt-x", "gpt-x-mini"),
+    ("qwen2.5", "llama3"),
+    ("llama3:8b", "llama3:70b"),
+    ("gpt-4-0613", "gpt-4-1106"),
+    ("opus-4", "opus-4-1-20250805"),
+    ("x", "y/x-instruct"),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "is_told"),
+    [*((*names, False) for names in ALIASES), *((*names, True) for names in OTHER_NAMES)],
+)
+def test_a_model_that_answers_by_another_name_is_told_once(asked, answered, is_told):
+    server, remarks = replace(FIRST, model=asked), list[str]()
+    backend = ScriptedBackend(name=answered)
+    with Ledger.in_memory() as ledger:
+        calls = calls_to(server, ledger, run="one", backend=backend)
+        calls.traffic.remark = remarks.append
+        for question in "abc":
+            asyncio.run(ask(calls, question))
+    assert remarks == ([f"warning: 127.0.0.1:8401 answers as {answered}, not {asked}"] if is_told else [])
+
+
+@pytest.mark.parametrize(
+    "server", [PINNED, replace(FIRST, names_deployments=True), replace(FIRST, answers_as="llama3"), None]
+)
+def test_a_name_that_its_provider_or_owner_gives_and_one_that_was_told_already_are_no_surprise(server):
+    remarks = list[str]()
+    with Ledger.in_memory() as ledger:
+        calls = calls_to(server, ledger, run="one", backend=ScriptedBackend(name="llama3"))
+        calls.traffic.remark = remarks.append
+        asyncio.run(ask(calls, "a"))
+    assert remarks == []

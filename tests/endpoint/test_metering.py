@@ -275,3 +275,48 @@ def test_a_stream_that_looked_delivered_is_not_bought_again_by_an_agent_that_fal
 
     model = Model([Reply(text=text, usage=USAGE) for text in ("first", "second")])
     assert played(metered(work, model)) == "first second"
+
+
+CUT = Reply(text="It is, all things consid", usage=USAGE, finish_reason="length")
+
+
+def two_questions(ends_with: str):
+    """Return an agent that asks twice, the second time with what it got, and says ``ends_with``."""
+
+    async def work(access):
+        client = client_of_openai(access)
+        messages = [{"role": "user", "content": "task"}]
+        for _ in range(2):
+            answer = await client.chat.completions.create(model="any", messages=messages)
+            words = answer.choices[0].message.content
+            messages += [{"role": "assistant", "content": words}, {"role": "user", "content": "go on"}]
+        return ends_with
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("answers", "ends_with", "finish_reason", "within"),
+    [
+        ([SAID, SAID], "x", "stop", 0),
+        ([CUT, SAID], "x", "stop", 1),
+        ([SAID, CUT], CUT.text, "length", 0),
+        ([SAID, CUT], f"I say: {CUT.text}\n", "length", 0),
+        ([SAID, CUT], "consid", "length", 0),
+        ([SAID, CUT], "The answer is 4.", "stop", 1),
+        ([CUT, replace(CUT, text="other wor")], "other wor", "length", 1),
+    ],
+)
+def test_what_was_cut_of_the_replies_that_an_agent_got_is_marked(answers, ends_with, finish_reason, within):
+    ledger = Ledger.in_memory()
+    calls = metered(two_questions(ends_with), Model(answers), ledger=ledger)
+
+    async def replies():
+        try:
+            return [await calls.call("target", "rollout", [user("task")], draw=("item", 0)) for _ in range(2)]
+        finally:
+            await calls.aclose()
+
+    first, from_ledger = asyncio.run(replies())
+    assert (first.finish_reason, first.cut_within) == (finish_reason, within)
+    assert from_ledger == first

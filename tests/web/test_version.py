@@ -3,6 +3,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,9 +14,13 @@ from program import git, skillgit
 from read_page import by_id, parsed, rows, section, text
 from trained_runs import RUN, user
 
+from skillgit.app.history.show import event_detail
+from skillgit.app.workspace.context import Context
 from skillgit.errors import SkillgitError
 from skillgit.web.pages import event_actions
-from skillgit.web.pages.version import rendered
+from skillgit.view.show import all_facts
+from skillgit.view.surface import Screen
+from skillgit.web.pages.version import SECTIONS, rendered
 from skillgit.web.rendering import Access, Redirect, Role, Visit
 
 if TYPE_CHECKING:
@@ -88,6 +93,20 @@ def test_the_gate_and_its_items_are_those_of_show(repository: Path, visitor: htt
     assert [(row[0], row[1], row[2]) for row in cost if len(row) == 6] == [
         (part["role"], part["stage"], f"{part['cost']['calls']:,}") for part in event["cost"]["parts"]
     ]
+
+
+def test_a_page_has_every_fact_of_show(repository: Path, visitor: httpx2.Client) -> None:
+    context = Context.from_process(repository)
+    kinds = set()
+    for row in asked(repository, "log", RUN)["events"]:
+        report = event_detail(context, row["commit"]).shown
+        page = shown(visitor, row["label"])
+        names = {text(term).lower() for term in page.iter("dt")}
+        for label, _ in all_facts(report, Screen(), datetime.now(UTC)):
+            there = by_id(page, SECTIONS[label]) is not None if label in SECTIONS and label not in names else False
+            assert not label or label in names or there, (row["label"], label)
+        kinds.add(row["kind"])
+    assert {"run-started", "accepted", "rejected", "run-finished"} <= kinds
 
 
 @pytest.mark.parametrize("layout", ["unified", "split", "word"])

@@ -138,6 +138,7 @@ class SampleRun:
                 if not (is_target and self.skill_tool and any(use.name == "skill" for use in reply.tool_calls)):
                     break
                 readings += await self._read_skill(reply)
+            self._refuse_half_verdict(reply, config)
         except Exception as error:
             self.failure = self.failure or error
             for scope in self._scopes:
@@ -148,6 +149,12 @@ class SampleRun:
         if readings:
             self._readings[output.message.id or ""] = readings
         return output
+
+    def _refuse_half_verdict(self, reply: Reply, config: GenerateConfig) -> None:
+        """Refuse what a scorer's question was answered with if it was cut, unless the task itself keeps it so short."""
+        if self._is_scored.is_set() and reply.finish_reason == "length" and config.max_tokens is None:
+            message = "the grader's reply was cut at the limit of its length, and half a verdict is no score"
+            raise EnvironmentFaultError(message, hint="raise calls.max_output_tokens")
 
     def _player(self, model: str) -> Asked:
         if model == JUDGE:

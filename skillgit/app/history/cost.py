@@ -40,6 +40,8 @@ class CostRow:
     cache_written: int = 0
     reasoning: int = 0
     unpriced: int = 0
+    reused: int = 0  # answers that other commands had paid for; of events, versions and runs
+    unidentified: int = 0  # those of them of which no server was recorded
     usd: float | None = None  # absent if it is not known
     seconds: float = 0.0  # of events, versions and runs the wall time; of roles, stages and models the time of calls
     share: float = 0.0  # of the whole, between 0 and 1
@@ -64,7 +66,10 @@ class Spending:
     unfinished: tuple[Unfinished, ...] | None = None  # events not recorded yet, in no row and no total; None if unknown
 
 
-_KEPT = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
+_KEPT = (
+    *("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced"),
+    *("reused", "unidentified"),
+)
 
 
 def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:

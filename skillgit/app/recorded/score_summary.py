@@ -169,7 +169,7 @@ def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
         yield "ceiling: the seed has the full score on every selection item, so that no candidate can score higher"
     elif value <= 0.0:
         yield (
-            "floor: the seed has no score on any selection item; if they are out of reach, every candidate ties."
+            "floor: the seed scores 0 on every selection item; if they are out of reach, every candidate ties."
             " A softer metric (evaluation.gate_metric) or easier items tell more"
         )
     else:

@@ -80,7 +80,7 @@ class Trained:
     resumed: bool
     report: tuple[ReportRow, ...]  # first, best and last version with their scores; none if there is no version yet
     metric: str
-    cost: Cost  # what the run cost in all, what is not recorded yet included
+    cost: Cost  # what the run cost in all, what is not recorded yet included, but for its time
     next_commands: tuple[str, ...]
     facts: Mapping[str, str]  # what was trained with what: text, configuration, models, data
     test: SkillComparison | None = None  # the best version against the seed on the test split; None if unmeasured
@@ -154,6 +154,10 @@ def unfinished(
     outcome = outcome_of(error)
     if outcome is None:
         return None
+    cost = sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())
+    # The seconds of an event are those on the clock; of one in the making only those of its calls are known, which went
+    # on side by side, so that they are no time that anybody waited.
+    elapsed = state.cost.seconds if state is not None else 0.0
     return Trained(
         run=session.run,
         outcome=outcome,
@@ -163,7 +167,7 @@ def unfinished(
         resumed=is_resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())),
+        cost=_rounded(replace(cost, seconds=elapsed)),
         next_commands=(command,),
         facts=facts,
         unfinished=making,

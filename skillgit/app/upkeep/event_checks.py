@@ -99,6 +99,7 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
 
 
 _COUNTS = {field.key: field.attribute for field in COST.fields if field.kind is AMOUNT}
+_OF_NO_PART = frozenset({"reused", "unidentified"})
 _ROUNDING = 1e-9
 
 
@@ -124,7 +125,7 @@ def _cost_problems(cost: Cost) -> Iterator[str]:
             return
     if not cost.parts:
         return
-    for key, name in _COUNTS.items():
+    for key, name in ((key, name) for key, name in _COUNTS.items() if name not in _OF_NO_PART):
         whole, parts = getattr(cost, name), sum(getattr(part.cost, name) for part in cost.parts)
         if whole != parts:
             yield f"the commit says that it cost {key}={whole}, and its parts add up to {parts}"

@@ -29,13 +29,16 @@ from skillgit.domain.text_diff import interleaved
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.report.page import rule, visible
 from skillgit.view.search import search_facts
+from skillgit.view.show import recorded_facts
+from skillgit.view.surface import Screen
 from skillgit.web.pages import event_actions
 from skillgit.web.rendering import Download, Page, PageRoute, Redirect, address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.app.attribution.provenance import BlameRow
+    from skillgit.app.history.show import Shown
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
     from skillgit.web.rendering import Visit
@@ -47,6 +50,15 @@ _WITH_TEXT = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
 _LAYOUTS: Final = ("unified", "split", "word")
 _VIEWS: Final = ("rendered", "text")
 _BELOW = 2  # levels that headings go down: a page has a heading of its own, and so has the part with the text
+SECTIONS: Final = {
+    **dict.fromkeys(("gate", "fixed", "broken", "items"), "gate"),
+    **dict.fromkeys(("says", "memory"), "guidance"),
+    "skipped": "reasons",
+    "checks": "checks",
+    **dict.fromkeys(("known", "noted"), "record"),
+}
+"""What ``skillgit show`` says of an event that has a section of the page, by label; the rest is a list of facts."""
+_WITH_DETAILS = frozenset({"edits", "cost"})  # whose further lines are tables of the page
 _LOWEST = 6
 _SCHEMES = frozenset({"http", "https"})
 _BLOCKS = frozenset({"paragraph_open", "heading_open", "list_item_open", "fence", "code_block", "table_open"})
@@ -90,6 +102,7 @@ def version_page(visit: Visit) -> Page | Redirect:
             "layout": layout,
             "layouts": _LAYOUTS,
             "search": tuple(search_facts(detail.shown)),
+            "facts": tuple(_facts(detail.shown)),
             "around": neighbours(visit.context, row),
             "document": _document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
             "item_address": partial(address, "run", row.run, "items", **_sides(row)),
@@ -98,6 +111,13 @@ def version_page(visit: Visit) -> Page | Redirect:
             "brought_by": brought_by,
         },
     )
+
+
+def _facts(shown: Shown) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for label, texts in recorded_facts(shown, Screen()):
+        is_elsewhere = label in SECTIONS and not (label == "skipped" and not shown.left_out)
+        if not is_elsewhere:
+            yield label, texts[:1] if label in _WITH_DETAILS else texts
 
 
 def _sides(row: LogRow) -> dict[str, str]:
