@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Turn
-from skillgit.plugin.backend import FinishReason, Message, Native, Reply, Request, Text, Tool, ToolCall, Usage, token_count
+from skillgit.plugin.backend import (
+    FinishReason,
+    Message,
+    Native,
+    Reply,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    Usage,
+    token_count,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

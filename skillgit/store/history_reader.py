@@ -21,7 +21,14 @@ from skillgit.domain.event_keys import event_at
 from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import HistoryError, InvariantError, NoBeginningError, RevisionNotFoundError, SkillError, TrailerError
+from skillgit.errors import (
+    HistoryError,
+    InvariantError,
+    NoBeginningError,
+    RevisionNotFoundError,
+    SkillError,
+    TrailerError,
+)
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.repo import REPAIR, Repo, author_of, message_of

@@ -142,11 +142,11 @@ def all_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[st
 def recorded_facts(report: Shown, screen: Screen) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what the commit of an event says, a label with the lines that belong to it."""
     label, texts = "", list[str]()
-    for name, text in _facts(report, screen):
-        if name and texts:
+    for new_label, text in _facts(report, screen):
+        if new_label and texts:
             yield label, tuple(texts)
             texts = []
-        label = name or label
+        label = new_label or label
         texts.append(text)
     if texts:
         yield label, tuple(texts)

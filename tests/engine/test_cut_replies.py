@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -125,6 +125,48 @@ def test_of_several_replies_the_cut_ones_are_counted():
     outcome, said = attempt("last_line", ("1871",), *replies)
     assert (outcome.hard, outcome.cut) == (1.0, True)
     assert said == "2 of 3 replies were cut at the limit of their length (calls.max_output_tokens); correct"
+
+
+@pytest.mark.parametrize(
+    ("final", "golds", "hard", "said"),
+    [
+        (
+            replace(reply("1871", is_cut=False), cut_within=1),
+            ("1871",),
+            1.0,
+            "1 reply was cut at the limit of its length while the agent worked (calls.max_output_tokens); correct",
+        ),
+        (
+            replace(reply("It was in 18"), cut_within=2),
+            ("It was in 18",),
+            0.0,
+            CUT.replace(" (", ", and 2 replies were cut at the limit of their length while the agent worked (")
+            + ", so that there is no complete answer",
+        ),
+    ],
+)
+def test_what_was_cut_while_an_agent_worked_is_said(final, golds, hard, said):
+    outcome, feedback = attempt("whole", golds, final)
+    assert (outcome.hard, outcome.cut, feedback) == (hard, True, said)
+
+
+class AsksTarget(Extracting):
+    """Has the target itself grade."""
+
+    async def score(self, item, trajectory, judge):
+        self.target.said.append(reply("GRADE: C", is_cut=False))
+        await self.target.chat([user("Is that right?")])
+        return await super().score(item, trajectory, judge)
+
+    async def rollout(self, item, skill, target):
+        self.target = target
+        return await super().rollout(item, skill, target)
+
+
+def test_what_a_scorer_asks_the_target_hides_no_cut_answer():
+    environment, target = AsksTarget(extraction="whole", golds=("18",)), Scripted([reply("18")])
+    row = asyncio.run(Inline().attempt(environment, items("i", 1)[0], SEED, target, Scripted([])))
+    assert (read_outcome(row).hard, read_outcome(row).cut) == (0.0, True)
 
 
 @given(st.text(st.characters(codec="ascii", exclude_categories=("Cc",)), min_size=1).filter(str.strip))

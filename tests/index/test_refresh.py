@@ -16,7 +16,7 @@ from soaking import examples
 from stories import START, Story, moves, told
 
 from skillgit.errors import HistoryError
-from skillgit.index import index_check, queries, schema
+from skillgit.index import index_check, queries, refresh, schema, table_writer
 from skillgit.index.refresh import Index, open_index, rebuild
 from skillgit.store import notes
 from skillgit.store.event_writer import RunWriter
@@ -268,6 +268,75 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(repo):
         index.refresh()
         assert not index.broken
         assert len(queries.log_rows(index, RUN)) == 9
+
+
+def unreadable(repo: Repo, run: str, message: str = "stray", parent: str = "") -> str:
+    """Make a branch of ``run`` whose commit says nothing of a run, and return the commit."""
+    tree = git(repo.workdir, "write-tree")
+    who = ("-c", "user.name=x", "-c", "user.email=x@localhost")
+    commit = git(repo.workdir, *who, "commit-tree", tree, *(("-p", parent) if parent else ()), "-m", message)
+    git(repo.workdir, "update-ref", f"refs/heads/run/{run}", commit)
+    return commit
+
+
+def reads_of(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the runs that opening the index reads as a whole."""
+    runs: list[str] = []
+    read = table_writer.read_whole_run
+
+    def noting(repo: Repo, run: str, *rest: object) -> object:
+        runs.append(run)
+        return read(repo, run, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table_writer, "read_whole_run", noting)
+        with open_index(repo) as index:
+            reads_of.broken = {run: (type(error), error.message, error.hint) for run, error in index.broken.items()}
+    return runs
+
+
+NEWER = "run: x\n\nSkillgit-Format: 99\nSkillgit-Event: run-started\nSkillgit-Run: b\n"
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("message", ["stray", NEWER, NEWER.replace("99", "1").replace("run-started", "no-such")])
+def test_a_run_that_cannot_be_read_is_read_again_only_when_it_moves(repo, monkeypatch, message, is_packed):
+    Chronicle(repo, told_story()).go_on()
+    first = unreadable(repo, "b", message)
+    if is_packed:
+        git(repo.workdir, "pack-refs", "--all")
+    assert set(reads_of(repo, monkeypatch)) == {RUN, "b"}
+    broken = reads_of.broken
+    assert set(broken) == {"b"}
+    for _ in range(2):
+        assert reads_of(repo, monkeypatch) == []
+        assert reads_of.broken == broken
+    unreadable(repo, "c")  # another run moves
+    assert reads_of(repo, monkeypatch) == ["c"]
+    assert set(reads_of.broken) == {"b", "c"}
+    unreadable(repo, "b", "later", first)
+    assert reads_of(repo, monkeypatch) == ["b"]
+    monkeypatch.setattr(table_writer, "__version__", "another")
+    monkeypatch.setattr(refresh, "__version__", "another")
+    assert sorted(reads_of(repo, monkeypatch)) == ["b", "c"], "another skillgit may be able to read them"
+    git(repo.workdir, "update-ref", "-d", "refs/heads/run/b")
+    git(repo.workdir, "update-ref", "refs/heads/run/c", f"refs/heads/run/{RUN}")
+    reads_of(repo, monkeypatch)
+    assert "b" not in reads_of.broken
+
+
+def test_a_run_whose_objects_are_lost_is_tried_again_each_time(repo, monkeypatch):
+    Chronicle(repo, told_story()).go_on()
+    first = unreadable(repo, "b")
+    unreadable(repo, "b", "later", first)
+    path = repo.common_dir / "objects" / first[:2] / first[2:]
+    content = path.read_bytes()
+    path.unlink()
+    for _ in range(2):
+        assert "b" in reads_of(repo, monkeypatch)
+        assert set(reads_of.broken) == {"b"}
+    path.write_bytes(content)
+    assert "b" in reads_of(repo, monkeypatch)
 
 
 def test_two_processes_may_refresh_at_once(repo):

@@ -110,7 +110,7 @@ def test_notes_are_followed_beside_packed_refs(repo, git, clock):
         assert note_lines(index, history[0].commit)
 
 
-def test_a_run_that_cannot_be_read_is_tried_again_at_every_opening(repo, git):
+def test_a_run_that_cannot_be_read_is_named_at_every_opening(repo, git):
     write_run(repo)
     git("-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "--allow-empty", "-m", "no event")
     git("branch", "run/astray")

@@ -17,9 +17,9 @@ from trained_runs import RUN, user
 from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
 from skillgit.errors import SkillgitError
-from skillgit.web.pages import event_actions
 from skillgit.view.show import all_facts
 from skillgit.view.surface import Screen
+from skillgit.web.pages import event_actions
 from skillgit.web.pages.version import SECTIONS, rendered
 from skillgit.web.rendering import Access, Redirect, Role, Visit
 

@@ -168,7 +168,9 @@ def _add_screening(
     """Add what is tried before a candidate is measured: its edits, and itself; that of a round on all items of it."""
     settings, train = planner.session.settings, planner.session.task.items[Split.TRAIN]
     times = 1 + in_rounds if settings.gate.screening else 0
-    planner.may_roll_out_each("screening", skill, [(items, times * count) for items, count in to_come], rounds=2 * waits)
+    planner.may_roll_out_each(
+        "screening", skill, [(items, times * count) for items, count in to_come], rounds=2 * waits
+    )
     optimizer, steps = settings.optimizer, left.steps
     tries = _TRY_EDITS.intersection(strategies_of(settings))
     # how many edits a step has only a fixed budget limits

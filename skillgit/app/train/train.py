@@ -227,9 +227,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
-def _plan_of_begun(
-    workspace: Workspace, setup: Setup, request: TrainRequest, caps: Caps, plan_maker: Planner
-) -> Plan:
+def _plan_of_begun(workspace: Workspace, setup: Setup, request: TrainRequest, caps: Caps, plan_maker: Planner) -> Plan:
     """Return the plan of what is left of the run of ``request``; nothing is, of one that has finished."""
     repo, run = workspace.repo, request.run or ""
     records = read_run(repo, run)

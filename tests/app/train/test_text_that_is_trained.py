@@ -196,9 +196,10 @@ def test_a_resume_takes_the_text_that_the_run_began_with_and_says_so(folder):
     write(folder, "Changed meanwhile.")
     document, watcher, _ = trained(folder, "first", "WORKTREE")
     assert document == text("By hand.")
-    assert watcher.remarks[0].startswith(f"text: {TOWN} as run first began with it (v0, ")
-    assert "a new run, --run NAME, takes" in watcher.remarks[0]
-    assert planned_run(folder, "first") == watcher.remarks[0].removeprefix("text: ")
+    assert watcher.remarks[0].startswith("run first goes on at step 1 of ")
+    assert watcher.remarks[1].startswith(f"text: {TOWN} as run first began with it (v0, ")
+    assert "a new run, --run NAME, takes" in watcher.remarks[1]
+    assert planned_run(folder, "first") == watcher.remarks[1].removeprefix("text: ")
 
 
 def planned_run(folder: Path, run: str) -> str:

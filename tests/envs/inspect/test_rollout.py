@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
+from dataclasses import replace
 
 import pytest
 from samples_at_work import all_at_work, at_work
@@ -293,3 +294,22 @@ def test_what_a_task_wants_of_a_reply_is_passed_on(made):
     assert (form.max_output_tokens, form.stop, form.schema, form.tool_choice) == (7, (".",), None, "")
     with pytest.raises(ConfigError, match="wants num_choices=3"):
         made("matching", task_args='{"limits": {"num_choices": 3}}').items(Split.TRAIN)
+
+
+class HalfVerdict(Door):
+    """A judge whose replies are cut at the limit of their length."""
+
+    async def chat(self, messages, tools=(), form=None):
+        return replace(await super().chat(messages, tools, form), finish_reason="length")
+
+
+def test_half_a_verdict_of_a_grader_is_no_score(made):
+    environment = made("graded")
+    item = environment.items(Split.TEST)[0]
+
+    async def job():
+        with pytest.raises(EnvironmentFaultError, match="half a verdict is no score") as fault:
+            await at_work(environment, item, Door(), HalfVerdict())
+        assert "max_output_tokens" in fault.value.hint
+
+    asked(environment, job)
