@@ -100,11 +100,11 @@ def test_a_page_has_every_fact_of_show(repository: Path, visitor: httpx2.Client)
     kinds = set()
     for row in asked(repository, "log", RUN)["events"]:
         report = event_detail(context, row["commit"]).shown
-        page = shown(visitor, row["label"])
+        page = shown(visitor, report.row.label)
         names = {text(term).lower() for term in page.iter("dt")}
         for label, _ in all_facts(report, Screen(), datetime.now(UTC)):
             there = by_id(page, SECTIONS[label]) is not None if label in SECTIONS and label not in names else False
-            assert not label or label in names or there, (row["label"], label)
+            assert not label or label in names or there, (report.row.label, label)
         kinds.add(row["kind"])
     assert {"run-started", "accepted", "rejected", "run-finished"} <= kinds
 

@@ -30,7 +30,7 @@ class Remarks(SilentWatcher):
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     git("init", "-q", "-b", "main", cwd=tmp_path)
-    splits = [*["train"] * 8, *["selection"] * 6]
+    splits = [*["train"] * 8, *["selection"] * 6, *["test"] * 2]
     rows = [
         {"question": f"The mill {n} burned down on 4 May {1800 + n}. When?", "answer": str(1800 + n), "split": split}
         for n, split in enumerate(splits)
@@ -64,26 +64,30 @@ def calls_of(plan, stage: str) -> int:
     return sum(row.calls for row in plan.stages if row.stage == stage)
 
 
+def place(step: int) -> str:
+    """Return where a run goes on whose last event is one of ``step``."""
+    return f"at step {step + 1} of {STEPS}" if step < STEPS else f"after its last step, {STEPS} of {STEPS}"
+
+
 def test_of_a_stopped_run_the_rest_is_planned_and_a_resume_begins_with_its_place(folder):
     context = context_in(folder)
     whole = plan_train(context, request())
     assert "goes on" not in whole.facts
     assert calls_of(whole, "rollout") == 16
     totals, steps = [whole.total.calls], set()
-    for cap in (24, 50):
+    for cap in (14, 20):
         step = stopped_at(folder, cap)
         steps.add(step)
         rest = plan_train(context, request())
-        assert rest.facts["goes on"] == f"at step {step + 1} of {STEPS}"
+        assert rest.facts["goes on"] == place(step)
         assert calls_of(rest, "baseline") == 0
         epochs, more = divmod(STEPS - step, 3)
         assert calls_of(rest, "rollout") == 8 * epochs + min(8, 3 * more)
         totals.append(rest.total.calls)
-    assert len(steps) == 2
     assert totals == sorted(totals, reverse=True)
     watcher = Remarks()
     train(context, request(), watcher)
-    assert watcher.remarks[0] == f"run first goes on at step {max(steps) + 1} of {STEPS}"
+    assert watcher.remarks[0] == f"run first goes on {place(max(steps))}"
 
 
 def test_of_a_finished_run_nothing_is_planned_and_the_ways_on_are_named(folder):
