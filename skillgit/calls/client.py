@@ -312,16 +312,16 @@ class Calls:
         """Count an answer that is taken from the ledger, for the outcome that is being made, or by itself."""
         if not route.served.address:
             return
-        making, reused = _MAKING.get(), paid if paid is not None and paid.run != self._run else None
+        making, repetition = _MAKING.get(), paid if paid is not None and paid.run != self._run else None
         if making is not None:
-            making.questions += reused is None
-            making.repetitions += [reused] if reused is not None else []
-        if reused is None:
+            making.questions += repetition is None
+            making.repetitions += [repetition] if repetition is not None else []
+        if repetition is None:
             return
-        is_known = self._note_source(route, reused.server, reused.time)
+        is_known = self._note_source(route, repetition.server, repetition.time)
         if making is None:
             self.reuse.replies += 1
-            self._count_reuse(reused.charge.key, is_known=is_known)
+            self._count_reuse(repetition.charge.key, is_known=is_known)
 
     def _note_source(self, route: Route, server: str, time: float) -> bool:
         """Note whose answer was reused; say whether that is known."""
@@ -520,8 +520,8 @@ class Calls:
         if making.repetitions and not making.questions and not text.startswith(FAILED_PREFIX):
             # It is an outcome of the command that paid for its answers, also when it is looked up again on a resume.
             scope = making.repetitions[0].scope
-            own = {paid.charge.key: paid.charge for paid in making.repetitions if paid.scope == scope}
-            charges = tuple(own[each] for each in sorted(own))
+            by_key = {paid.charge.key: paid.charge for paid in making.repetitions if paid.scope == scope}
+            charges = tuple(by_key[key_of_answer] for key_of_answer in sorted(by_key))
         rollout = KnownRollout(value=text, scope=scope, charges=charges)
         if scope != tab.scope:
             self._count_outcome(key, self._routes["target"], rollout)

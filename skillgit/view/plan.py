@@ -140,8 +140,8 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
     if result.run:
         yield screen.paint(Style.STRONG, result.run)
     if not result.total.calls:
-        reused = reuse(result.total.reused, result.total.unidentified)
-        yield f"no model was asked; {reused}" if reused else "no model was asked"
+        words = reuse(result.total.reused, result.total.unidentified)
+        yield f"no model was asked; {words}" if words else "no model was asked"
         yield from unfinished(result.unfinished, screen, with_run=not result.run)
         return
     if result.run:
@@ -234,8 +234,8 @@ def _notes(result: Spending) -> Iterator[str]:
                 f"the times above the total are those of calls, {numbers.duration(busy)} in all; they may overlap, and"
                 f" {numbers.duration(total.seconds)} passed"
             )
-    if reused := reuse(total.reused, total.unidentified):
-        yield f"{reused}, for which other commands had paid: they are in no sum"
+    if words := reuse(total.reused, total.unidentified):
+        yield f"{words}, for which other commands had paid: they are in no sum"
     for missing in result.unpriced:
         model = missing.model or "a model"
         calls = numbers.plural(missing.calls, "call")

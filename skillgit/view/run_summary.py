@@ -129,8 +129,8 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
         )
     tokens = f"{numbers.count(run.tokens_in + run.tokens_out)} tokens"
     price = numbers.price(run.usd, run.unpriced)
-    reused = reuse(run.reused, run.unidentified)
-    yield "cost", screen.dotted((numbers.plural(run.calls, "call"), tokens, price, reused))
+    reuse_words = reuse(run.reused, run.unidentified)
+    yield "cost", screen.dotted((numbers.plural(run.calls, "call"), tokens, price, reuse_words))
     settings = report.settings.settings if report.settings is not None else ()
     yield from under("settings", (f"{row.key}={row.value}" for row in settings if row.chosen == "set"))
 

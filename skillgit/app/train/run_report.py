@@ -155,8 +155,8 @@ def unfinished(
     if outcome is None:
         return None
     cost = sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())
-    # The seconds of an event are those on the clock; of one in the making only those of its calls are known, which went
-    # on side by side, so that they are no time that anybody waited.
+    # The seconds of an event are those on the clock. Of one that is not recorded yet only those of its calls are known,
+    # which went on side by side, so that they are no time that anybody waited.
     elapsed = state.cost.seconds if state is not None else 0.0
     return Trained(
         run=session.run,

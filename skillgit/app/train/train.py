@@ -246,8 +246,8 @@ def _plan_of_begun(workspace: Workspace, setup: Setup, request: TrainRequest, ca
     commits = {version_of(record.event): record.commit for record in records}
     plan_rest(plan_maker, skill_at(repo, commits[state.version], state.start.skill), state)
     making = in_the_making(plan_maker.session.calls.ledger, run, queries.progress(workspace.index, run))
-    kept = (f"{entry.what} has cost {entry.cost.calls} calls so far: {entry.fate}" for entry in making)
-    return plan_maker.plan("train", facts, caps=caps, notes=(*warnings_of(setup), *setup.config.notes, *kept))
+    notes = (f"{entry.what} has cost {entry.cost.calls} calls so far: {entry.fate}" for entry in making)
+    return plan_maker.plan("train", facts, caps=caps, notes=(*warnings_of(setup), *setup.config.notes, *notes))
 
 
 def _place(setup: Setup, state: RunState) -> str:
