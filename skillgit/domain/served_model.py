@@ -107,7 +107,7 @@ _DATED = re.compile(r"[-:@](?:\d{3,8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4})$")
 _MODEL_FILE = re.compile(r"\.(?:gguf|bin|safetensors)$")
 
 
-def may_be_same_model(asked: str, answered: str) -> bool:
+def may_be_same_model(name: str, reply_name: str) -> bool:
     """Say whether a server that was asked for one name may mean the same model by the other one.
 
     A path and a maker in front of a name, ``latest``, the ending of a file, and the date or number of a snapshot that
@@ -118,8 +118,10 @@ def may_be_same_model(asked: str, answered: str) -> bool:
     >>> may_be_same_model("gpt-x", "gpt-x-mini"), may_be_same_model("llama:8b", "llama:70b")
     (False, False)
     """
-    first, second = _bare_name(asked), _bare_name(answered)
-    return second in {first, first.partition(":")[0], _undated(first)} or first == _undated(second)
+    bare_name, bare_reply = _bare_name(name), _bare_name(reply_name)
+    return bare_reply in {bare_name, bare_name.partition(":")[0], _undated(bare_name)} or bare_name == _undated(
+        bare_reply
+    )
 
 
 def _bare_name(name: str) -> str:

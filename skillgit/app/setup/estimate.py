@@ -49,13 +49,13 @@ class Remainder:
     @classmethod
     def after(cls, settings: MethodSettings, task: Task, state: RunState) -> Remainder:
         """Return what is left of a run that has come to ``state``."""
-        whole = cls.of_all(settings, task)
+        total = cls.of_all(settings, task)
         merging = state.pending_merge.epoch if state.pending_merge is not None else 0
         # the first epoch has no slow update
         return cls(
-            steps=max(whole.steps - state.step, 0),
-            slow=max(whole.slow - max(max(state.slow_epoch, merging) - 1, 0), 0),
-            reflections=max(whole.reflections - state.meta_epoch, 0),
+            steps=max(total.steps - state.step, 0),
+            slow=max(total.slow - max(max(state.slow_epoch, merging) - 1, 0), 0),
+            reflections=max(total.reflections - state.meta_epoch, 0),
         )
 
 
@@ -76,12 +76,12 @@ def plan_rest(planner: Planner, skill: Skill, state: RunState) -> None:
         _plan_stages(planner, skill, Remainder.after(session.settings, session.task, state))
 
 
-def _plan_stages(planner: Planner, skill: Skill, left: Remainder) -> None:
+def _plan_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
     session = planner.session
-    _target_stages(planner, skill, left)
+    _target_stages(planner, skill, remainder)
     lengths = [tokens_of(str(dict(item.content))) for split in Split for item in session.task.items[split]]
     mean = ceil(sum(lengths) / max(len(lengths), 1))
-    for asks in _optimizer_stages(session.settings, session.task, skill, left, item=mean):
+    for asks in _optimizer_stages(session.settings, session.task, skill, remainder, item=mean):
         planner.ask(asks)
 
 
@@ -107,10 +107,10 @@ def steps_of(settings: MethodSettings, task: Task) -> int:
     return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
 
 
-def _target_stages(planner: Planner, skill: Skill, left: Remainder) -> None:
+def _target_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
     """Add the rollouts after the baseline; of their texts only the lengths can be guessed."""
     settings, items = planner.session.settings, planner.session.task.items
-    steps, slow = left.steps, left.slow
+    steps, slow = remainder.steps, remainder.slow
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
     width, per_epoch = planner.session.strategy.width(settings), planner.session.per_epoch
     epochs, rest = divmod(steps, max(per_epoch, 1))
@@ -118,7 +118,7 @@ def _target_stages(planner: Planner, skill: Skill, left: Remainder) -> None:
     # which items the rest of an epoch has is not known
     to_come = [(train, epochs), (planner.dearest(train, rest * settings.train.step_size), 1)]
     planner.may_roll_out_each("rollout", skill, to_come, rounds=waits)
-    _add_screening(planner, skill, to_come, left, waits, in_rounds=width > 1)
+    _add_screening(planner, skill, to_come, remainder, waits, in_rounds=width > 1)
     planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
         MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
@@ -131,7 +131,7 @@ def _target_stages(planner: Planner, skill: Skill, left: Remainder) -> None:
     guidance = slow if optimizer.use_slow_update else 0
     planner.may_roll_out("guidance", skill, selection, guidance, rounds=guidance)
     planner.may_roll_out("probe", skill, planner.dearest(train, _probed(settings)), steps, rounds=steps)
-    reflections = left.reflections
+    reflections = remainder.reflections
     planner.may_roll_out("meta reflect", skill, selection, reflections, rounds=reflections)
     placebo = settings.train.placebo
     planner.may_roll_out("placebo", skill, selection, placebo, rounds=placebo)
@@ -160,7 +160,7 @@ def _add_screening(
     planner: Planner,
     skill: Skill,
     to_come: Sequence[tuple[Sequence[Item], int]],
-    left: Remainder,
+    remainder: Remainder,
     waits: int,
     *,
     in_rounds: bool,
@@ -171,7 +171,7 @@ def _add_screening(
     planner.may_roll_out_each(
         "screening", skill, [(items, times * count) for items, count in to_come], rounds=2 * waits
     )
-    optimizer, steps = settings.optimizer, left.steps
+    optimizer, steps = settings.optimizer, remainder.steps
     tries = _TRY_EDITS.intersection(strategies_of(settings))
     # how many edits a step has only a fixed budget limits
     is_limited = optimizer.control is ControlMode.FIXED
@@ -206,10 +206,10 @@ def _other_files(settings: OptimizerSettings, skill: Skill) -> int:
 
 
 def _optimizer_stages(
-    settings: MethodSettings, task: Task, skill: Skill, left: Remainder, *, item: int
+    settings: MethodSettings, task: Task, skill: Skill, remainder: Remainder, *, item: int
 ) -> Iterator[Asks]:
     """Yield what the optimizer is asked in what is left of a run; ``item`` is the length of an item in tokens."""
-    gradient, optimizer, steps = settings.gradient, settings.optimizer, left.steps
+    gradient, optimizer, steps = settings.gradient, settings.optimizer, remainder.steps
     words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
     document = tokens_of(skill.document) + _other_files(optimizer, skill)
     reply = REPLY_TOKENS + (document if optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS else 0)
@@ -236,7 +236,7 @@ def _optimizer_stages(
     calls = steps if optimizer.skill_update_mode.proposals is ProposalKind.SUGGESTIONS else 0
     prompt_tokens = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
     yield Asks(stage="rewrite", calls=calls, prompt=prompt_tokens, reply=document + REPLY_TOKENS, in_a_row=calls)
-    yield from _stages_of_epochs(settings, task, document, trajectory, left)
+    yield from _stages_of_epochs(settings, task, document, trajectory, remainder)
     yield from _stages_of_features(settings, document, trajectory, steps)
 
 
@@ -247,15 +247,15 @@ def _sum_of_last(counts: Sequence[int], steps: int) -> int:
 
 
 def _stages_of_epochs(
-    settings: MethodSettings, task: Task, document: int, trajectory: int, left: Remainder
+    settings: MethodSettings, task: Task, document: int, trajectory: int, remainder: Remainder
 ) -> Iterator[Asks]:
     """Yield what the optimizer is asked at the ends of epochs."""
     gradient, optimizer = settings.gradient, settings.optimizer
     pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * trajectory
-    slow, calls = left.slow, optimizer.use_slow_update + optimizer.use_meta_skill
+    slow, calls = remainder.slow, optimizer.use_slow_update + optimizer.use_meta_skill
     prompt_tokens = tokens_of(prompt("slow_update")) + 2 * document + pairs
     yield Asks(stage="slow update", calls=slow * calls, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=slow * calls)
-    reflections = left.reflections
+    reflections = remainder.reflections
     prompt_tokens = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
     yield Asks(stage="meta reflect", calls=reflections, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=reflections)
 
