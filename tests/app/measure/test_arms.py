@@ -42,7 +42,7 @@ def test_what_names_nothing_is_refused(context):
         arms(context, ["v9"])
     with pytest.raises(UsageError, match="name a version"):
         arms(context, [])
-    with pytest.raises(SkillError, match="there is no skill at commit"):
+    with pytest.raises(SkillError, match="there is no skill in commit"):
         arms(context, ["v0", f"refs/skillgit/evidence/{RUN}"])
 
 
