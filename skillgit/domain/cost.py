@@ -207,15 +207,15 @@ def price(usd: float | None, unpriced: int) -> str:
     return f"at least {money(usd)}" if unpriced else money(usd)
 
 
-def reuse(answers: int, unidentified: int) -> str:
-    """Return how many answers were reused in words, where ``unidentified`` are those of servers that are not known.
+def reuse(answers: int, unknown_count: int) -> str:
+    """Return how many answers were reused in words, where ``unknown_count`` are those of servers that are not known.
 
     >>> reuse(18, 0), reuse(1, 1)
     ('18 answers reused', '1 answer reused, 1 of a server that was not recorded')
     """
     if not answers:
         return ""
-    source = f", {unidentified:,} of a server that was not recorded" if unidentified else ""
+    source = f", {unknown_count:,} of a server that was not recorded" if unknown_count else ""
     return f"{answers:,} {'answer' if answers == 1 else 'answers'} reused{source}"
 
 

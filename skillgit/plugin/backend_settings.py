@@ -44,15 +44,17 @@ def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[s
                 listing = f"skillgit plugins {backend} lists its settings: {', '.join(settings)}"
             hint = did_you_mean(name, settings, otherwise=listing, prefix=f"model.{backend}_")
             raise ConfigError(f"there is no key '{key}'", hint=hint)
-        setting, typed = settings[name], _typed(settings[name], value)
-        if value is not None and type(typed) is not setting.type:
+        setting, typed_value = settings[name], _typed(settings[name], value)
+        if value is not None and type(typed_value) is not setting.type:
             kind = {str: "text", bool: "true or false", float: "a number"}[setting.type]
             hint = "by default nothing is sent" if setting.default is None else f"its default is {setting.default!r}"
             raise ConfigError(f"{key} is {value!r}; it must be {kind}", hint=hint)
-        if setting.choices and typed not in setting.choices:
+        if setting.choices and typed_value not in setting.choices:
             choices = ", ".join(choice or "empty" for choice in setting.choices)
             listing = f"it must be one of {choices}"
-            raise ConfigError(f"{key} is '{typed}'", hint=did_you_mean(str(typed), setting.choices, otherwise=listing))
+            raise ConfigError(
+                f"{key} is '{typed_value}'", hint=did_you_mean(str(typed_value), setting.choices, otherwise=listing)
+            )
 
 
 def _typed(setting: Knob, value: object) -> str | float | bool | None:

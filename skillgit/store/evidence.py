@@ -198,13 +198,13 @@ def lost_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Rec
         return []
     if not is_own(repo, start=records[0].commit) and records[0].evidence not in kept_trees(repo, run):
         return []
-    excused = {*dropped_trees(repo, run)}
+    droppable_trees = {*dropped_trees(repo, run)}
     elsewhere = evidence_elsewhere(repo, run)
     return [
         record
         for record in records
         if record.evidence
-        and record.evidence not in excused
+        and record.evidence not in droppable_trees
         and record.commit not in elsewhere
         and not repo.has_object(record.evidence)
     ]

@@ -131,13 +131,13 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
     entries = [entry for entry in _mappings(listing.get("data")) if isinstance(entry.get("id"), str)][:_MOST_MODELS]
     address = f"{root}/v1"
     if isinstance(tags.get("models"), list) and isinstance(ollama.get("version"), str):
-        loaded = {str(row.get("name")): row for row in _mappings(running.get("models"))}
+        rows_by_name = {str(row.get("name")): row for row in _mappings(running.get("models"))}
         shows = await asyncio.gather(*(_show(client, root, str(entry["id"])) for entry in entries))
         models = [
             LocalModel(
                 name=storable(str(entry["id"])),
-                context=_number(loaded.get(str(entry["id"]), {}).get("context_length")) or _ollama_context(show),
-                is_loaded=str(entry["id"]) in loaded,
+                context=_number(rows_by_name.get(str(entry["id"]), {}).get("context_length")) or _ollama_context(show),
+                is_loaded=str(entry["id"]) in rows_by_name,
             )
             for entry, show in zip(entries, shows, strict=True)
         ]

@@ -157,7 +157,7 @@ def unfinished(
     cost = sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())
     # The seconds of an event are those on the clock. Of one that is not recorded yet only those of its calls are known,
     # which went on side by side, so that they are no time that anybody waited.
-    elapsed = state.cost.seconds if state is not None else 0.0
+    clock_seconds = state.cost.seconds if state is not None else 0.0
     return Trained(
         run=session.run,
         outcome=outcome,
@@ -167,7 +167,7 @@ def unfinished(
         resumed=is_resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(replace(cost, seconds=elapsed)),
+        cost=_rounded(replace(cost, seconds=clock_seconds)),
         next_commands=(command,),
         facts=facts,
         unfinished=making,

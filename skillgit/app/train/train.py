@@ -343,8 +343,8 @@ class Training:
         self._begun = len(self._recorded)
         self._started = check_same_work(workspace.repo, name, self._recorded, setup)
         self._start, path, self._parent, text = self._beginning(request)
-        place = _place(setup, fold(record.event for record in self._recorded)) if self._recorded else ""
-        self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=place)
+        position = _place(setup, fold(record.event for record in self._recorded)) if self._recorded else ""
+        self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=position)
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
