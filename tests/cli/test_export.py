@@ -186,4 +186,4 @@ def test_a_commit_with_several_skills_is_not_guessed_at(sums, tmp_path):
     git("add", ".", cwd=repository)
     git("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "commit", "-qm", "other", cwd=repository)
     refused = skillgit("export", "main", "--to", tmp_path / "x", cwd=repository, code=ExitCode.USAGE)
-    assert "2 skills at main: other, sums" in refused.err
+    assert "main has 2 skills: other, sums" in refused.err

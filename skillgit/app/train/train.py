@@ -113,6 +113,8 @@ def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
     """
     if request.skill:
         return request
+    if request.config is not None:  # a mistake in it is said first, also outside of a repository
+        load_config(context, request.config, request.overrides)
     with open_workspace(context) as workspace:
         request, config = replace(request, skill=workspace.skill), request.config
         is_begun = request.run in run_names(workspace.repo.tips())
