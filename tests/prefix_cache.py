@@ -113,14 +113,21 @@ class CachedModel:
             slot.busy, slot.used = False, self._count
             self._turn.notify_all()
 
+    def said(self, prompt: str, question: str) -> str:
+        """Return the answer to ``question``, right or not."""
+        return self.answers[question] if solves(prompt, question) else "nothing"
+
     def _said(self, prompt: str) -> str:
-        """Answer right if luck or a line of the skill has it; a harmful line takes what luck gave."""
         question = next((question for question in self.answers if question in prompt), "")
-        lines = set(re.findall(r"^- (Rule|Habit) (\d+) ", prompt, re.MULTILINE))
-        kind = str(number_of("kind", question) % _RULES)
-        has_luck = number_of("luck", question) % 10 < 4
-        solved = ("Rule", kind) in lines or (has_luck and ("Habit", kind) not in lines)
-        return f"<answer>{self.answers[question] if solved and question else 'nothing'}</answer>"
+        return f"<answer>{self.said(prompt, question) if question else 'nothing'}</answer>"
+
+
+def solves(prompt: str, question: str) -> bool:
+    """Say whether luck or a line of the skill answers ``question``; a harmful line takes what luck gave."""
+    lines = set(re.findall(r"^[-*+] (Rule|Habit) (\d+) ", prompt, re.MULTILINE))
+    kind = str(number_of("kind", question) % _RULES)
+    has_luck = number_of("luck", question) % 10 < 4
+    return ("Rule", kind) in lines or (has_luck and ("Habit", kind) not in lines)
 
 
 def optimizer_reply(prompt: str) -> str:

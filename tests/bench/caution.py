@@ -5,8 +5,8 @@ changes the outcome of some items all the same. ``FLIPS`` is the share of items 
 items are coin flips that each text tosses once, all others are settled.
 
 A placebo is 40 no-ops against one base. A run is a line of ``STEPS`` candidates, each with a true gain of ``GAINS``;
-what is accepted becomes the base with its lucky outcomes. What a run loses to caution is the true score that it ends with if exactly the
-candidates with a true gain are taken, less the one that the policy ends with.
+what is accepted becomes the base with its lucky outcomes. What a run loses to caution is the true score that it ends
+with if exactly the candidates with a true gain are taken, less the one that the policy ends with.
 
 The last line is JSON.
 """
