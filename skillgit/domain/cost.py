@@ -69,6 +69,10 @@ class Cost:
         """What it cost in words."""
         return price(self.usd, self.unpriced)
 
+    def of_role(self, role: str) -> Cost:
+        """Return what ``role`` cost, as far as the parts say."""
+        return sum((part.cost for part in self.parts if part.role == role), Cost())
+
     @property
     def reuse(self) -> str:
         """How many answers were reused, in words; empty where none was."""

@@ -85,6 +85,7 @@ async def evaluate_candidate(
     sample: int = 0,
     on_refusal: Refused | None = None,
     wave: int = WAVE,
+    slots: asyncio.Semaphore | None = None,
 ) -> EvaluationResult:
     """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
 
@@ -94,15 +95,17 @@ async def evaluate_candidate(
 
     ``base`` is the evaluation of the version that it was proposed on; other draws than the first ``sample`` are made
     for every item. ``on_refusal`` is called with the places of rollouts once it is certain that the rule refuses.
+    ``slots`` are those places, where they are shared with others.
     """
+    slots = asyncio.Semaphore(session.workers) if slots is None else slots
     if sample:
-        return await evaluate(session, skill, Split.SELECTION, sample=sample)
+        return await evaluate(session, skill, Split.SELECTION, sample=sample, slots=slots)
     if not session.settings.gate.early_stop:
-        return await evaluate_selection(session, skill)
+        return await evaluate_selection(session, skill, slots=slots)
     items = session.task.items[Split.SELECTION]
     session.monitor.stage(Stage.EVALUATE, len(items))
     look = EarlyStop(rule, base, wave)
-    by_item = await _chase(session, skill, look, on_refusal)
+    by_item = await _chase(session, skill, look, on_refusal, slots)
     item_ids = frozenset(look.items[: look.needed])
     rollouts = tuple(by_item[item.id] for item in items if item.id in item_ids)
     evaluation = Evaluation(
@@ -116,10 +119,12 @@ async def evaluate_candidate(
     return EvaluationResult(evaluation=evaluation, rollouts=rollouts)
 
 
-async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:
+async def _chase(
+    session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None, slots: asyncio.Semaphore
+) -> dict[str, Rollout]:
     """Roll out items as soon as they are certain to be needed, until the decision is settled."""
     items = {item.id: item for item in session.task.items[Split.SELECTION]}
-    slots, start_count, is_refusal_known = asyncio.Semaphore(session.workers), 0, False
+    start_count, is_refusal_known = 0, False
     by_item: dict[str, Rollout] = {}
 
     async def one(item: str) -> None:

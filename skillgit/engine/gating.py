@@ -77,13 +77,15 @@ async def judge(
     policy: Policy | None = None,
     sample: int = 0,
     on_refusal: Refused | None = None,
+    slots: asyncio.Semaphore | None = None,
 ) -> Judgement:
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
     ``base`` is the number of the version ``current``, the current one by default. The settings say whether there is a
     gate and how it compares unless ``has_gate`` and ``policy`` do. ``sample`` says which draws the candidate gets;
     other ones than the first for a placebo. ``on_refusal`` is called once it is certain that the gate refuses the
-    candidate, while its last items still run.
+    candidate, while its last items still run. ``slots`` are the places of the candidate's rollouts, where they are
+    shared with others.
     """
     rule = session.rule
     rule = replace(rule, enabled=rule.enabled if has_gate is None else has_gate, policy=policy or rule.policy)
@@ -91,7 +93,9 @@ async def judge(
     before, files = await measured_base(session, current, version)
     repeats = session.settings.gate.repeats
     first = rule.first_pass(repeats)
-    measurement = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, on_refusal=on_refusal)
+    measurement = await evaluate_candidate(
+        session, candidate, before, rule=first, sample=sample, on_refusal=on_refusal, slots=slots
+    )
     comparison = await confirmed(
         session, current, candidate, measurement, before, rule=rule, base=version, repeats=repeats, sample=sample
     )

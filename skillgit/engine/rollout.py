@@ -18,7 +18,7 @@ from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
-from skillgit.engine.concurrency import both, growing, ordered
+from skillgit.engine.concurrency import growing, ordered
 from skillgit.engine.method_settings import Companions, PairPolicy, TargetSettings
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
@@ -291,18 +291,21 @@ def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
 async def _roll_out_both(
     session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
 ) -> list[RolloutPair]:
-    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed."""
+    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed.
+
+    The items of a round are rolled out with the one version and then with the other, not by turns: a server that keeps
+    the prompts that it worked on then works on each text once.
+    """
     settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
     items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
     start_count, possible = 0, 0
 
-    async def one(index: int) -> None:
+    async def one(skill: Skill, index: int) -> list[Rollout]:
+        return await roll_out(session, skill, [items[index]], "slow", slots=slots)
+
+    async def pair(index: int, before: asyncio.Task[list[Rollout]], after: asyncio.Task[list[Rollout]]) -> None:
         nonlocal possible
-        before, after = await both(
-            roll_out(session, previous, [items[index]], "slow", slots=slots),
-            roll_out(session, current, [items[index]], "slow", slots=slots),
-        )
-        by_index[index] = compare(before, after)
+        by_index[index] = compare(await before, await after)
         possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in by_index[index])
         top_up()
 
@@ -310,8 +313,9 @@ async def _roll_out_both(
         nonlocal start_count, possible
         indexes = range(start_count, min(start_count + count, len(items)))
         start_count, possible = indexes.stop, possible + len(indexes)
-        for index in indexes:
-            group.create_task(one(index))
+        sides = [[group.create_task(one(skill, index)) for index in indexes] for skill in (previous, current)]
+        for index, before, after in zip(indexes, *sides, strict=True):
+            group.create_task(pair(index, before, after))
 
     def top_up() -> None:
         while possible < settings.slow_update_samples and start_count < len(items):

@@ -6,6 +6,7 @@ process, not the run: they write no event, and the run goes on where it stands.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
@@ -65,8 +66,13 @@ class PlaceboResult:
     files: evidence_files.Evidence
 
 
-async def measure_placebo(session: Session, state: RunState, skill: Skill) -> PlaceboResult:
-    """Gate ``train.placebo`` no-op candidates as real ones, on fresh draws of every item, and discard them."""
+async def measure_placebo(
+    session: Session, state: RunState, skill: Skill, slots: asyncio.Semaphore | None = None
+) -> PlaceboResult:
+    """Gate ``train.placebo`` no-op candidates as real ones, on fresh draws of every item, and discard them.
+
+    ``slots`` are the places of rollouts in progress, where they are shared with others.
+    """
     count = session.settings.train.placebo
     if not count:
         return PlaceboResult(files={})
@@ -74,7 +80,7 @@ async def measure_placebo(session: Session, state: RunState, skill: Skill) -> Pl
     rows: list[dict[str, object]] = []
     for number in range(1, count + 1):
         candidate = no_op(skill, number)
-        judgement = await judge(session, state, skill, candidate.skill, sample=SAMPLES_APART * number)
+        judgement = await judge(session, state, skill, candidate.skill, sample=SAMPLES_APART * number, slots=slots)
         verdict, decision = judgement.verdict, judgement.verdict.decision
         row = {"number": number, "change": candidate.change, "decision": decision.value, "accepted": decision.accepted}
         numbers = {"score": verdict.score, "current": verdict.current, "p": verdict.p}

@@ -272,8 +272,10 @@ class Trainer:
         began = session.clock()
         overlap = Overlap(session.monitor)
         testing, trying = (replace(session, monitor=overlap.branch()) for _ in range(2))
+        # Places are taken in the order in which they are asked for, so that all items of one text come before the next.
+        slots = asyncio.Semaphore(session.workers)
         results, placebo = await side_by_side(
-            self._test(testing, state), measure_placebo(trying, state, self.history.skill(state.version))
+            self._test(testing, state, slots), measure_placebo(trying, state, self.history.skill(state.version), slots)
         )
         tests = {version: result.evaluation for version, result in results.items()}
         outcome = run_outcome(session, state, tests)
@@ -299,14 +301,14 @@ class Trainer:
         ]
         return Transition(event=event, evidence=evidence_files.merged([*files, placebo.files]))
 
-    async def _test(self, session: Session, state: RunState) -> dict[int, EvaluationResult]:
+    async def _test(self, session: Session, state: RunState, slots: asyncio.Semaphore) -> dict[int, EvaluationResult]:
         if not session.settings.evaluation.eval_test:
             return {}
         versions = list(dict.fromkeys((0, state.best, state.version)))
         session.monitor.stage(Stage.TEST, len(versions) * len(session.task.items[Split.TEST]))
 
         async def one(version: int) -> EvaluationResult:
-            return await evaluate(session, self.history.skill(version), Split.TEST)
+            return await evaluate(session, self.history.skill(version), Split.TEST, slots=slots)
 
         return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))
 

@@ -73,16 +73,28 @@ def not_measured(n: int, rest: int, fixes: int, breaks: int) -> str:
 
 
 def cost(total: Cost, screen: Screen) -> str:
-    cache_share = f" ({total.cached / total.tokens_in:.0%} cached)" if total.cached and total.tokens_in else ""
     parts = [
         plural(total.calls, "call"),
-        f"{count(total.tokens_in)} in{cache_share}",
+        f"{count(total.tokens_in)} in{_cache_shares(total)}",
         f"{count(total.tokens_out)} out",
         total.price if total.usd or total.unpriced else "",
         duration(total.seconds) if total.seconds else "",
         total.reuse,
     ]
     return screen.dotted(parts)
+
+
+def _cache_shares(total: quantities.Cost) -> str:
+    """Return which share of the prompts came from a cache, of all and of the target's, if any did."""
+    if not total.cached or not total.tokens_in:
+        return ""
+    target = total.of_role("target")
+    part = (
+        f", {target.cached / target.tokens_in:.0%} of the target's"
+        if target.tokens_in not in {0, total.tokens_in}
+        else ""
+    )
+    return f" ({total.cached / total.tokens_in:.0%} cached{part})"
 
 
 def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:

@@ -27,6 +27,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.search_world import ours, rival
+from bench.search_world.fit import FITS, WORLD_FIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -214,8 +215,10 @@ def wanted() -> tuple[list[str], int]:
         help="rows to measure, with commas between them",
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of worlds")
+    parser.add_argument("--world", choices=sorted(FITS), default="recorded", help="how far targets keep to rules")
     parser.add_argument("-o", action="append", metavar="KEY=VALUE", help=f"a setting of a further row, '{GIVEN}'")
     words = parser.parse_args()
+    os.environ[WORLD_FIT] = words.world
     names = [name for name in words.rows.split(",") if name]
     if words.o:
         ROWS[GIVEN] = tuple(words.o)

@@ -45,7 +45,7 @@ first  v0           .5500      .5400
 best   v8           .7500      .7100
 last   v9           .7500       none
 
-cost  212 calls · 481k in (37% cached) · 40k out · $0.84 · 3 min
+cost  212 calls · 481k in (37% cached, 45% of the target's) · 40k out · $0.84 · 3 min
 next  skillgit log --graph
       skillgit diff v0 v8 --items
 """

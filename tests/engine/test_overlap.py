@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from functools import cache
+from itertools import groupby
 
 import pytest
 from dying import check_resume, facts
@@ -11,6 +13,7 @@ from paced import Held, Shuffled, optimizer_for, target_on
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import SlowProposed
+from skillgit.domain.placebo import SENTENCES
 from skillgit.engine.session import Monitor, Overlap, Stage
 from skillgit.errors import HandoffError
 from skillgit.strategies.skillopt import step_batches
@@ -24,6 +27,10 @@ EVERYTHING = {
     "gate": {"repeats": 1},
 }
 PLAIN = {"train": {"num_epochs": 2, "batch_size": 3, "seed": 2}, "gradient": {"minibatch_size": 1}}
+
+
+MOST_STRETCHES = 6
+"""Stages of a short run that one text may come back in."""
 
 
 def run(backend: ToyBackend, *, workers: int = 64, **options) -> History:
@@ -92,15 +99,30 @@ def test_guidance_is_measured_while_the_memory_is_written():
     assert (proposed.memory, proposed.verdict.decision.accepted) == ("- words help", True)
 
 
-def test_placebos_do_not_wait_for_the_test_split():
+def test_placebos_and_tests_do_not_wait_for_each_other():
+    def placebo(request) -> bool:
+        return target_on("selection")(request) and SENTENCES[0] in request.messages[0].text
+
+    backend = Held(placebo, target_on("test7 "))
+    run(backend, train=SHORT | {"placebo": 1})
+    assert backend.overlapped
+
+
+@given(st.sampled_from([1, 2, 5, 64]), st.sampled_from(["mixed", "changed", "unchanged"]))
+@settings(max_examples=8, deadline=None)
+def test_all_items_of_a_text_are_asked_before_those_of_the_next(workers, policy):
     backend = ToyBackend()
-    run(backend, workers=4, train=SHORT | {"placebo": 1})
-    last_step = max(place for place, request in enumerate(backend.requests) if target_on("train")(request))
-    asked = backend.requests[last_step:]
-    tests = [place for place, request in enumerate(asked) if target_on("test")(request)]
-    placebos = [place for place, request in enumerate(asked) if target_on("selection")(request)][-8:]
-    assert min(placebos) < max(tests)
-    assert min(tests) < max(placebos)
+    run(
+        backend,
+        workers=workers,
+        train={"num_epochs": 2, "batch_size": 4, "seed": 2, "placebo": 2},
+        optimizer={"slow_update_samples": 8, "longitudinal_pair_policy": policy},
+        gate={"repeats": 2},
+    )
+    texts = [request.messages[0].text for request in backend.requests if request.model == "target"]
+    stretches = Counter(text for text, _ in groupby(texts))
+    # A text comes back in another stage, such as the next step or the test, and never by turns with another one.
+    assert max(stretches.values()) <= MOST_STRETCHES
 
 
 def test_an_analyst_that_fails_stops_no_rollout():

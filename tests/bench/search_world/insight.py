@@ -24,8 +24,6 @@ SEES = 0.6
 """How likely one failure gives its cause away."""
 LEARNS = 0.1
 """How likely one solved task gives away what it was solved by, as far as the text does not say it yet."""
-ERRS = 0.6
-"""How likely a line is written about a cause that was not understood."""
 HARMS = 0.6
 """Share of harmful ones among such lines."""
 PUZZLED = 0.3
@@ -101,7 +99,7 @@ class Optimizer:
         insights = list[Insight]()
         if self._understands(f"rule {number}", items):
             insights.append(Insight(self._world.rule(number, int(self._draw("wording", number) < 0.5)), "", items))
-        if self._draw("errs", number) < ERRS:
+        if self._draw("errs", number) < self._world.fit.errs:
             insights += self._wrong(number, items, solved)
         return insights
 

@@ -6,11 +6,12 @@ from statistics import mean
 
 import pytest
 from bench.search_world import prompts
+from bench.search_world.fit import PLAIN, RECORDED, USELESS
 from bench.search_world.insight import Optimizer, Seen
 from bench.search_world.rival import reflected
 from bench.search_world.world import ADVICE, GOODS, REGIONS, SEED, World
 
-WORLDS = [World(seed) for seed in range(1, 9)]
+WORLDS = [World(seed, PLAIN) for seed in range(1, 9)]
 WORLD = WORLDS[0]
 EVERY = range(len(GOODS))
 
@@ -62,7 +63,7 @@ def test_useless_lines_cost_their_length_only():
 
 
 def test_an_attempt_depends_on_text_item_and_number_alone():
-    items, again = WORLD.items["test"], World(1)
+    items, again = WORLD.items["test"], World(1, PLAIN)
     for number in range(2):
         assert [again.attempt(SEED, item, number) for item in reversed(again.items["test"])] == [
             WORLD.attempt(SEED, item, number) for item in reversed(items)
@@ -105,3 +106,23 @@ def test_both_ways_of_asking_draw_on_the_same_knowledge():
     rules = [WORLD.rule(number, wording) for number in EVERY for wording in range(2)]
     assert any(f"- {rule}" in lines for rule in rules)
     assert any(rule in reply for rule in rules)
+
+
+def test_the_recorded_fit_ignores_rules_and_writes_useless_lines_as_often_as_the_recorded_runs():
+    solved, count, useless, lines = 0, 0, 0, 0
+    for world in (World(seed, RECORDED) for seed in range(1, 9)):
+        items = [item for item in world.items["train"] if not world.attempt(SEED, item).solved]
+        for place in range(0, len(items), 8):
+            batch = items[place : place + 8]
+            seen = [Seen(item.id, item.task, world.attempt(SEED, item).feedback) for item in batch]
+            for insight in Optimizer(world, SEED, str(place)).from_failures(seen, []):
+                text = f"{SEED}- {insight.new}\n"
+                gains = [
+                    world.chance(text, world.by_id[id_]) > world.chance(SEED, world.by_id[id_]) for id_ in insight.items
+                ]
+                useless, lines = useless + (not any(gains)), lines + 1
+                known = world.line(insight.new)
+                if known is not None and known.states and known.region < 0:
+                    solved, count = solved + sum(gains), count + len(gains)
+    assert 1 - solved / count == pytest.approx(RECORDED.ignored, abs=0.08)
+    assert useless / lines == pytest.approx(USELESS, abs=0.1)

@@ -20,6 +20,7 @@ from random import Random
 from statistics import mean
 
 from bench import measure
+from bench.search_world.fit import Fit, chosen
 
 SIZES = measure.sized({"train": 120, "selection": 60, "test": 120}, {"train": 12, "selection": 6, "test": 6})
 GOODS = (
@@ -127,8 +128,8 @@ class Attempt:
 class World:
     """The world of one ``seed``."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, fit: Fit) -> None:
+        self.seed, self.fit = seed, fit
         random = Random(f"world {seed}")  # noqa: S311 - the same world every time
         codes = [f"{letter}{digit}" for letter in "KQRTVXZ" for digit in range(2, 9)]
         self.codes = tuple(random.sample(codes, len(GOODS)))
@@ -166,7 +167,8 @@ class World:
     def chance(self, text: str, item: WorldItem) -> float:
         """Return how likely the desk solves ``item`` with ``text``."""
         reading = self.read(text)
-        marks = prod(self._mark(reading, goods, known) for goods, known in zip(item.goods, item.known, strict=True))
+        needs = zip(item.goods, item.known, strict=True)
+        marks = prod(self._mark(reading, item, goods, known=known) for goods, known in needs)
         return CARE * marks * float((1 - BREAKS) ** reading.broken[item.region])
 
     def score(self, text: str, split: str) -> float:
@@ -178,7 +180,7 @@ class World:
         reading, key = self.read(text), (text, item.id, number)
         faults, marks = list[str](), list[str]()
         for goods, known in zip(item.goods, item.known, strict=True):
-            is_right = self.draw("mark", goods, *key) < self._mark(reading, goods, known)
+            is_right = self.draw("mark", goods, *key) < self._mark(reading, item, goods, known=known)
             marks.append(self.codes[goods] if is_right else "--")
             if not is_right:
                 faults.append(f"no mark for {GOODS[goods]}, where {self.codes[goods]} is due")
@@ -193,9 +195,9 @@ class World:
         """Return a text that states every rule and nothing else."""
         return SEED + "".join(f"- {self.rule(number)}\n" for number in range(len(GOODS)))
 
-    @staticmethod
-    def _mark(reading: Reading, goods: int, known: bool) -> float:  # noqa: FBT001 - a column of the item
-        if goods in reading.rules:
+    def _mark(self, reading: Reading, item: WorldItem, goods: int, *, known: bool) -> float:
+        """Return how likely the desk writes the mark of ``goods``; some rules it ignores at some items, always."""
+        if goods in reading.rules and (known or self.draw("heeds", item.id, goods) >= self.fit.ignored):
             return 1.0
         return LUCKY if known else HAPLESS
 
@@ -241,5 +243,5 @@ class World:
 
 @cache
 def world_of(seed: int) -> World:
-    """Return the world of ``seed``, made once."""
-    return World(seed)
+    """Return the world of ``seed`` with the fit of this process, made once."""
+    return World(seed, chosen())
