@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from difflib import unified_diff
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
@@ -108,6 +109,19 @@ def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **att
     if rest:
         parts.append(tagged("other_files", "\n".join(rest)))
     return tagged("skill", "\n".join(parts), name=skill.name, **attributes)
+
+
+def changes_section(previous: Skill, current: Skill) -> str:
+    """Return what changed between two versions of a skill, as unified differences of its text files."""
+    before, after = dict(previous.text_files()), dict(current.text_files())
+    lines = [
+        line
+        for path in sorted(before.keys() | after.keys())
+        for line in unified_diff(
+            before.get(path, "").splitlines(), after.get(path, "").splitlines(), path, path, lineterm=""
+        )
+    ]
+    return tagged("changes", "\n".join(lines) or "none")
 
 
 def template_section(skill: Skill) -> str:
