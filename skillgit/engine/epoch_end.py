@@ -85,7 +85,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
         budget_section(budget),
     )
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment, sections))
-    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
+    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill, session))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     (fitting,), losses = sifted(session, skill, [draft or Draft()])
     application = update(skill, fitting, budget, edit_lint(session, skill))

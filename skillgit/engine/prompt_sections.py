@@ -40,9 +40,29 @@ SHOWN = "shown"  # what every prompt ends with that shows something
 FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
 
 
+_PART = re.compile(r"\{part (?P<name>\w+)(?P<values>(?: \w+=[^\s{}]*)*)\}")
+
+
 @cache
 def prompt(name: str) -> str:
-    return (files("skillgit.engine") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    """Return the instructions called ``name``, with the parts that several prompts share put in.
+
+    ``{part NAME key=value}`` is the text of ``parts/NAME.md`` with ``value`` for ``{key}``; a plus sign is a blank.
+    """
+    return _read(f"{name}.md")
+
+
+def _read(path: str, **values: str) -> str:
+    text = (files("skillgit.engine") / "prompts" / path).read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value).replace(f"{{{key.capitalize()}}}", value.capitalize())
+
+    def part(match: re.Match[str]) -> str:
+        pairs = (pair.split("=") for pair in match["values"].split())
+        own = {key: value.replace("+", " ") for key, value in pairs}
+        return _read(f"parts/{match['name']}.md", **own).rstrip("\n")
+
+    return _PART.sub(part, text)
 
 
 def prompts_digest(*more: str) -> str:

@@ -220,7 +220,7 @@ async def _analyse(
     draw = (step, group.source.value, group.batch, group.number)
     messages = aware(session, group.source, told_of_files(session, messages))
     messages = with_pictures(session, messages, (*group.rollouts, *group.contrast))
-    return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
+    return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill, session))
 
 
 PROBE_LENGTH = 1200  # characters of a probe at most
@@ -334,7 +334,7 @@ async def _analysed(
     messages = conversation(words.failures, session.task.environment, sections)
     request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
     request = with_pictures(session, request, experiment.after)
-    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill))
+    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill, session))
     return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})
 
 
