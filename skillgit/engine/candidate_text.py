@@ -189,9 +189,10 @@ def fits(skill: Skill, session: Session | None = None) -> Callable[[ReplyModel],
         edits = (
             tuple(edit.proposed(EditSource.FAILURE) for edit in reply.edits) if isinstance(reply, PatchReply) else ()
         )
-        faults = [_fault(skill, *entry) for entry in enumerate(_placed(skill, Draft(proposals=edits)))]
+        draft = Draft(proposals=edits)
+        faults = [_fault(skill, *entry) for entry in enumerate(_placed(skill, draft))]
         if session is not None:
-            leaks = ((number, leak_in(session, skill, edit.content)) for number, edit in enumerate(edits))
+            leaks = ((number, leak_in(session, skill, edit.content)) for number, edit in enumerate(draft.edits))
             faults += [f"edits[{number}]: {leak}; say it without them" for number, leak in leaks if leak is not None]
         if sentence := "; ".join(filter(None, faults)):
             raise MisplacedEditsError(sentence)
