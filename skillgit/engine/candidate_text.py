@@ -229,21 +229,21 @@ _QUOTES = "\"'`\u201c\u201d\u2018\u2019"
 _NUMBERED = r"^\s*(?:#+\s+|[-*+]\s+)?(?:\*\*)?(?:{noun}\s+)?{number}\b[.):\s*]"
 
 
-def dangling(edit: Edit, rest: Iterable[str], dropped: Iterable[str]) -> str:
-    """Return what ``edit`` refers to that only ``dropped`` texts say, and none of ``rest``; empty if nothing.
+def dangling(edit: Edit, rest: Iterable[str], losses: Iterable[str]) -> str:
+    """Return what ``edit`` refers to that only ``losses`` say, and none of ``rest``; empty if nothing.
 
-    That is a heading in quotation marks or in code, or a number: "step 1" where a dropped text numbers a step so. A
+    That is a heading in quotation marks or in code, or a number: "step 1" where a lost text numbers a step so. A
     number that no text gives is the optimizer's own affair.
     """
-    others = "\n".join(rest)
-    for text in dropped:
+    rest_text = "\n".join(rest)
+    for text in losses:
         for heading in _HEADING.findall(text):
             is_quoted = re.search(f"[{_QUOTES}]{re.escape(heading)}[{_QUOTES}]", edit.content) is not None
-            if is_quoted and heading not in others and heading not in _HEADING.findall(edit.content):
+            if is_quoted and heading not in rest_text and heading not in _HEADING.findall(edit.content):
                 return str(heading)
         for match in _REFERENCE.finditer(edit.content):
-            numbered = re.compile(_NUMBERED.format(**match.groupdict()), re.IGNORECASE | re.MULTILINE)
-            if numbered.search(text) and not numbered.search(f"{others}\n{edit.content}"):
+            numbering = re.compile(_NUMBERED.format(**match.groupdict()), re.IGNORECASE | re.MULTILINE)
+            if numbering.search(text) and not numbering.search(f"{rest_text}\n{edit.content}"):
                 return match[0]
     return ""
 
@@ -253,22 +253,22 @@ def _left_alone(skill: Skill, reports: Sequence[EditReport]) -> list[EditReport]
     reports = list(reports)
     base = [text for _, text in skill.text_files()]
     while True:
-        dropped = [report.edit.content for report in reports if report.status is not EditStatus.APPLIED]
-        kept = [report.edit for report in reports if report.status is EditStatus.APPLIED]
+        losses = [report.edit.content for report in reports if report.status is not EditStatus.APPLIED]
+        edits = [report.edit for report in reports if report.status is EditStatus.APPLIED]
         for index, report in enumerate(reports):
-            rest = [*base, *(edit.content for edit in kept if edit is not report.edit)]
-            if report.status is EditStatus.APPLIED and (words := dangling(report.edit, rest, dropped)):
+            rest = [*base, *(edit.content for edit in edits if edit is not report.edit)]
+            if report.status is EditStatus.APPLIED and (words := dangling(report.edit, rest, losses)):
                 detail = f"it refers to '{words}', which only an edit that is left out says"
                 reports[index] = replace(report, status=EditStatus.INVALID, detail=detail)
                 break
         else:
-            return [_orphaned(report, dropped) for report in reports]
+            return [_orphaned(report, losses) for report in reports]
 
 
-def _orphaned(report: EditReport, dropped: Iterable[str]) -> EditReport:
+def _orphaned(report: EditReport, losses: Iterable[str]) -> EditReport:
     """Return a report that says so where the anchor of its edit is in nothing but an edit that is left out."""
     anchor = normalised(report.edit.anchor)
-    if report.status is not EditStatus.ANCHOR_MISSING or not any(anchor in normalised(text) for text in dropped):
+    if report.status is not EditStatus.ANCHOR_MISSING or not any(anchor in normalised(text) for text in losses):
         return report
     return replace(report, detail="its anchor is text of an edit that is left out")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
@@ -34,7 +35,7 @@ PAIRS_ROOM = 1_600  # characters of all items of one judged candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class ItemAttempt:
     """What the target did on a train item with one text of the skill."""
 
     item: str
@@ -50,7 +51,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ItemEdit:
     """An edit that is in a version, with the items that it was made for."""
 
     version: int
@@ -60,24 +61,24 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class MeasuredPart:
     """Some edits of a refused patch, and what the gate said of them without the others."""
 
     edits: tuple[str, ...]
     decision: str
     score: float
-    fixed: int
-    broken: int
+    fixes: int
+    breaks: int
 
 
 @dataclass(slots=True)
 class Attempts:
     """The attempts of one run, event by event."""
 
-    _attempts: dict[str, list[Attempt]] = field(default_factory=dict)
-    _pairs: dict[int, list[tuple[Attempt, Attempt]]] = field(default_factory=dict)
-    _parts: dict[int, list[Part]] = field(default_factory=dict)
-    _rules: list[Rule] = field(default_factory=list)
+    _attempts: dict[str, list[ItemAttempt]] = field(default_factory=dict)
+    _pairs: dict[int, list[tuple[ItemAttempt, ItemAttempt]]] = field(default_factory=dict)
+    _parts: dict[int, list[MeasuredPart]] = field(default_factory=dict)
+    _rules: list[ItemEdit] = field(default_factory=list)
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
         """Take an event of the run with those of its :data:`FILES` that there are."""
@@ -94,28 +95,28 @@ class Attempts:
         if isinstance(event, Accepted):
             self._rules += _rules(files.get(PATCH), event.version, event.step)
 
-    def earlier(self, item: str, *, until: int, line: Collection[int]) -> Attempt | None:
+    def earlier(self, item: str, *, until: int, line: Collection[int]) -> ItemAttempt | None:
         """Return the newest attempt at ``item`` up to step ``until`` with one of the versions ``line``."""
         attempts = self._attempts.get(item, ())
-        return next((each for each in reversed(attempts) if each.step <= until and each.base in line), None)
+        return next((attempt for attempt in reversed(attempts) if attempt.step <= until and attempt.base in line), None)
 
-    def rules(self, item: str, *, versions: Collection[int]) -> list[Rule]:
+    def rules(self, item: str, *, versions: Collection[int]) -> list[ItemEdit]:
         """Return the edits that were made for ``item`` and that one of ``versions`` brought."""
         return [rule for rule in self._rules if item in rule.items and rule.version in versions]
 
-    def pairs(self, step: int) -> Sequence[tuple[Attempt, Attempt]]:
+    def pairs(self, step: int) -> Sequence[tuple[ItemAttempt, ItemAttempt]]:
         """Return the attempts at each train item that the candidate of ``step`` was tried on, before and after."""
         return self._pairs.get(step, ())
 
-    def parts(self, step: int) -> Sequence[Part]:
+    def parts(self, step: int) -> Sequence[MeasuredPart]:
         """Return the parts of the patch of ``step`` that were measured without the rest of it."""
         return self._parts.get(step, ())
 
 
-def _read(content: bytes | None, step: int, base: int | None) -> dict[str, Attempt]:
+def _read(content: bytes | None, step: int, base: int | None) -> dict[str, ItemAttempt]:
     rows = cast("list[dict[str, object]]", loads(content) if content else [])
     return {
-        str(row["id"]): Attempt(
+        str(row["id"]): ItemAttempt(
             item=str(row["id"]),
             step=step,
             base=base,
@@ -128,27 +129,27 @@ def _read(content: bytes | None, step: int, base: int | None) -> dict[str, Attem
     }
 
 
-def _parts(content: bytes | None) -> list[Part]:
+def _parts(content: bytes | None) -> list[MeasuredPart]:
     document = cast("dict[str, list[dict[str, object]]]", loads(content) if content else {})
     return [
-        Part(
+        MeasuredPart(
             edits=tuple(
                 str(edit["content"] or edit["anchor"]) for edit in cast("list[dict[str, object]]", row["edits"])
             ),
             decision=str(row["decision"]),
             score=float(cast("float", row["score"])),
-            fixed=len(cast("list[object]", row["fixed"])),
-            broken=len(cast("list[object]", row["broken"])),
+            fixes=len(cast("list[object]", row["fixed"])),
+            breaks=len(cast("list[object]", row["broken"])),
         )
         for row in document.get("parts", ())
         if row["score"] is not None
     ]
 
 
-def _rules(content: bytes | None, version: int, step: int) -> list[Rule]:
+def _rules(content: bytes | None, version: int, step: int) -> list[ItemEdit]:
     document = cast("dict[str, list[dict[str, object]]]", loads(content) if content else {})
     return [
-        Rule(
+        ItemEdit(
             version=version,
             step=step,
             text=str(edit["content"] or edit["anchor"]),
@@ -179,16 +180,17 @@ def earlier_section(session: Session, state: RunState, rollouts: Sequence[Rollou
     return tagged("earlier_attempts", "\n".join(lines)) if lines else ""
 
 
-def _note(rollout: Rollout, answer: str, earlier: Attempt, rules: Sequence[Rule]) -> tuple[int, str]:
+def _note(rollout: Rollout, answer: str, earlier: ItemAttempt, rules: Sequence[ItemEdit]) -> tuple[int, str]:
     """Return what is said of an earlier attempt, and its rank: 0 is the most telling."""
     is_same = answer.split() == earlier.answer.split()
     is_solved = isinstance(rollout.outcome, Scored) and rollout.outcome.passed
-    change = "the answer did not change" if is_same else f"the task is {_PASSED[is_solved]} now"
-    words = f"{rollout.item.id}: v{earlier.base} {_PASSED[earlier.passed]} it and answered {_quoted(earlier.answer)}"
+    outcome_now = "the answer did not change" if is_same else f"the task is {_PASSED[is_solved]} now"
+    version = version_label(earlier.base or 0)
+    words = f"{rollout.item.id}: {version} {_PASSED[earlier.passed]} it and answered {_quoted(earlier.answer)}"
     if not rules:
-        return (1 if is_solved != earlier.passed else 2), f"{words}. No edit since was made for it; {change}."
+        return (1 if is_solved != earlier.passed else 2), f"{words}. No edit since was made for it; {outcome_now}."
     edits = "; ".join(f"step {rule.step}, {_quoted(rule.text, RULE_SHOWN)}" for rule in rules)
-    return 0, f"{words}. An edit was made for it since ({edits}): the rule was there, and {change}."
+    return 0, f"{words}. An edit was made for it since ({edits}): the rule was there, and {outcome_now}."
 
 
 _PASSED = {True: "solved", False: "failed"}
@@ -211,7 +213,7 @@ def part_lines(attempts: Attempts, step: int) -> list[str]:
     """Return what parts of the patch of ``step`` did alone, which tells whose items moved."""
     return [
         f"{' and '.join(_quoted(text) for text in part.edits)} alone: {part.decision} {part.score:.4f},"
-        f" {part.fixed} fixed, {part.broken} broken"
+        f" {part.fixes} fixed, {part.breaks} broken"
         for part in attempts.parts(step)
     ]
 
@@ -225,10 +227,10 @@ def _question(session: Session, item: Item | None) -> str:
     return f" (asked {_quoted(inputs[0], QUESTION_SHOWN)})" if inputs else ""
 
 
-def _feedback(before: Attempt, after: Attempt) -> str:
+def _feedback(before: ItemAttempt, after: ItemAttempt) -> str:
     """Return the feedback on the attempt that failed, which says what was expected as far as the environment does."""
-    failed = before if after.passed else after
-    text = " ".join(failed.feedback.split())
+    failure = before if after.passed else after
+    text = " ".join(failure.feedback.split())
     return f"; feedback: {elide(text, FEEDBACK_SHOWN)}" if text else ""
 
 
@@ -239,10 +241,10 @@ def _quoted(text: str, limit: int = ANSWER_SHOWN) -> str:
 
 def within(lines: Iterable[str], room: int, noun: str) -> list[str]:
     """Return the first of ``lines`` that fit into ``room`` characters, at least one, and a line on the others."""
-    every = list(lines)
-    for index, line in enumerate(every):
+    texts = list(lines)
+    for index, line in enumerate(texts):
         if index and len(line) > room:
-            rest = len(every) - index
-            return [*every[:index], f"[... {rest} {noun if rest == 1 else f'{noun}s'} left out ...]"]
+            rest = len(texts) - index
+            return [*texts[:index], f"[... {rest} {noun if rest == 1 else f'{noun}s'} left out ...]"]
         room -= len(line)
-    return every
+    return texts

@@ -53,10 +53,10 @@ class Background:
         lines = frozenset(clean_line(line) for _, text in skill.text_files() for line in text.splitlines())
 
         def trials(step: int) -> list[str]:
-            shown = pair_lines(session, step) if session.settings.gradient.contrast else []
+            items = pair_lines(session, step) if session.settings.gradient.contrast else []
             return [
                 *(f"part: {line}" for line in part_lines(session.attempts(), step)),
-                *(f"train: {line}" for line in shown),
+                *(f"train: {line}" for line in items),
             ]
 
         return cls(lines=lines, trials=trials)
@@ -245,10 +245,10 @@ def _tried_lines(row: Tried) -> str:
     return "\n".join(lines + _change_lines(row.changes))
 
 
-def _change_lines(changes: Sequence[Change], known: frozenset[str] = frozenset()) -> list[str]:
-    """Return the changed lines; of a long stretch that the skill has now, as ``known`` says, only the first."""
+def _change_lines(changes: Sequence[Change], standing: frozenset[str] = frozenset()) -> list[str]:
+    """Return the changed lines; of a long stretch that the skill has now, as ``standing`` says, only the first."""
     lines: list[str] = []
-    for (sign, is_known), stretch in groupby(changes, key=lambda change: (change.sign, change.text in known)):
+    for (sign, is_known), stretch in groupby(changes, key=lambda change: (change.sign, change.text in standing)):
         texts = [f"  {sign} {change.text}" for change in stretch]
         rest = len(texts) - 1
         lines += (

@@ -59,8 +59,8 @@ def _read(path: str, **values: str) -> str:
 
     def part(match: re.Match[str]) -> str:
         pairs = (pair.split("=") for pair in match["values"].split())
-        own = {key: value.replace("+", " ") for key, value in pairs}
-        return _read(f"parts/{match['name']}.md", **own).rstrip("\n")
+        values_of_part = {key: value.replace("+", " ") for key, value in pairs}
+        return _read(f"parts/{match['name']}.md", **values_of_part).rstrip("\n")
 
     return _PART.sub(part, text)
 

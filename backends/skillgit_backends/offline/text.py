@@ -365,13 +365,13 @@ _HUNK = re.compile(r"^@@ -\S+ \+(?P<start>\d+)(?:,(?P<size>\d+))? @@$")
 def _with_both_versions(text: str) -> str:
     """Return a comparison of two versions with both in full in place of one and the differences."""
 
-    def both(match: re.Match[str]) -> str:
+    def versions(match: re.Match[str]) -> str:
         sides = (_before(match["skill"], match["changes"]), match["skill"])
         tags = (f'{match["name"]} version="{version}"' for version in ("previous", "current"))
         mark = match["mark"]
         return "\n\n".join(f"<skill{mark} {tag}>\n{side}</skill{mark}>" for tag, side in zip(tags, sides, strict=True))
 
-    return _COMPARED.sub(both, text)
+    return _COMPARED.sub(versions, text)
 
 
 def _before(skill: str, changes: str) -> str:
