@@ -81,6 +81,11 @@ class StepMemory:
     screened_out: bool = False  # whether its candidate did not help on train items
 
     @property
+    def is_tie(self) -> bool:
+        """Whether the gate refused a candidate that scored as much as what it had to beat."""
+        return self.decision is Decision.REJECT and not self.bound and self.score == self.current
+
+    @property
     def by_hand(self) -> bool:
         return bool(self.author) or self.origin.intervenes
 

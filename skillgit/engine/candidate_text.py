@@ -33,6 +33,7 @@ from skillgit.domain.edit import (
     Patch,
     apply,
     in_words,
+    normalised,
 )
 from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -176,8 +177,11 @@ _SHOWN = 5
 _ASKED_ABOUT = frozenset({EditStatus.ANCHOR_MISSING, EditStatus.AMBIGUOUS, EditStatus.PROTECTED})
 
 
-def fits(skill: Skill) -> Callable[[ReplyModel], None]:
-    """Return a check of replies: a whole text keeps what is protected, and each edit has a place in ``skill``."""
+def fits(skill: Skill, session: Session | None = None) -> Callable[[ReplyModel], None]:
+    """Return a check of replies: a whole text keeps what is protected, and each edit has a place in ``skill``.
+
+    With a ``session`` it gives no item away either: the complaint has the words, which the optimizer need not guess.
+    """
     whole = keeps_protected(skill)
 
     def check(reply: ReplyModel) -> None:
@@ -185,7 +189,11 @@ def fits(skill: Skill) -> Callable[[ReplyModel], None]:
         edits = (
             tuple(edit.proposed(EditSource.FAILURE) for edit in reply.edits) if isinstance(reply, PatchReply) else ()
         )
-        faults = (_fault(skill, *entry) for entry in enumerate(_placed(skill, Draft(proposals=edits))))
+        draft = Draft(proposals=edits)
+        faults = [_fault(skill, *entry) for entry in enumerate(_placed(skill, draft))]
+        if session is not None:
+            leaks = ((number, leak_in(session, skill, edit.content)) for number, edit in enumerate(draft.edits))
+            faults += [f"edits[{number}]: {leak}; say it without them" for number, leak in leaks if leak is not None]
         if sentence := "; ".join(filter(None, faults)):
             raise MisplacedEditsError(sentence)
 
@@ -212,6 +220,59 @@ def _fault(skill: Skill, number: int, report: EditReport) -> str:
     return f"edits[{number}]: {report.detail}" + (f"; the nearest lines of {edit.file} are:{hint}\n" if hint else "")
 
 
+_REFERENCE = re.compile(
+    r"\b(?P<noun>step|rule|point|item|section|part|edit|case)s?\s+(?:no\.\s*)?\[?(?P<number>\d+)\]?(?![\w.]\d)",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^#+\s+(.+?)\s*$", re.MULTILINE)
+_QUOTES = "\"'`\u201c\u201d\u2018\u2019"
+_NUMBERED = r"^\s*(?:#+\s+|[-*+]\s+)?(?:\*\*)?(?:{noun}\s+)?{number}\b[.):\s*]"
+
+
+def dangling(edit: Edit, rest: Iterable[str], losses: Iterable[str]) -> str:
+    """Return what ``edit`` refers to that only ``losses`` say, and none of ``rest``; empty if nothing.
+
+    That is a heading in quotation marks or in code, or a number: "step 1" where a lost text numbers a step so. A
+    number that no text gives is the optimizer's own affair.
+    """
+    rest_text = "\n".join(rest)
+    for text in losses:
+        for heading in _HEADING.findall(text):
+            is_quoted = re.search(f"[{_QUOTES}]{re.escape(heading)}[{_QUOTES}]", edit.content) is not None
+            if is_quoted and heading not in rest_text and heading not in _HEADING.findall(edit.content):
+                return str(heading)
+        for match in _REFERENCE.finditer(edit.content):
+            numbering = re.compile(_NUMBERED.format(**match.groupdict()), re.IGNORECASE | re.MULTILINE)
+            if numbering.search(text) and not numbering.search(f"{rest_text}\n{edit.content}"):
+                return match[0]
+    return ""
+
+
+def _left_alone(skill: Skill, reports: Sequence[EditReport]) -> list[EditReport]:
+    """Return ``reports`` of a draft, in which edits that refer to one that is left out are left out as well."""
+    reports = list(reports)
+    base = [text for _, text in skill.text_files()]
+    while True:
+        losses = [report.edit.content for report in reports if report.status is not EditStatus.APPLIED]
+        edits = [report.edit for report in reports if report.status is EditStatus.APPLIED]
+        for index, report in enumerate(reports):
+            rest = [*base, *(edit.content for edit in edits if edit is not report.edit)]
+            if report.status is EditStatus.APPLIED and (words := dangling(report.edit, rest, losses)):
+                detail = f"it refers to '{words}', which only an edit that is left out says"
+                reports[index] = replace(report, status=EditStatus.INVALID, detail=detail)
+                break
+        else:
+            return [_orphaned(report, losses) for report in reports]
+
+
+def _orphaned(report: EditReport, losses: Iterable[str]) -> EditReport:
+    """Return a report that says so where the anchor of its edit is in nothing but an edit that is left out."""
+    anchor = normalised(report.edit.anchor)
+    if report.status is not EditStatus.ANCHOR_MISSING or not any(anchor in normalised(text) for text in losses):
+        return report
+    return replace(report, detail="its anchor is text of an edit that is left out")
+
+
 def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tuple[Draft, ...], tuple[EditReport, ...]]:
     """Return ``drafts`` without edits that cannot be applied, which nobody merges or ranks, and reports on those."""
     if session.settings.optimizer.skill_update_mode is not UpdateMode.PATCH:
@@ -220,7 +281,7 @@ def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tup
     rest: list[Draft] = []
     reports_by_edit: dict[tuple[str, str, str, str], EditReport] = {}
     for draft in drafts:
-        reports = _placed(skill, draft, lint)
+        reports = _left_alone(skill, _placed(skill, draft, lint))
         fits_now = [report.status is EditStatus.APPLIED for report in reports]
         for report in reports:
             if report.status is not EditStatus.APPLIED:

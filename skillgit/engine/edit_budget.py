@@ -193,7 +193,7 @@ async def _merge(
         *_sections(groups, level),
     )
     messages = told_of_files(session, conversation(words.merge, None, sections))
-    reply = await ask(session, "merge", messages, words.merge_reply, draw=draw, check=fits(skill))
+    reply = await ask(session, "merge", messages, words.merge_reply, draw=draw, check=fits(skill, session))
     if reply is None:
         return concatenated(drafts, "merge")
     # with the calls that failed on the way here
@@ -216,7 +216,9 @@ async def merge_and_rank(
     words = dialect(session)
     sections = (*standing_sections(session, state, skill), budget_section(budget), *_sections(groups, 1))
     messages = told_of_files(session, conversation(words.merge_and_rank, None, sections))
-    reply = await ask(session, "merge", messages, words.merge_reply, draw=(step, "merge and rank"), check=fits(skill))
+    reply = await ask(
+        session, "merge", messages, words.merge_reply, draw=(step, "merge and rank"), check=fits(skill, session)
+    )
     if reply is None:
         return best_supported(everything, budget, "merge and rank")
     draft = reply.merged(everything.proposals)

@@ -22,9 +22,10 @@ from skillgit.engine.candidate_guards import Refusal, edit_lint, invalid, refusa
 from skillgit.engine.candidate_text import fits, sifted, update
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.gating import Judgement, judge, judged_event
-from skillgit.engine.optimizer_memory import history_section, record_section
+from skillgit.engine.optimizer_memory import Background, history_section, record_section
 from skillgit.engine.prompt_sections import (
     budget_section,
+    changes_section,
     conversation,
     memory_section,
     skill_section,
@@ -75,16 +76,16 @@ async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> T
 
 async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     budget, room = session.settings.optimizer.meta_learning_rate, session.settings.gradient.max_history_tokens
-    epoch = [step for step in state.memory if step.epoch == state.epoch]
+    epoch, background = [step for step in state.memory if step.epoch == state.epoch], Background.of(session, skill)
     sections = (
         skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),
-        history_section([step for step in state.memory if step.epoch < state.epoch], room),
-        record_section(epoch, room),
+        history_section([step for step in state.memory if step.epoch < state.epoch], room, background),
+        record_section(epoch, room, background),
         budget_section(budget),
     )
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment, sections))
-    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
+    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill, session))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     (fitting,), losses = sifted(session, skill, [draft or Draft()])
     application = update(skill, fitting, budget, edit_lint(session, skill))
@@ -215,7 +216,7 @@ async def _asked(
         *_both_skills(session, previous, current),
         tagged("guidance", standing) if standing else "",
         memory_section(state.optimizer_memory),
-        record_section(steps, session.settings.gradient.max_history_tokens),
+        record_section(steps, session.settings.gradient.max_history_tokens, Background.of(session, current)),
         _comparison_section(session, pairs),
     )
     messages = conversation("slow_update", session.task.environment, sections)
@@ -233,7 +234,7 @@ async def _memory(
     sections = (
         *_both_skills(session, previous, current),
         memory_section(state.optimizer_memory),
-        history_section(steps, session.settings.gradient.max_history_tokens),
+        history_section(steps, session.settings.gradient.max_history_tokens, Background.of(session, current)),
         _comparison_section(session, pairs),
     )
     messages = conversation("meta_skill", session.task.environment, sections)
@@ -241,8 +242,8 @@ async def _memory(
 
 
 def _both_skills(session: Session, previous: Skill, current: Skill) -> tuple[str, str]:
-    settings = session.settings.optimizer
-    return skill_section(previous, settings, version="previous"), skill_section(current, settings, version="current")
+    """Return the skill as it is, and in place of the one before the epoch what changed since."""
+    return skill_section(current, session.settings.optimizer), changes_section(previous, current)
 
 
 def _comparison_section(session: Session, pairs: Sequence[RolloutPair]) -> str:

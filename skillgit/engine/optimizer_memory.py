@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from skillgit.domain.proposal import Change, Feedback, Origin, Tried
 from skillgit.domain.untrusted.json_limits import loads
+from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import skill_tokens
+from skillgit.engine.earlier_attempts import pair_lines, part_lines
 from skillgit.engine.prompt_sections import (
     CHARACTERS_PER_TOKEN,
     memory_section,
@@ -30,21 +33,63 @@ if TYPE_CHECKING:
 HISTORY_TOKENS = 3000  # the budget where the settings name none
 CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many
 ITEMS_SHOWN = 24  # items of one step that are named
+REPEATED = 3  # so many changed lines in a row that the skill has now are told; of more, the first and the number
 
 
-def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What a history refers to instead of saying it again, and what the run has recorded beside its events.
+
+    Attributes:
+        lines: The lines of the skill that is shown with the history.
+        trials: Returns what is known of the train items of a step, and of parts of its patch, in lines.
+    """
+
+    lines: frozenset[str] = frozenset()
+    trials: Callable[[int], Sequence[str]] = lambda _: ()
+
+    @classmethod
+    def of(cls, session: Session, skill: Skill) -> Background:
+        lines = frozenset(clean_line(line) for _, text in skill.text_files() for line in text.splitlines())
+
+        def trials(step: int) -> list[str]:
+            items = pair_lines(session, step) if session.settings.gradient.contrast else []
+            return [
+                *(f"part: {line}" for line in part_lines(session.attempts(), step)),
+                *(f"train: {line}" for line in items),
+            ]
+
+        return cls(lines=lines, trials=trials)
+
+
+_NOTHING = Background()
+
+
+def history_section(
+    steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS, background: Background = _NOTHING
+) -> str:
     """Return what was tried, newest first, in about ``max_tokens``; the newest step always, its epoch with reasons."""
     newest = max((step.epoch for step in steps), default=0)
-    return tagged("history", _told(steps, max_tokens, in_full=lambda step: step.epoch == newest)) if steps else ""
+    if not steps:
+        return ""
+    return tagged("history", _told(steps, max_tokens, background, in_full=lambda step: step.epoch == newest))
 
 
-def standing_sections(session: Session, state: RunState, skill: Skill, *, whole: bool = False) -> tuple[str, str, str]:
-    """Return the skill (as the writer of a ``whole`` document sees it), the optimizer's memory and the steps so far."""
+def standing_sections(
+    session: Session, state: RunState, skill: Skill, *, whole: bool = False, between: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the skill (as the writer of a ``whole`` document sees it), the optimizer's memory and the steps so far.
+
+    What changes less often comes first, so that prompts of a run share as long a beginning as they can: the sections
+    ``between`` change less often than the steps so far.
+    """
     own = template_section(skill) if whole else skill_section(skill, session.settings.optimizer)
+    room = session.settings.gradient.max_history_tokens
     return (
         "\n".join(filter(None, (own, _length_section(session, skill)))),
         memory_section(state.optimizer_memory),
-        history_section(state.memory, session.settings.gradient.max_history_tokens),
+        *between,
+        history_section(state.memory, room, Background.of(session, skill)),
     )
 
 
@@ -64,16 +109,21 @@ def _length_section(session: Session, skill: Skill) -> str:
     )
 
 
-def record_section(steps: Sequence[StepMemory], max_tokens: int) -> str:
-    return tagged("record", _told(steps, max_tokens, in_full=lambda _: True), steps=len(steps))
+def record_section(steps: Sequence[StepMemory], max_tokens: int, background: Background = _NOTHING) -> str:
+    return tagged("record", _told(steps, max_tokens, background, in_full=lambda _: True), steps=len(steps))
 
 
-def _told(steps: Sequence[StepMemory], max_tokens: int, *, in_full: Callable[[StepMemory], bool]) -> str:
+def _told(
+    steps: Sequence[StepMemory], max_tokens: int, background: Background, *, in_full: Callable[[StepMemory], bool]
+) -> str:
     """Return the newest steps in full, then older ones by their titles, as far as they fit."""
     lines: list[str] = []
     room = max_tokens * CHARACTERS_PER_TOKEN
     for step in reversed(steps):
-        text = _step(step, in_full=in_full(step))
+        trials = background.trials(step.step) if step.origin is Origin.STEP and not step.author else ()
+        text = _step(step, background, in_full=in_full(step), trials=trials)
+        if lines and len(text) + 1 > room:
+            text = _step(step, background, in_full=in_full(step))
         if lines and len(text) + 1 > room:
             text = _head(step)
         if lines and len(text) + 1 > room:
@@ -98,16 +148,18 @@ def _head(step: StepMemory) -> str:
     return f"{name} {step.decision} {bound}{step.score:.4f} against {step.current:.4f}: {step.title}"
 
 
-def _step(step: StepMemory, *, in_full: bool) -> str:
+def _step(step: StepMemory, background: Background, *, in_full: bool, trials: Sequence[str] = ()) -> str:
     lines = [_head(step)]
     if in_full:
         lines += [f"  because: {paragraph}" for paragraph in step.why.split("\n\n") if paragraph]
-    lines += _change_lines(step.changes)
-    if in_full and step.fixes:
+    lines += _change_lines(step.changes, background.lines)
+    if step.is_tie:
+        lines.append(f"  equal score: {len(step.fixes)} items fixed, {len(step.breaks)} broken")
+    if (in_full or step.is_tie) and step.fixes:
         lines.append(f"  fixed: {_items(step.fixes)}")
     if step.breaks:
         lines.append(f"  broke: {_items(step.breaks)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {line}" for line in trials)])
 
 
 def _items(items: Sequence[str]) -> str:
@@ -193,7 +245,14 @@ def _tried_lines(row: Tried) -> str:
     return "\n".join(lines + _change_lines(row.changes))
 
 
-def _change_lines(changes: Sequence[Change]) -> list[str]:
-    lines = [f"  {change.sign} {change.text}" for change in changes[:CHANGES_SHOWN]]
-    rest = len(changes) - CHANGES_SHOWN
-    return [*lines, f"  [... {rest} changed lines left out ...]"] if rest > 0 else lines
+def _change_lines(changes: Sequence[Change], standing: frozenset[str] = frozenset()) -> list[str]:
+    """Return the changed lines; of a long stretch that the skill has now, as ``standing`` says, only the first."""
+    lines: list[str] = []
+    for (sign, is_known), stretch in groupby(changes, key=lambda change: (change.sign, change.text in standing)):
+        texts = [f"  {sign} {change.text}" for change in stretch]
+        rest = len(texts) - 1
+        lines += (
+            [texts[0], f"  [{sign} {rest} lines more that the skill has]"] if is_known and rest >= REPEATED else texts
+        )
+    rest = len(lines) - CHANGES_SHOWN
+    return [*lines[:CHANGES_SHOWN], f"  [... {rest} changed lines left out ...]"] if rest > 0 else lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from difflib import unified_diff
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
@@ -39,9 +40,29 @@ SHOWN = "shown"  # what every prompt ends with that shows something
 FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
 
 
+_PART = re.compile(r"\{part (?P<name>\w+)(?P<values>(?: \w+=[^\s{}]*)*)\}")
+
+
 @cache
 def prompt(name: str) -> str:
-    return (files("skillgit.engine") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    """Return the instructions called ``name``, with the parts that several prompts share put in.
+
+    ``{part NAME key=value}`` is the text of ``parts/NAME.md`` with ``value`` for ``{key}``; a plus sign is a blank.
+    """
+    return _read(f"{name}.md")
+
+
+def _read(path: str, **values: str) -> str:
+    text = (files("skillgit.engine") / "prompts" / path).read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value).replace(f"{{{key.capitalize()}}}", value.capitalize())
+
+    def part(match: re.Match[str]) -> str:
+        pairs = (pair.split("=") for pair in match["values"].split())
+        values_of_part = {key: value.replace("+", " ") for key, value in pairs}
+        return _read(f"parts/{match['name']}.md", **values_of_part).rstrip("\n")
+
+    return _PART.sub(part, text)
 
 
 def prompts_digest(*more: str) -> str:
@@ -108,6 +129,19 @@ def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **att
     if rest:
         parts.append(tagged("other_files", "\n".join(rest)))
     return tagged("skill", "\n".join(parts), name=skill.name, **attributes)
+
+
+def changes_section(previous: Skill, current: Skill) -> str:
+    """Return what changed between two versions of a skill, as unified differences of its text files."""
+    before, after = dict(previous.text_files()), dict(current.text_files())
+    lines = [
+        line
+        for path in sorted(before.keys() | after.keys())
+        for line in unified_diff(
+            before.get(path, "").splitlines(), after.get(path, "").splitlines(), path, path, lineterm=""
+        )
+    ]
+    return tagged("changes", "\n".join(lines) or "none")
 
 
 def template_section(skill: Skill) -> str:

@@ -36,7 +36,7 @@ class UnusableReplyError(Exception):
 
 
 class MisplacedEditsError(UnusableReplyError):
-    """Some edits of a reply have no place in the skill; the others can be used."""
+    """Some edits of a reply have no place in the skill, or may not be made; the others can be used."""
 
 
 def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
@@ -111,8 +111,8 @@ async def ask(
         except MisplacedEditsError as fault:
             partial = answer
             again = (
-                f"Some of your edits have no place in the skill. {fault}\nAnswer again with the whole JSON object,"
-                " every edit included; copy each anchor from the skill as it is written there."
+                f"Some of your edits have no place in the skill, or may not be made. {fault}\nAnswer again with the"
+                " whole JSON object, every edit included; copy each anchor from the skill as it is written there."
             )
             conversation += [assistant(reply.text), user(again)]
         except UnusableReplyError as fault:

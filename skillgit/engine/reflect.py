@@ -21,6 +21,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits, sifted
 from skillgit.engine.concurrency import ended
+from skillgit.engine.earlier_attempts import earlier_section
 from skillgit.engine.minibatches import Cutter, Minibatch, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
@@ -68,8 +69,8 @@ class Reflection:
 class Reading:
     """The analysts of a step: each is sent off as soon as its minibatch is complete, while later items still run.
 
-    Each may propose at most ``budget`` changes. One that fails keeps nobody from working: the failure is raised once
-    all have ended, so that nothing that was paid for is lost.
+    ``base`` is the number of the version ``skill``. Each may propose at most ``budget`` changes. One that fails keeps
+    the others working: the failure is raised once all have ended, so that nothing that was paid for is lost.
     """
 
     def __init__(
@@ -80,9 +81,10 @@ class Reading:
         batches: Sequence[Sequence[Item]],
         *,
         step: int,
+        base: int,
         budget: int | None,
     ) -> None:
-        self._session, self._state, self._skill = session, state, skill
+        self._session, self._state, self._skill, self._base = session, state, skill, base
         self._step, self._budget = step, budget
         settings = session.settings.gradient
         self._cutters: dict[str, Cutter] = {}
@@ -138,6 +140,7 @@ class Reading:
                 self._skill,
                 group,
                 step=self._step,
+                base=self._base,
                 budget=self._budget,
                 feedback=feedback_section(self._feedback),
             )
@@ -191,7 +194,15 @@ def with_probe(
 
 
 async def _analyse(
-    session: Session, state: RunState, skill: Skill, group: Minibatch, *, step: int, budget: int | None, feedback: str
+    session: Session,
+    state: RunState,
+    skill: Skill,
+    group: Minibatch,
+    *,
+    step: int,
+    base: int,
+    budget: int | None,
+    feedback: str,
 ) -> Analysis | None:
     words = dialect(session)
     whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
@@ -199,18 +210,17 @@ async def _analyse(
         words.failures if group.source is EditSource.FAILURE else words.successes,
         session.task.environment,
         (
-            *standing_sections(session, state, skill, whole=whole),
-            tried_section(session.trials),
-            feedback,
+            *standing_sections(session, state, skill, whole=whole, between=(tried_section(session.trials), feedback)),
             "" if whole else budget_section(budget),
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),
+            earlier_section(session, state, group.rollouts, base),
             contrast_section(group.contrast, session.settings.gradient.max_trajectory_tokens),
         ),
     )
     draw = (step, group.source.value, group.batch, group.number)
     messages = aware(session, group.source, told_of_files(session, messages))
     messages = with_pictures(session, messages, (*group.rollouts, *group.contrast))
-    return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
+    return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill, session))
 
 
 PROBE_LENGTH = 1200  # characters of a probe at most
@@ -324,7 +334,7 @@ async def _analysed(
     messages = conversation(words.failures, session.task.environment, sections)
     request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
     request = with_pictures(session, request, experiment.after)
-    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill))
+    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill, session))
     return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})
 
 

@@ -16,6 +16,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.served_model import ServedModel
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
+from skillgit.engine.earlier_attempts import Attempts
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.plugin.environment import Environment, asks_judge
@@ -77,6 +78,8 @@ class Session:
     trials: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
     # returns the outcomes that the run has recorded of a version on the selection split; None if they are not here
     outcomes: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
+    # returns the attempts at train items that the run has recorded
+    attempts: Callable[[], Attempts] = Attempts
     executor: Executor = field(default_factory=Inline)
     strategy: Strategy
 

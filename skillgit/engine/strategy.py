@@ -195,7 +195,9 @@ class Search:
             user(marked("\n\n".join(filter(None, parts)))),
         ]
         draw = (self.step, number)
-        reply = await ask(self.session, "strategy", messages, PatchReply, draw=draw, check=fits(self.skill))
+        reply = await ask(
+            self.session, "strategy", messages, PatchReply, draw=draw, check=fits(self.skill, self.session)
+        )
         if reply is None:
             return Draft(unusable=("strategy",))
         items = [rollout.item for rollout in rollouts] or self.train_items

@@ -23,6 +23,7 @@ from skillgit.domain.outcomes import VersionOutcomes
 from skillgit.domain.run_state import advance, begin
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
+from skillgit.engine.earlier_attempts import Attempts
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Task
@@ -208,6 +209,12 @@ class RehearsalHistory(list["Transition"]):
             outcomes.take(transition.event, transition.evidence)
         return outcomes.of(version)
 
+    def attempts(self) -> Attempts:
+        attempts = Attempts()
+        for transition in self:
+            attempts.take(transition.event, transition.evidence)
+        return attempts
+
     @property
     def digest(self) -> str:
         """Identify what the run came to, its evidence included."""
@@ -278,6 +285,7 @@ class SmallRun:
             clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
             monitor=Monitor(),
             outcomes=history.outcomes,
+            attempts=history.attempts,
             strategy=strategy,
         )
         start = Start(skill=environment.seed_skill(), config="c", splits="s", evidence={})

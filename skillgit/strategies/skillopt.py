@@ -74,7 +74,7 @@ async def studied(search: Search) -> tuple[tuple[Rollout, ...], Reflection]:
     rolling, reading, probing = (replace(session, monitor=overlap.branch()) for _ in range(3))
     batches = step_batches(session, step)
     items = [item for batch in batches for item in batch]
-    analysts = Reading(reading, state, skill, batches, step=step, budget=budget)
+    analysts = Reading(reading, state, skill, batches, step=step, base=search.base, budget=budget)
     rolling.monitor.stage(Stage.ROLLOUT, len(items))
     try:
         results = await roll_out(rolling, skill, items, "rollout", each=analysts.take)

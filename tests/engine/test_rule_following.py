@@ -81,6 +81,7 @@ UNPROVEN = {
     "Group failures by cause.": "it decides which edits a small budget cuts, and merging orders them once more",
     "Read the history.": "tests/engine/test_history.py and the lint of repeated proposals show what it is for",
     "A failure that no instruction could have prevented": "every failure of these tasks can be prevented",
+    "Alone. Any of your edits may be left out": "code leaves out what refers to it, as test_dependent_edits.py shows",
     "One general rule in plain words": "it is for readers; a rule of this target has one form",
     "Small. It changes one behaviour": "it is for people who read the difference, and for salvage of single edits",
     "Never write a rule that only one task can use.": "the gate finds such rules out; the sentence saves the budget",

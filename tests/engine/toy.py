@@ -183,6 +183,7 @@ def trainer(
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         monitor=Monitor(),
         outcomes=history.outcomes,
+        attempts=history.attempts,
         strategy=SkillOpt() if strategy is None else strategy,
     )
     return Trainer(session=session, start=Start(skill=SEED, config="c", splits="s", evidence={}), history=history)

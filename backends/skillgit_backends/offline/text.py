@@ -213,9 +213,9 @@ _SKILL = re.compile(r"<skill\b[^>]*>(?P<body>.*)</skill>", re.DOTALL)
 _CONTEXT = re.compile(r"<context>(?P<body>.*?)</context>", re.DOTALL)
 _QUESTION = re.compile(r"<question>(?P<body>.*?)</question>", re.DOTALL)
 _NO_LIMIT = 1_000
-_FRAME = re.compile(r"^<(environment|record|contrast)\b.*?^</\1[^>]*>\n+", re.DOTALL | re.MULTILINE)
+_FRAME = re.compile(r"^<(environment|record|contrast|earlier_attempts)\b.*?^</\1[^>]*>\n+", re.DOTALL | re.MULTILINE)
 _MARKS = re.compile(r"(</?[a-z_]+)-\d+(?=[ >])")
-_REASONS = re.compile(r"^  (?:because|fixed): .*\n", re.MULTILINE)
+_REASONS = re.compile(r"^  (?:because|fixed|equal score|part|train): .*\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _STEP = re.compile(
     r"^(?:step|slow|epoch)\b.*?\b(?P<decision>accept\w*|reject\w*|skip\w*|revert\w*|merge\w*)\b", re.IGNORECASE
@@ -283,7 +283,7 @@ class Briefing:
     @property
     def seed(self) -> str:
         """What draws are made from: what the prompt is about and not how it says it, so that prompts can improve."""
-        text = _FRAME.sub("", self.text)
+        text = _FRAME.sub("", _with_both_versions(self.text))
         return _REASONS.sub("", _MARKS.sub(r"\1", text))
 
     @property
@@ -352,6 +352,46 @@ def sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
         re.DOTALL | re.MULTILINE,
     )
     return [(dict(_ATTRIBUTE.findall(match["attributes"])), match["body"] or "") for match in pattern.finditer(text)]
+
+
+_COMPARED = re.compile(
+    r"^<skill(?P<mark>(?:-\d+)?) (?P<name>[^>]*)>\n(?P<skill>.*?\n)</skill(?P=mark)>\n\n"
+    r"<changes(?P=mark)>\n(?P<changes>.*?)\n</changes(?P=mark)>$",
+    re.DOTALL | re.MULTILINE,
+)
+_HUNK = re.compile(r"^@@ -\S+ \+(?P<start>\d+)(?:,(?P<size>\d+))? @@$")
+
+
+def _with_both_versions(text: str) -> str:
+    """Return a comparison of two versions with both in full in place of one and the differences."""
+
+    def versions(match: re.Match[str]) -> str:
+        sides = (_before(match["skill"], match["changes"]), match["skill"])
+        tags = (f'{match["name"]} version="{version}"' for version in ("previous", "current"))
+        mark = match["mark"]
+        return "\n\n".join(f"<skill{mark} {tag}>\n{side}</skill{mark}>" for tag, side in zip(tags, sides, strict=True))
+
+    return _COMPARED.sub(versions, text)
+
+
+def _before(skill: str, changes: str) -> str:
+    """Return the only file of a skill as it was before its changes."""
+    opening, *lines = skill.splitlines()
+    *new, closing = lines
+    old, at = [opening], 0
+    for line in changes.splitlines():
+        if hunk := _HUNK.match(line):
+            start = int(hunk["start"]) - (hunk["size"] != "0")
+            old += new[at:start]
+            at = start
+        elif line.startswith(" "):
+            old.append(new[at])
+            at += 1
+        elif line.startswith("-") and not line.startswith("--- "):
+            old.append(line[1:])
+        elif line.startswith("+") and not line.startswith("+++ "):
+            at += 1
+    return "\n".join([*old, *new[at:], closing, ""])
 
 
 def _assembled(skill: str) -> str:

@@ -41,6 +41,8 @@ from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.concurrency import unless_failed
+from skillgit.engine.earlier_attempts import FILES as ATTEMPT_FILES
+from skillgit.engine.earlier_attempts import Attempts
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Transition, Watcher
@@ -351,6 +353,9 @@ class Training:
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
         self._outcomes = version_outcomes(workspace.repo, self._recorded)
+        self._attempts = Attempts()
+        for record in self._recorded:
+            self._attempts.take(record.event, read_evidence(workspace.repo, record.evidence, ATTEMPT_FILES) or {})
         for record in self._recorded:
             self._note_version(record)
         self.session = Session(
@@ -366,6 +371,7 @@ class Training:
             feedback=partial(self._said, feedback_reader(workspace.repo)),
             trials=self._tried(),
             outcomes=self._outcomes.of,
+            attempts=lambda: self._attempts,
             executor=executor_of(setup),
             strategy=setup.strategy,
         )
@@ -523,6 +529,7 @@ class Training:
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""
         self._outcomes.take(transition.event, transition.evidence)
+        self._attempts.take(transition.event, transition.evidence)
         if (version := version_of(transition.event)) is not None and transition.skill is not None:
             self._skills[version] = transition.skill
 

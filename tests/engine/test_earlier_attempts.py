@@ -1,0 +1,84 @@
+"""What the optimizer sees of items: train items with both answers, selection items by id and number alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from test_history import step
+from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
+
+from skillgit.domain.leaks import Secrets
+from skillgit.domain.proposal import Change
+from skillgit.engine.earlier_attempts import within
+from skillgit.engine.optimizer_memory import Background, history_section
+
+
+class Asking(ToyEnvironment):
+    def secrets(self, item):
+        return Secrets(inputs=(f"{item.id} asks for {item.content['needs']}",))
+
+
+def analyse(text: str) -> str:
+    """Propose one word that failures need, and name the failures."""
+    ids = re.findall(r'<trajectory(?:-\d+)? id="(\w+)"', text)
+    words = re.findall(r"lacks (\w+)", text)
+    return json.dumps({"edits": [{"op": "append", "content": f"- {words[0]}", "items": ids}]})
+
+
+def prompts(**sections) -> list[tuple[str, str]]:
+    backend, history = ToyBackend(script={"Analyse failures": analyse}), History()
+    asyncio.run(run_to_end(trainer(backend, history, environment=Asking(), **sections), history))
+    asked = [request.messages for request in backend.requests if request.model == "optimizer"]
+    return [(messages[0].text.splitlines()[0], messages[-1].text) for messages in asked]
+
+
+def test_an_analyst_learns_whether_a_rule_was_there_and_the_answer_did_not_change():
+    told = [text for _, text in prompts(gradient={"contrast": 2}) if "<earlier_attempts>" in text]
+    assert told
+    assert any("v0 failed it and answered" in text and "An edit was made for it since (step 1" in text for text in told)
+    assert any("the rule was there, and the answer did not change" in text for text in told)
+
+
+def test_without_contrast_nothing_of_it_is_shown():
+    assert not any("earlier_attempts" in text for _, text in prompts())
+
+
+def test_no_prompt_holds_anything_of_a_selection_or_test_item_but_its_id():
+    for heading, text in prompts(gradient={"contrast": 2}, gate={"screening": 2}):
+        for split in ("selection", "test"):
+            assert f"{split}0 asks" not in text, heading
+            assert f"{split}0 needs" not in text, heading
+
+
+def test_a_screened_candidate_shows_its_train_items_with_question_and_both_answers():
+    told = [text for _, text in prompts(gradient={"contrast": 2}, gate={"screening": 2}) if "<history>" in text]
+    assert any("  train: fixed train" in text and "asks for" in text and 'before "' in text for text in told)
+
+
+def test_a_tie_is_called_a_tie_and_says_how_many_items_moved():
+    text = history_section([step(1, score=0.5, current=0.5), step(3, epoch=3)])
+    assert "  equal score: 1 items fixed, 2 broken\n  fixed: q1\n  broke: q2, q3" in text
+    assert text.count("equal score") == 1
+    assert "equal score" not in history_section([step(1, score=0.5, current=0.5, bound=True)])
+
+
+def test_what_the_skill_has_now_is_not_said_again():
+    lines = [f"- rule {number}" for number in range(9)]
+    changes = tuple(Change(sign="+", text=line) for line in [*lines, "- gone"])
+    text = history_section([step(1, changes=changes)], background=Background(lines=frozenset(lines)))
+    assert "  + - rule 0\n  [+ 8 lines more that the skill has]\n  + - gone\n" in text
+    assert "- rule 4" not in text
+    short = history_section([step(1, changes=changes[:3])], background=Background(lines=frozenset(lines)))
+    assert "- rule 2" in short, "a few lines stay as they are"
+
+
+@given(st.lists(st.text("ab", max_size=40), max_size=12), st.integers(1, 200))
+def test_what_is_cut_is_told(lines, room):
+    shown = within(lines, room, "item")
+    whole = [line for line in shown if not line.startswith("[...")]
+    assert whole == lines[: len(whole)]
+    assert len(whole) == len(lines) or shown[-1].startswith(f"[... {len(lines) - len(whole)} item")

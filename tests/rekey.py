@@ -1,0 +1,69 @@
+"""Carry a recorded run over to prompts that are worded otherwise: every reply stays, its request becomes today's.
+
+    python tests/rekey.py note FOLDER places.json      with the program that the record was made for
+    python tests/rekey.py write FOLDER places.json     with today's
+
+``FOLDER`` holds ``replies.jsonl``, as ``configs/recorded`` does, and its configuration is ``FOLDER.yaml``; give the
+path from the root. The first run notes the place of each reply: the kind of the prompt, the tasks that it shows, the
+text of the skill and how many turns there were. The second one finds replies by their places where the request is none
+of the record.
+A reply was given to the older wording all the same: whoever publishes the record says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from skillgit.cli.main import run as skillgit
+from skillgit.plugin.backend import Reply, Request, estimated_usage
+from skillgit.plugin.call_records import request_digest
+from skillgit_backends.offline.text import Briefing
+from skillgit_backends.replay import ReplayBackend
+
+
+def place(request: Request) -> str:
+    """Return what a question is about, however it is worded."""
+    shown = request.messages[1].text if len(request.messages) > 1 else ""
+    ids = sorted(set(re.findall(r'<(?:trajectory|pair)(?:-\d+)? id="([^"]*)"', shown)))
+    numbers = re.findall(r'"content": "((?:[^"\\]|\\.)*)"', Briefing(shown).section("patches"))
+    heading = request.messages[0].text.splitlines()[0]
+    return json.dumps([heading, ids, numbers, Briefing(shown).document, len(request.messages)])
+
+
+def main(mode: str, folder: str, notes: str) -> None:
+    known: dict[str, str] = {} if mode == "note" else json.loads(Path(notes).read_text())
+    lines: dict[str, str] = {}
+    by_request = ReplayBackend.complete
+
+    async def complete(self: ReplayBackend, request: Request) -> Reply:
+        try:
+            reply = await by_request(self, request)
+        except Exception:
+            if (text := known.get(place(request))) is None:
+                raise
+            reply = Reply(text=text, usage=estimated_usage(request.messages, text))
+        if mode == "note":
+            known[place(request)] = reply.text
+        lines[request_digest(replace(request, schema=None))] = reply.text
+        return reply
+
+    ReplayBackend.complete = complete  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory() as repository:
+        for words in (["init"], ["train", f"{folder}.yaml", "--run", "again", "-q"]):
+            code = skillgit(["-C", repository, *words])
+            if code:
+                sys.exit(code)
+    if mode == "note":
+        Path(notes).write_text(json.dumps(known))
+    else:
+        rows = (json.dumps({"request": digest, "reply": text}, ensure_ascii=False) for digest, text in lines.items())
+        (Path(folder) / "replies.jsonl").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
