@@ -256,7 +256,7 @@ def _configuration(server: LocalServer, model: LocalModel, servers: Sequence[Loc
     names = {"target": model.name, "optimizer": model.name}
     settings: dict[str, object] = {"backend": COMPATIBLE, **names, f"{COMPATIBLE}_base_url": server.address}
     settings["prices"] = {model.name: [0, 0]}
-    calls: dict[str, object] = {"timeout_s": 600, "concurrency": server.slots or 4}
+    calls: dict[str, object] = {"temperature": 0, "timeout_s": 600, "concurrency": server.slots or 4}
     if model.context is not None:
         settings["context_window"] = {model.name: model.context}
         calls["max_output_tokens"] = max(_LEAST_REPLY, min(_USUAL_REPLY, model.context // 4))
@@ -267,6 +267,7 @@ def _configuration(server: LocalServer, model: LocalModel, servers: Sequence[Loc
     head = [
         f"Models of this machine, as skillgit doctor --local found them: {server.program} answers for every role.",
         "One small model for both roles shows that all works; a larger optimizer finds better edits.",
+        "Servers sample by default; at temperature 0 an item gives the same answer again, and small models score higher.",
         "There are " + "; ".join(others) + ".",
         "_base_ is the environment: tasks/default for your own tasks, or another configuration.",
     ]
