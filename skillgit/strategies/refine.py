@@ -254,7 +254,7 @@ async def _text(
     for name in addenda:
         messages = extended(messages, name)
     messages = with_pictures(session, messages, rollouts)
-    reply = await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
+    reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(skill))
     draft = Draft() if reply is None else reply.draft(EditSource.FAILURE, [rollout.item.id for rollout in rollouts])
     if not draft.rewrites:
         return None
@@ -358,7 +358,7 @@ class Bench:
         words = DIALECTS[UpdateMode.PATCH]
         messages = conversation(words.failures, session.task.environment, sections)
         messages = with_pictures(session, extended(told_of_files(session, messages), LOOKED), look.before)
-        reply = await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(search.skill))
+        reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(search.skill))
         if reply is None or not reply.parts():
             return None
         draft = reply.draft(EditSource.FAILURE, [rollout.item.id for rollout in look.before])
