@@ -31,7 +31,7 @@ LOOKS = "looks.json"
 _ANSWER_SHOWN = 400  # characters of the answer that the base gave
 
 
-class Shape(StrEnum):
+class DraftShape(StrEnum):
     """What a draft is."""
 
     EDITS = "edits"  # the ranked edits of a step
@@ -40,7 +40,7 @@ class Shape(StrEnum):
 
 
 class Ending(StrEnum):
-    """What became of a draft after a look."""
+    """What happened to a text of a draft after a look at it."""
 
     KEPT = "kept"
     NARROWED = "narrowed"  # to those of its edits that help alone
@@ -49,7 +49,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class LookResult:
     """A draft on a few train items.
 
     Attributes:
@@ -63,12 +63,12 @@ class Look:
         after: The rollouts of the same items with the draft, in the same order.
         gain: The sum of what the items score more than before, under the gate's metric.
         objection: Why the draft was not tried at all; empty if it was.
-        ending: What became of this text.
+        ending: What happened to this text after the look.
     """
 
     draft: int
     attempt: int
-    shape: Shape
+    shape: DraftShape
     title: str
     proposals: tuple[Proposed, ...]
     tokens: int
@@ -101,13 +101,13 @@ class Look:
 
     @property
     def words(self) -> str:
-        """What it showed and what became of the draft, as a clause."""
+        """What it showed and what happened to the text then, as a clause."""
         if self.objection:
             return f"was not tried ({self.objection}) and was {self.ending.value}"
         if not self.after:
             return f"was not tried, as no train item of the step fails, and was {self.ending.value}"
         failing = sum(not _passed(rollout) for rollout in self.before)
-        length = f", with {-self.tokens} tokens fewer" if self.shape is Shape.REMOVAL and self.tokens < 0 else ""
+        length = f", with {-self.tokens} tokens fewer" if self.shape is DraftShape.REMOVAL and self.tokens < 0 else ""
         fixed, broken = (
             f"fixed {len(self.fixed)} of {failing}",
             f"broke {len(self.broken)} of {len(self.before) - failing}",
@@ -115,7 +115,7 @@ class Look:
         return f"{fixed} and {broken} train items{length}, and was {self.ending.value}"
 
 
-def account(looks: Sequence[Look]) -> str:
+def account(looks: Sequence[LookResult]) -> str:
     """Return a paragraph on what the drafts of a step did, a sentence each, for the reasons in the commit."""
     return " ".join(
         f"Draft {number} ({texts[0].shape.value}) {'; then it '.join(look.words for look in texts)}."
@@ -143,7 +143,7 @@ def tokens_added(skill: Skill, candidate: Skill) -> int:
     return skill_tokens(candidate) - skill_tokens(skill)
 
 
-def looks_evidence(looks: Sequence[Look]) -> evidence_files.Evidence:
+def looks_evidence(looks: Sequence[LookResult]) -> evidence_files.Evidence:
     """Return ``looks.json`` with a row for each look, and what the target did in each; nothing without any look."""
     if not looks:
         return {}
@@ -153,7 +153,7 @@ def looks_evidence(looks: Sequence[Look]) -> evidence_files.Evidence:
     return evidence_files.merged([{LOOKS: evidence_files.json_file([_row(look) for look in looks])}, *parts])
 
 
-def _row(look: Look) -> dict[str, object]:
+def _row(look: LookResult) -> dict[str, object]:
     row: dict[str, object] = {
         "draft": look.draft,
         "attempt": look.attempt,
@@ -173,7 +173,7 @@ def _row(look: Look) -> dict[str, object]:
     return row | {"proposals": [proposed_fields(proposal) for proposal in look.proposals]}
 
 
-def look_section(look: Look, max_tokens: int) -> str:
+def look_section(look: LookResult, max_tokens: int) -> str:
     """Return what the optimizer sees of a look: each item with what was asked, and both answers with their scores."""
     if look.objection:
         return tagged("look", f"The draft was not tried: {look.objection}")

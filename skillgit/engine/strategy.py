@@ -24,7 +24,7 @@ from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.candidate_text import Appendix, RewriteResult, fits, sifted, update
 from skillgit.engine.edit_budget import EditBudget, analyst_budget, within_budget
-from skillgit.engine.looks import Look
+from skillgit.engine.looks import LookResult
 from skillgit.engine.minibatches import step_items, stream
 from skillgit.engine.prompt_sections import (
     environment_section,
@@ -92,7 +92,7 @@ class Proposal:
     is_folder: bool = (
         False  # whether its edits only say which lines of the folder changed, and applying them does not do
     )
-    looks: tuple[Look, ...] = ()
+    looks: tuple[LookResult, ...] = ()
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
     @property

@@ -24,7 +24,7 @@ from skillgit.engine.candidate_guards import invalid, refusal
 from skillgit.engine.candidate_text import RewriteResult, fits, put_together, sifted
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
-from skillgit.engine.looks import Ending, Look, Shape, account, gain, look_section, tokens_added
+from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, tokens_added
 from skillgit.engine.method_settings import ControlMode
 from skillgit.engine.minibatches import most_alike, shuffle
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
@@ -65,7 +65,7 @@ READ = 2  # minibatches of failures that the writer of the whole text reads at m
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class DraftText:
     """One text of a draft, and the looks at this draft so far.
 
     Attributes:
@@ -78,11 +78,11 @@ class Attempt:
     """
 
     number: int
-    shape: Shape
+    shape: DraftShape
     draft: Draft
     result: RewriteResult
     losses: tuple[EditReport, ...] = ()
-    looks: tuple[Look, ...] = ()
+    looks: tuple[LookResult, ...] = ()
     is_kept: bool = False
 
     @property
@@ -94,8 +94,8 @@ class Attempt:
         """What it gained in its last look; of equal ones, the earlier draft is worth more."""
         return (self.looks[-1].gain if self.looks else 0.0, -self.number)
 
-    def ended(self, ending: Ending) -> Attempt:
-        """Return it with what became of the text that the last look was at."""
+    def ended(self, ending: Ending) -> DraftText:
+        """Return it with ``ending`` as what happened to the text that the last look was at."""
         return replace(self, looks=(*self.looks[:-1], replace(self.looks[-1], ending=ending)))
 
 
@@ -125,7 +125,7 @@ class Refine(SkillOpt):
         if not drafts:
             return await with_reminders(search, proposal)
         limit = proposal.budget.limit
-        attempts = await ordered(Bench(search, rollouts, limit).refined, drafts, limit=DRAFTS)
+        attempts = await ordered(TrainTrials(search, rollouts, limit).refined, drafts, limit=DRAFTS)
         kept = [attempt for attempt in attempts if attempt.is_kept]
         proposal = replace(
             proposal,
@@ -139,29 +139,31 @@ class Refine(SkillOpt):
         return await with_reminders(search, _with(search, proposal, choice))
 
 
-def _numbered(search: Search, proposal: Proposal, text: Attempt | None) -> Sequence[Attempt]:
+def _numbered(search: Search, proposal: Proposal, text: DraftText | None) -> Sequence[DraftText]:
     """Return the drafts of a step with their numbers; a draft that changes nothing is none."""
     drafts = [*_parts(search, proposal), *([text] if text is not None else [])]
     changed = [draft for draft in drafts if draft.skill.digest != search.skill.digest]
     return [replace(draft, number=number) for number, draft in enumerate(changed, start=1)]
 
 
-def _parts(search: Search, proposal: Proposal) -> list[Attempt]:
+def _parts(search: Search, proposal: Proposal) -> list[DraftText]:
     """Return what analysts proposed as drafts: removals apart, since only a look may show that a rule is not needed.
 
     Where an edit rewords a rule that the target did not follow, the removal of this rule is tried too: if all goes as
     well without it, the rule was not what the target needed, whatever its words.
     """
     if proposal.candidate.rewrite is not None:  # the update mode of the run asks for whole texts
-        return [Attempt(number=0, shape=Shape.TEXT, draft=proposal.choice, result=proposal.candidate)]
+        return [DraftText(number=0, shape=DraftShape.TEXT, draft=proposal.choice, result=proposal.candidate)]
     cut = proposal.choice.cut or bool(_left_out(proposal)) or any(edit.op is Op.DELETE for edit in proposal.edits)
     edits = [edit for edit in proposal.edits if edit.op is not Op.DELETE]
     removals = [edit for edit in proposal.edits if edit.op is Op.DELETE]
     if not removals:
         removals = [edit for edit in map(_removal, edits) if edit is not None and _removes_rules(search, edit)][:1]
-    groups = ((Shape.EDITS, edits), (Shape.REMOVAL, removals))
+    groups = ((DraftShape.EDITS, edits), (DraftShape.REMOVAL, removals))
     return [
-        _of_edits(search, replace(proposal.choice, proposals=tuple(group), cut=cut or shape is Shape.REMOVAL), shape)
+        _of_edits(
+            search, replace(proposal.choice, proposals=tuple(group), cut=cut or shape is DraftShape.REMOVAL), shape
+        )
         for shape, group in groups
         if group
     ]
@@ -180,14 +182,14 @@ def _removes_rules(search: Search, removal: Edit) -> bool:
     return bool(diff.removals) and not (diff.additions or diff.changes or diff.moves)
 
 
-def _of_edits(search: Search, draft: Draft, shape: Shape, losses: tuple[EditReport, ...] = ()) -> Attempt:
+def _of_edits(search: Search, draft: Draft, shape: DraftShape, losses: tuple[EditReport, ...] = ()) -> DraftText:
     """Return a draft of edits, without those that have no place in the base by themselves."""
     (choice,), lost = sifted(search.session, search.skill, [draft])
     result = RewriteResult(application=search.applied(choice))
-    return Attempt(number=0, shape=shape, draft=choice, result=result, losses=(*losses, *lost))
+    return DraftText(number=0, shape=shape, draft=choice, result=result, losses=(*losses, *lost))
 
 
-async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: Reflection) -> Attempt | None:
+async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: Reflection) -> DraftText | None:
     """Return the whole text, written from the failures in one call; None where there is no reason to, or no usable one.
 
     The text is outside of the edit budget until one was measured in this run; a later one has to keep to it.
@@ -246,7 +248,7 @@ async def _text(
     rollouts: Sequence[Rollout],
     *,
     draw: tuple[int, str],
-) -> Attempt | None:
+) -> DraftText | None:
     """Ask for the whole text; None if there is no usable one or none is wanted."""
     session, skill = search.session, search.skill
     words = DIALECTS[UpdateMode.FULL]
@@ -259,10 +261,10 @@ async def _text(
     if not draft.rewrites:
         return None
     result = put_together(skill, draft.rewrites[0].body, draft.rewrites, title=draft.title, reasoning=draft.reasoning)
-    return None if result.failure else Attempt(number=0, shape=Shape.TEXT, draft=draft, result=result)
+    return None if result.failure else DraftText(number=0, shape=DraftShape.TEXT, draft=draft, result=result)
 
 
-class Bench:
+class TrainTrials:
     """Tries the drafts of a step on its train items."""
 
     def __init__(self, search: Search, rollouts: Sequence[Rollout], limit: int | None) -> None:
@@ -272,8 +274,8 @@ class Bench:
         passing = [rollout for rollout in scored if solved(rollout)]
         self._controls = shuffle(passing, search.random("look"))[:LOOKED_SOLVED]
 
-    async def refined(self, attempt: Attempt) -> Attempt:
-        """Return what becomes of a draft: itself, what of it helps alone, or what the optimizer wrote in its place."""
+    async def refined(self, attempt: DraftText) -> DraftText:
+        """Return the last text of a draft: the first one, its edits that help alone, or one that was written again."""
         attempt = await self._looked(attempt)
         while not attempt.is_kept and len(attempt.looks) < ATTEMPTS:
             following = await self._narrowed(attempt)
@@ -286,7 +288,7 @@ class Bench:
             attempt = await self._looked(following)
         return attempt
 
-    async def _looked(self, attempt: Attempt) -> Attempt:
+    async def _looked(self, attempt: DraftText) -> DraftText:
         """Try a draft, first on items that its base fails; the solved ones are tried only if one of these gains."""
         search = self._search
         objection = await _objection(search, attempt)
@@ -296,7 +298,7 @@ class Bench:
         if gain(before, after, search.session.rule) > 0 and self._controls:
             after += await search.roll_out([rollout.item for rollout in self._controls], attempt.skill)
             before = [*before, *self._controls]
-        look = Look(
+        look = LookResult(
             draft=attempt.number,
             attempt=len(attempt.looks) + 1,
             shape=attempt.shape,
@@ -309,20 +311,20 @@ class Bench:
             objection=objection,
         )
         # where no item of the step fails, nothing can be seen in a look; a removal needs a reason all the same
-        is_unseen = not objection and not self._failing and attempt.shape is not Shape.REMOVAL
+        is_unseen = not objection and not self._failing and attempt.shape is not DraftShape.REMOVAL
         is_kept = look.helps or is_unseen
         looks = (*attempt.looks, look if is_kept else replace(look, ending=Ending.DROPPED))
         return replace(attempt, looks=looks, is_kept=is_kept)
 
-    def _made_for(self, attempt: Attempt) -> list[Rollout]:
+    def _made_for(self, attempt: DraftText) -> list[Rollout]:
         """Return failing items that the draft rests on, each proposal's in turn; any failing ones if it names none."""
         own = [[trial for trial in self._failing if trial.item.id in part.items] for part in attempt.draft.proposals]
         in_turn = {trial.item.id: trial for row in zip_longest(*own) for trial in row if trial is not None}
         return list(in_turn.values() or self._failing)[:LOOKED_FAILING]
 
-    async def _narrowed(self, attempt: Attempt) -> Attempt | None:
+    async def _narrowed(self, attempt: DraftText) -> DraftText | None:
         """Return those of several edits that help alone; None if it is all or none of them."""
-        if attempt.shape is not Shape.EDITS or len(attempt.draft.edits) == 1 or attempt.looks[-1].objection:
+        if attempt.shape is not DraftShape.EDITS or len(attempt.draft.edits) == 1 or attempt.looks[-1].objection:
             return None
         idle = await idle_edits(self._search, self._failing, attempt.draft.edits)
         rest = tuple(edit for edit in attempt.draft.edits if id(edit) not in idle)
@@ -335,14 +337,14 @@ class Bench:
             if id(edit) in idle
         )
         draft = replace(attempt.draft, proposals=rest, cut=True)
-        return _of_edits(self._search, draft, Shape.EDITS, (*attempt.losses, *losses))
+        return _of_edits(self._search, draft, DraftShape.EDITS, (*attempt.losses, *losses))
 
-    async def _written_again(self, attempt: Attempt) -> Attempt | None:
+    async def _written_again(self, attempt: DraftText) -> DraftText | None:
         """Return what the optimizer writes in place of a draft when it sees the look; None if that is nothing new."""
         search, session, look = self._search, self._search.session, attempt.looks[-1]
-        if attempt.shape is Shape.REMOVAL:
+        if attempt.shape is DraftShape.REMOVAL:
             return None
-        is_text, step = attempt.shape is Shape.TEXT, search.step
+        is_text, step = attempt.shape is DraftShape.TEXT, search.step
         gradient, limit = session.settings.gradient, self._limit
         sections = (
             *standing_sections(session, search.state, search.skill, whole=is_text),
@@ -370,31 +372,31 @@ class Bench:
         )
         edits = tuple(edit for edit in draft.edits if edit.op is not Op.DELETE)
         draft = within_budget(session, search.skill, replace(draft, proposals=edits, cut=bool(removals)), limit)
-        again = _of_edits(search, draft, Shape.EDITS, (*attempt.losses, *removals))
+        again = _of_edits(search, draft, DraftShape.EDITS, (*attempt.losses, *removals))
         return _unless_same(attempt, again if again.skill.digest != search.skill.digest else None)
 
 
-def _unless_same(attempt: Attempt, again: Attempt | None) -> Attempt | None:
+def _unless_same(attempt: DraftText, again: DraftText | None) -> DraftText | None:
     return None if again is None or again.skill.digest == attempt.skill.digest else again
 
 
-async def _objection(search: Search, attempt: Attempt) -> str:
+async def _objection(search: Search, attempt: DraftText) -> str:
     """Return why a draft is not worth a rollout; empty if nothing speaks against it."""
     session, skill = search.session, search.skill
     problem = refusal(session, search.state, skill, attempt.skill, base=search.base)
     problem = problem or await invalid(session, skill, attempt.skill)
     if problem is not None:
         return f"{problem.title} ({problem.why.rstrip('.')})"
-    limit = _text_limit(search) if attempt.shape is Shape.TEXT and attempt.result.rewrite is not None else None
+    limit = _text_limit(search) if attempt.shape is DraftShape.TEXT and attempt.result.rewrite is not None else None
     if limit is not None and (count := rules_changed_in(skill, attempt.skill)) > limit:
         return f"it changes {count} rules, and the budget is {limit}"
     return ""
 
 
-async def _joined(search: Search, kept: Sequence[Attempt], limit: int | None) -> Attempt:
+async def _joined(search: Search, kept: Sequence[DraftText], limit: int | None) -> DraftText:
     """Return the merge of several drafts that help; the one that helps most if the merge cannot be used."""
     best = max(kept, key=lambda attempt: attempt.worth)
-    is_text = any(attempt.shape is Shape.TEXT for attempt in kept)
+    is_text = any(attempt.shape is DraftShape.TEXT for attempt in kept)
     drafts = [_as_text(attempt) if is_text else attempt.draft for attempt in kept]
     mode = UpdateMode.FULL if is_text else UpdateMode.PATCH
     search.session.monitor.stage(Stage.AGGREGATE, 1)
@@ -412,15 +414,15 @@ async def _joined(search: Search, kept: Sequence[Attempt], limit: int | None) ->
             return best
         body = draft.rewrites[0].body
         result = put_together(search.skill, body, draft.rewrites, title=draft.title, reasoning=draft.reasoning)
-        union = Attempt(number=0, shape=Shape.TEXT, draft=draft, result=result)
+        union = DraftText(number=0, shape=DraftShape.TEXT, draft=draft, result=result)
     else:
         draft = within_budget(search.session, search.skill, draft, limit)
-        union = _of_edits(search, draft, Shape.EDITS)
+        union = _of_edits(search, draft, DraftShape.EDITS)
     is_idle = union.skill.digest == search.skill.digest
     return best if is_idle or await _objection(search, union) else union
 
 
-def _as_text(attempt: Attempt) -> Draft:
+def _as_text(attempt: DraftText) -> Draft:
     """Return a draft as the whole text that it makes."""
     if attempt.draft.rewrites:
         return attempt.draft
@@ -432,7 +434,7 @@ def _as_text(attempt: Attempt) -> Draft:
     return replace(attempt.draft, proposals=(rewrite,))
 
 
-def _with(search: Search, proposal: Proposal, choice: Attempt) -> Proposal:
+def _with(search: Search, proposal: Proposal, choice: DraftText) -> Proposal:
     """Return ``proposal`` with ``choice`` as its candidate; a whole text has a budget of its own."""
     is_text = choice.result.rewrite is not None and proposal.candidate.rewrite is None
     losses = tuple(report for report in choice.losses if report not in proposal.losses)
@@ -450,7 +452,7 @@ def _left_out(proposal: Proposal) -> tuple[EditReport, ...]:
     return tuple(report for report in reports if report.status is not EditStatus.APPLIED)
 
 
-def _nothing(search: Search, looks: Sequence[Look]) -> RewriteResult:
+def _nothing(search: Search, looks: Sequence[LookResult]) -> RewriteResult:
     """Return the base as it is, with the reason why no draft became a candidate."""
     return RewriteResult(
         application=Application(skill=search.skill, reports=()),

@@ -39,7 +39,7 @@ def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
 
 
 def looked(look: DraftLook) -> str:
-    """Return what a draft did on train items, what that cost, and what became of it."""
+    """Return what a draft did on train items, what that cost, and what happened to it then."""
     name = f"{look.draft}. {one_line(look.shape)}{f', text {look.attempt}' if look.attempt > 1 else ''}"
     parts = (
         f"{look.tokens:+,} {'token' if abs(look.tokens) == 1 else 'tokens'}",

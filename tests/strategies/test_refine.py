@@ -22,7 +22,7 @@ from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Sc
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.engine.looks import LOOKS, Look, Shape, gain
+from skillgit.engine.looks import LOOKS, DraftShape, LookResult, gain
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.store.event_writer import RunWriter
 from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, Refine
@@ -79,7 +79,7 @@ def test_a_candidate_is_measured_only_if_a_draft_gained_and_the_reasons_say_what
     for event, _, looks in steps(seed):
         last = {look["draft"]: look for look in looks}
         kept = [look for look in last.values() if look["ending"] == "kept"]
-        assert all(look["gain"] > 0 for look in kept if look["failing"] or look["shape"] == Shape.REMOVAL)
+        assert all(look["gain"] > 0 for look in kept if look["failing"] or look["shape"] == DraftShape.REMOVAL)
         assert all(look["ending"] == "dropped" for look in last.values() if look not in kept)
         if looks:
             assert bool(kept) is not isinstance(event, Skipped)
@@ -108,10 +108,10 @@ def test_the_budget_holds_in_rules_and_only_the_first_measured_text_is_outside_o
 
 def test_the_runs_have_drafts_of_every_shape_and_ending():
     looks = [look for seed in SEEDS for _, _, rows in steps(seed) for look in rows]
-    assert {look["shape"] for look in looks} == {shape.value for shape in Shape}
+    assert {look["shape"] for look in looks} == {shape.value for shape in DraftShape}
     assert {look["ending"] for look in looks} == {"kept", "narrowed", "written again", "dropped"}
     assert any(look.get("objection") for look in looks)
-    equal = [look for look in looks if look["shape"] == Shape.REMOVAL and look["rollouts"] and not look["gain"]]
+    equal = [look for look in looks if look["shape"] == DraftShape.REMOVAL and look["rollouts"] and not look["gain"]]
     assert equal
     assert {look["ending"] for look in equal} == {"dropped"}, "an equal score is no reason to remove a rule"
 
@@ -184,8 +184,16 @@ def test_an_item_that_could_not_be_evaluated_is_neither_gain_nor_loss(pairs):
     rule = replace(MethodSettings().rule(), metric=Metric.SOFT)
     scored = [(old, new) for old, new in pairs if old is not None and new is not None]
     assert gain(before, after, rule) == pytest.approx(sum(new - old for old, new in scored))
-    look = Look(
-        draft=1, attempt=1, shape=Shape.EDITS, title="", proposals=(), tokens=0, before=before, after=after, gain=0.0
+    look = LookResult(
+        draft=1,
+        attempt=1,
+        shape=DraftShape.EDITS,
+        title="",
+        proposals=(),
+        tokens=0,
+        before=before,
+        after=after,
+        gain=0.0,
     )
     assert len(look.fixed) == sum(old < 1 <= new for old, new in scored)
     assert len(look.broken) == sum(new < 1 <= old for old, new in scored)

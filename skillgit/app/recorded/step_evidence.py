@@ -68,7 +68,7 @@ class DraftLook:
     attempt: int  # which text of this draft it was, from 1
     shape: str  # edits, whole text or removal
     title: str
-    ending: str  # what became of this text: kept, narrowed, written again or dropped
+    ending: str  # what happened to this text then: kept, narrowed, written again or dropped
     rollouts: int  # what the look cost
     failing: int  # tried items that the base fails
     solved: int  # tried items that the base solves
