@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.document_rewrite import Rewrite, Template, UpdateMode
@@ -19,6 +20,7 @@ from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_rules import Region, match, rules, rules_changed_in
+from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import verbatim
 from skillgit.engine.candidate_guards import invalid, refusal
 from skillgit.engine.candidate_text import RewriteResult, fits, put_together, sifted
@@ -26,7 +28,7 @@ from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
 from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, tokens_added
 from skillgit.engine.method_settings import ControlMode
-from skillgit.engine.minibatches import most_alike, shuffle
+from skillgit.engine.minibatches import chunks, most_alike, shuffle
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
     LOOKED,
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
 
     from skillgit.domain.edit import Edit
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.reflect import Reflection
 
 LOOKED_FAILING, LOOKED_SOLVED = 6, 4  # train items of a look at most: some that its base fails, and some that it solves
@@ -289,15 +290,29 @@ class TrainTrials:
         return attempt
 
     async def _looked(self, attempt: DraftText) -> DraftText:
-        """Try a draft, first on items that its base fails; the solved ones are tried only if one of these gains."""
-        search = self._search
+        """Try a draft, wave by wave, until it is ahead on failing and solved items together or none is left.
+
+        Solved items are tried once failing ones gain: a draft that fixes nothing is not worth them. A draft that is
+        ahead after them is kept, so that the second half of the failing items is tried only where the first says no.
+        """
+        search, rule = self._search, self._search.session.rule
         objection = await _objection(search, attempt)
-        before = [] if objection else self._made_for(attempt)
-        search.session.monitor.stage(Stage.SCREEN, len(before))
-        after = await search.roll_out([rollout.item for rollout in before], attempt.skill)
-        if gain(before, after, search.session.rule) > 0 and self._controls:
-            after += await search.roll_out([rollout.item for rollout in self._controls], attempt.skill)
-            before = [*before, *self._controls]
+        failing = [] if objection else self._made_for(attempt)
+        search.session.monitor.stage(Stage.SCREEN, len(failing))
+        before, after = list[Rollout](), list[Rollout]()
+
+        async def tried(rollouts: Sequence[Rollout]) -> float:
+            after.extend(await search.roll_out([rollout.item for rollout in rollouts], attempt.skill))
+            before.extend(rollouts)
+            return gain(before, after, rule)
+
+        controls = self._controls
+        for wave in chunks(failing, ceil(LOOKED_FAILING / 2)):
+            is_ahead = await tried(wave) > 0
+            if is_ahead and controls:
+                is_ahead, controls = await tried(controls) > 0, []
+            if is_ahead:
+                break
         look = LookResult(
             draft=attempt.number,
             attempt=len(attempt.looks) + 1,
@@ -307,7 +322,7 @@ class TrainTrials:
             tokens=tokens_added(search.skill, attempt.skill),
             before=tuple(before),
             after=tuple(after),
-            gain=gain(before, after, search.session.rule),
+            gain=gain(before, after, rule),
             objection=objection,
         )
         # where no item of the step fails, nothing can be seen in a look; a removal needs a reason all the same

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sample_run import clock_from
 from toy import History, ToyBackend, run_to_end, trainer
 
+from skillgit.app.upkeep.round_checks import look_problems
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
@@ -197,3 +198,17 @@ def test_an_item_that_could_not_be_evaluated_is_neither_gain_nor_loss(pairs):
     )
     assert len(look.fixed) == sum(old < 1 <= new for old, new in scored)
     assert len(look.broken) == sum(new < 1 <= old for old, new in scored)
+
+
+def test_fsck_finds_looks_that_say_something_else_than_their_rollouts():
+    event, evidence, looks = next(
+        (event, evidence, looks) for event, evidence, looks in steps(1) if any(look["fixed"] for look in looks)
+    )
+    assert list(look_problems(event, evidence)) == []
+    forged = [look | {"fixed": []} for look in looks]
+    [sentence, *_] = look_problems(event, {**evidence, LOOKS: json.dumps(forged).encode()})
+    assert "something else than the rollouts" in sentence
+    dropped = [look | {"ending": "dropped"} for look in looks]
+    problems = list(look_problems(event, {**evidence, LOOKS: json.dumps(dropped).encode()}))
+    assert bool(problems) is not isinstance(event, Skipped)
+    assert list(look_problems(event, {**evidence, LOOKS: b"[{"})) == [f"{LOOKS} in the evidence cannot be read"]

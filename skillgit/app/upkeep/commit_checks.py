@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import trains_description
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
-from skillgit.app.upkeep.round_checks import joined_text_problems, screening_problems
+from skillgit.app.upkeep.round_checks import joined_text_problems, look_problems, screening_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
@@ -149,6 +149,7 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
         yield from _placebo_problems(event, files.get("placebo.json"))
         yield from final_item_problems(event, files, is_import=is_import)
     yield from screening_problems(event, files)
+    yield from look_problems(event, files)
     summary = getattr(event, "evaluation", None) if TRAITS[event.kind].has_outcomes else None
     if isinstance(summary, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, summary, getattr(event, "verdict", None))
