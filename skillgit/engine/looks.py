@@ -108,11 +108,11 @@ class LookResult:
             return f"was not tried, as no train item of the step fails, and was {self.ending.value}"
         failing = sum(not _passed(rollout) for rollout in self.before)
         length = f", with {-self.tokens} tokens fewer" if self.shape is DraftShape.REMOVAL and self.tokens < 0 else ""
-        fixed, broken = (
+        gains, losses = (
             f"fixed {len(self.fixed)} of {failing}",
             f"broke {len(self.broken)} of {len(self.before) - failing}",
         )
-        return f"{fixed} and {broken} train items{length}, and was {self.ending.value}"
+        return f"{gains} and {losses} train items{length}, and was {self.ending.value}"
 
 
 def account(looks: Sequence[LookResult]) -> str:
@@ -134,8 +134,8 @@ def gain(before: Sequence[Rollout], after: Sequence[Rollout], rule: GateRule) ->
         return outcome.value(rule.metric, rule.soft_weight) if isinstance(outcome, Scored) else 0.0
 
     pairs = [(old.outcome, new.outcome) for old, new in zip(before, after, strict=True)]
-    scored = [pair for pair in pairs if all(isinstance(outcome, Scored) for outcome in pair)]
-    return sum(value(new) - value(old) for old, new in scored)
+    scored_pairs = [pair for pair in pairs if all(isinstance(outcome, Scored) for outcome in pair)]
+    return sum(value(new) - value(old) for old, new in scored_pairs)
 
 
 def tokens_added(skill: Skill, candidate: Skill) -> int:

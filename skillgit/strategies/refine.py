@@ -127,24 +127,24 @@ class Refine(SkillOpt):
             return await with_reminders(search, proposal)
         limit = proposal.budget.limit
         attempts = await ordered(TrainTrials(search, rollouts, limit).refined, drafts, limit=DRAFTS)
-        kept = [attempt for attempt in attempts if attempt.is_kept]
+        survivors = [attempt for attempt in attempts if attempt.is_kept]
         proposal = replace(
             proposal,
             pool=concatenated([proposal.pool, *([text.draft] if text is not None else [])]),
             looks=tuple(look for attempt in attempts for look in attempt.looks),
             losses=(*_left_out(proposal), *(report for attempt in attempts for report in attempt.losses)),
         )
-        if not kept:
+        if not survivors:
             return replace(proposal, candidate=_nothing(search, proposal.looks))
-        choice = kept[0] if len(kept) == 1 else await _joined(search, kept, limit)
+        choice = survivors[0] if len(survivors) == 1 else await _joined(search, survivors, limit)
         return await with_reminders(search, _with(search, proposal, choice))
 
 
 def _numbered(search: Search, proposal: Proposal, text: DraftText | None) -> Sequence[DraftText]:
     """Return the drafts of a step with their numbers; a draft that changes nothing is none."""
     drafts = [*_parts(search, proposal), *([text] if text is not None else [])]
-    changed = [draft for draft in drafts if draft.skill.digest != search.skill.digest]
-    return [replace(draft, number=number) for number, draft in enumerate(changed, start=1)]
+    candidates = [draft for draft in drafts if draft.skill.digest != search.skill.digest]
+    return [replace(draft, number=number) for number, draft in enumerate(candidates, start=1)]
 
 
 def _parts(search: Search, proposal: Proposal) -> list[DraftText]:
@@ -185,9 +185,9 @@ def _removes_rules(search: Search, removal: Edit) -> bool:
 
 def _of_edits(search: Search, draft: Draft, shape: DraftShape, losses: tuple[EditReport, ...] = ()) -> DraftText:
     """Return a draft of edits, without those that have no place in the base by themselves."""
-    (choice,), lost = sifted(search.session, search.skill, [draft])
+    (choice,), misfits = sifted(search.session, search.skill, [draft])
     result = RewriteResult(application=search.applied(choice))
-    return DraftText(number=0, shape=shape, draft=choice, result=result, losses=(*losses, *lost))
+    return DraftText(number=0, shape=shape, draft=choice, result=result, losses=(*losses, *misfits))
 
 
 async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: Reflection) -> DraftText | None:
@@ -200,17 +200,17 @@ async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: R
     if not failing or not _may_be_written(search, rollouts):
         return None
     gradient = session.settings.gradient
-    shown = failing[: READ * gradient.minibatch_size]
-    contrast = most_alike([rollout for rollout in rollouts if solved(rollout)], shown, gradient.contrast)
+    sample = failing[: READ * gradient.minibatch_size]
+    contrast = most_alike([rollout for rollout in rollouts if solved(rollout)], sample, gradient.contrast)
     sections = (
         *standing_sections(session, state, skill, whole=True),
         tried_section(session.trials),
         feedback_section(reflection.feedback),
         _text_budget(search),
-        trajectories_section(shown, "failure", gradient.max_trajectory_tokens),
+        trajectories_section(sample, "failure", gradient.max_trajectory_tokens),
         contrast_section(contrast, gradient.max_trajectory_tokens),
     )
-    return await _text(search, sections, (), (*shown, *contrast), draw=(step, "text"))
+    return await _text(search, sections, (), (*sample, *contrast), draw=(step, "text"))
 
 
 def _may_be_written(search: Search, rollouts: Sequence[Rollout]) -> bool:
@@ -270,9 +270,9 @@ class TrainTrials:
 
     def __init__(self, search: Search, rollouts: Sequence[Rollout], limit: int | None) -> None:
         self._search, self._limit = search, limit
-        scored = [rollout for rollout in rollouts if isinstance(rollout.outcome, Scored)]
-        self._failing = [rollout for rollout in scored if not solved(rollout)]
-        passing = [rollout for rollout in scored if solved(rollout)]
+        with_score = [rollout for rollout in rollouts if isinstance(rollout.outcome, Scored)]
+        self._failing = [rollout for rollout in with_score if not solved(rollout)]
+        passing = [rollout for rollout in with_score if solved(rollout)]
         self._controls = shuffle(passing, search.random("look"))[:LOOKED_SOLVED]
 
     async def refined(self, attempt: DraftText) -> DraftText:
@@ -408,11 +408,11 @@ async def _objection(search: Search, attempt: DraftText) -> str:
     return ""
 
 
-async def _joined(search: Search, kept: Sequence[DraftText], limit: int | None) -> DraftText:
+async def _joined(search: Search, survivors: Sequence[DraftText], limit: int | None) -> DraftText:
     """Return the merge of several drafts that help; the one that helps most if the merge cannot be used."""
-    best = max(kept, key=lambda attempt: attempt.worth)
-    is_text = any(attempt.shape is DraftShape.TEXT for attempt in kept)
-    drafts = [_as_text(attempt) if is_text else attempt.draft for attempt in kept]
+    best = max(survivors, key=lambda attempt: attempt.worth)
+    is_text = any(attempt.shape is DraftShape.TEXT for attempt in survivors)
+    drafts = [_as_text(attempt) if is_text else attempt.draft for attempt in survivors]
     mode = UpdateMode.FULL if is_text else UpdateMode.PATCH
     search.session.monitor.stage(Stage.AGGREGATE, 1)
     draft = await merge(

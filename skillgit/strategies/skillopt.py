@@ -92,14 +92,14 @@ async def studied(search: Search) -> tuple[tuple[Rollout, ...], Reflection]:
 
     async def attempt(item: Item) -> tuple[Rollout, ...]:
         draws = [await roll_out(rolling, skill, [item], "rollout", sample=n, slots=slots) for n in range(samples)]
-        first, *others = (rollout for [rollout] in draws)
-        analysts.take(first, others)
-        return first, *others
+        first, *further_draws = (rollout for [rollout] in draws)
+        analysts.take(first, further_draws)
+        return first, *further_draws
 
     rolling.monitor.stage(Stage.ROLLOUT, len(items) * samples)
     try:
         results = await ordered(attempt, items, limit=len(items))
-        by_item = {first.item.id: (first, *others) for first, *others in results}
+        by_item = {first.item.id: (first, *further_draws) for first, *further_draws in results}
         rollouts, *further = zip(*(by_item[item.id] for item in search.items), strict=True)
         reflection, experiment = await side_by_side(
             analysts.reflection(), probe(probing, state, skill, rollouts, step=step, budget=budget)

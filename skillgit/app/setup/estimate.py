@@ -179,11 +179,11 @@ def _add_screening(
     # how many edits a step has only a fixed budget of edits limits
     is_limited = optimizer.control is ControlMode.FIXED and optimizer.budget_unit == "edits"
     times = optimizer.learning_rate * steps if tries else 0
-    tried, rounds = TRIED, waits
+    tried_items, rounds = TRIED, waits
     if _refines(settings):
-        tried, rounds = LOOKED_FAILING + LOOKED_SOLVED, 2 * ATTEMPTS * steps
+        tried_items, rounds = LOOKED_FAILING + LOOKED_SOLVED, 2 * ATTEMPTS * steps
         times += DRAFTS * ATTEMPTS * steps
-    planner.may_roll_out("trial", skill, planner.dearest(train, tried), times, rounds=rounds, certain=is_limited)
+    planner.may_roll_out("trial", skill, planner.dearest(train, tried_items), times, rounds=rounds, certain=is_limited)
 
 
 def _last_merges(settings: MethodSettings, task: Task, steps: int) -> int:
@@ -246,8 +246,8 @@ def _optimizer_stages(
     yield Asks(stage="analyst", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=steps, width=width)
     if _refines(settings):
         # the whole text of a step from several minibatches of failures, and each draft once more with its look
-        shown = (READ * gradient.minibatch_size + LOOKED_FAILING + LOOKED_SOLVED) * trajectory
-        prompt_tokens, calls = prompt_tokens + shown, (1 + DRAFTS * (ATTEMPTS - 1)) * steps
+        read_tokens = (READ * gradient.minibatch_size + LOOKED_FAILING + LOOKED_SOLVED) * trajectory
+        prompt_tokens, calls = prompt_tokens + read_tokens, (1 + DRAFTS * (ATTEMPTS - 1)) * steps
         yield Asks(
             stage="draft", calls=calls, prompt=prompt_tokens, reply=reply + document, in_a_row=2 * steps, width=width
         )

@@ -63,9 +63,9 @@ def look_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:
             if not look["rollouts"] or name not in files or before is None:
                 continue
             after = dict(map(_outcome, loads(files[name])))
-            fixed = [item for item, solved in after.items() if before[item] is False and solved]
-            broken = [item for item, solved in after.items() if before[item] and solved is False]
-            if (fixed, broken, len(after)) != (look["fixed"], look["broken"], look["rollouts"]):
+            fixes = [item for item, is_solved in after.items() if before[item] is False and is_solved]
+            breaks = [item for item, is_solved in after.items() if before[item] and is_solved is False]
+            if (fixes, breaks, len(after)) != (look["fixed"], look["broken"], look["rollouts"]):
                 yield f"{LOOKS} says of draft {look['draft']} something else than the rollouts in {name}"
         is_kept = any(look["ending"] == "kept" for look in looks)
     except (ValueError, TypeError, KeyError, RecursionError, DataError):
