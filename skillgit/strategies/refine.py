@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.document_rewrite import Rewrite, Template, UpdateMode
@@ -28,7 +27,7 @@ from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
 from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, tokens_added
 from skillgit.engine.method_settings import ControlMode
-from skillgit.engine.minibatches import chunks, most_alike, shuffle
+from skillgit.engine.minibatches import most_alike, shuffle
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
     LOOKED,
@@ -290,29 +289,19 @@ class TrainTrials:
         return attempt
 
     async def _looked(self, attempt: DraftText) -> DraftText:
-        """Try a draft, wave by wave, until it is ahead on failing and solved items together or none is left.
+        """Try a draft, first on items that its base fails; the solved ones are tried only if those gain together.
 
-        Solved items are tried once failing ones gain: a draft that fixes nothing is not worth them. A draft that is
-        ahead after them is kept, so that the second half of the failing items is tried only where the first says no.
+        All of the failing ones are tried, also where the first of them gain: a look that ends with the first success
+        keeps more of what chance brought.
         """
         search, rule = self._search, self._search.session.rule
         objection = await _objection(search, attempt)
-        failing = [] if objection else self._made_for(attempt)
-        search.session.monitor.stage(Stage.SCREEN, len(failing))
-        before, after = list[Rollout](), list[Rollout]()
-
-        async def tried(rollouts: Sequence[Rollout]) -> float:
-            after.extend(await search.roll_out([rollout.item for rollout in rollouts], attempt.skill))
-            before.extend(rollouts)
-            return gain(before, after, rule)
-
-        controls = self._controls
-        for wave in chunks(failing, ceil(LOOKED_FAILING / 2)):
-            is_ahead = await tried(wave) > 0
-            if is_ahead and controls:
-                is_ahead, controls = await tried(controls) > 0, []
-            if is_ahead:
-                break
+        before = [] if objection else self._made_for(attempt)
+        search.session.monitor.stage(Stage.SCREEN, len(before))
+        after = await search.roll_out([rollout.item for rollout in before], attempt.skill)
+        if self._controls and gain(before, after, rule) > 0:
+            after += await search.roll_out([rollout.item for rollout in self._controls], attempt.skill)
+            before = [*before, *self._controls]
         look = LookResult(
             draft=attempt.number,
             attempt=len(attempt.looks) + 1,
