@@ -24,6 +24,7 @@ from skillgit.domain.untrusted.model_text import verbatim
 from skillgit.engine.candidate_guards import invalid, refusal
 from skillgit.engine.candidate_text import RewriteResult, fits, put_together, sifted
 from skillgit.engine.concurrency import ordered, side_by_side
+from skillgit.engine.earlier_attempts import earlier_section
 from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
 from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, tokens_added
 from skillgit.engine.method_settings import ControlMode
@@ -202,11 +203,16 @@ async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: R
     sample = failing[: READ * gradient.minibatch_size]
     contrast = most_alike([rollout for rollout in rollouts if solved(rollout)], sample, gradient.contrast)
     sections = (
-        *standing_sections(session, state, skill, whole=True),
-        tried_section(session.trials),
-        feedback_section(reflection.feedback),
+        *standing_sections(
+            session,
+            state,
+            skill,
+            whole=True,
+            between=(tried_section(session.trials), feedback_section(reflection.feedback)),
+        ),
         _text_budget(search),
         trajectories_section(sample, "failure", gradient.max_trajectory_tokens),
+        earlier_section(session, state, sample, search.base),
         contrast_section(contrast, gradient.max_trajectory_tokens),
     )
     return await _text(search, sections, (), (*sample, *contrast), draw=(step, "text"))
@@ -256,7 +262,7 @@ async def _text(
     for name in addenda:
         messages = extended(messages, name)
     messages = with_pictures(session, messages, rollouts)
-    reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(skill))
+    reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(skill, session))
     draft = Draft() if reply is None else reply.draft(EditSource.FAILURE, [rollout.item.id for rollout in rollouts])
     if not draft.rewrites:
         return None
@@ -364,7 +370,7 @@ class TrainTrials:
         words = DIALECTS[UpdateMode.PATCH]
         messages = conversation(words.failures, session.task.environment, sections)
         messages = with_pictures(session, extended(told_of_files(session, messages), LOOKED), look.before)
-        reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(search.skill))
+        reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(search.skill, session))
         if reply is None or not reply.parts():
             return None
         draft = reply.draft(EditSource.FAILURE, [rollout.item.id for rollout in look.before])
