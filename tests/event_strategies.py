@@ -105,6 +105,7 @@ patches = st.builds(
     by=st.sampled_from(BudgetSource),
     mode=st.sampled_from(UpdateMode),
     salvaged=st.booleans(),
+    rules=st.none() | counts,
 )
 summaries = (
     st.builds(

@@ -121,6 +121,7 @@ ROUNDS = (
 )
 KILLS = [
     ("racing", "call", 150),
+    ("refine", "call", 110),
     *(soak("racing", *kill) for kill in (("recorded", 200),)),
     *(soak("pareto", *kill) for kill in (("refs", 9), ("call", 250))),
     *(soak("compose", *kill) for kill in (("objects", 4), ("recorded", 90))),

@@ -100,6 +100,7 @@ class PatchCounts:
         applied: Edits that took effect; of a rewrite, the stretches of lines that changed.
         skipped: Edits that did not.
         budget: The edit budget; absent where there was no limit.
+        rules: How many rules the applied edits change, where the budget counts these; absent where it counts edits.
         by: Who set it.
         mode: What a proposal was: an edit, a suggestion or a whole document.
         salvaged: Whether the edits are a part of a patch that the gate had refused as a whole.
@@ -113,6 +114,7 @@ class PatchCounts:
     by: BudgetSource = BudgetSource.SCHEDULE
     mode: UpdateMode = UpdateMode.PATCH
     salvaged: bool = False
+    rules: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -79,6 +80,7 @@ class StepMemory:
     joined: int | None = None  # the version of another line that its candidate took up; absent where it took none
     taken_up: bool = False  # whether the candidate of another step includes its edits
     screened_out: bool = False  # whether its candidate did not help on train items
+    is_text: bool = False  # whether its candidate was written as a whole, not made of edits
 
     @property
     def is_tie(self) -> bool:
@@ -280,6 +282,7 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         base=event.base,
         origin=event.origin,
         joined=event.joined,
+        is_text=event.patch.mode.proposals is ProposalKind.DOCUMENTS,
     )
     by_hand = event.origin.intervenes
     changes = {

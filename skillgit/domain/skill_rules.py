@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
-from skillgit.domain.protected_regions import MARKER, Owner, blocks
-from skillgit.domain.sequence_diff import ALIKE, similarity, words
+from skillgit.domain.protected_regions import MARKER, Owner, blocks, frontmatter
+from skillgit.domain.sequence_diff import ALIKE, differences, similarity, words
+from skillgit.domain.skill import DOCUMENT, Skill, is_prose
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +50,7 @@ class Rule:
     first: int  # its first line in the file, from 1
     last: int
     region: Region = Region.BODY
+    is_item: bool = field(default=False, compare=False)  # whether it is a list item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ class _Reader:
         if self._prose or self._code:
             prose = [" ".join(" ".join(self._prose).split())] if self._prose else []
             text, lines = "\n".join([*prose, *self._code]), {"first": self._first, "last": self._last}
-            self._rules.append(Rule(heading=self.heading, text=text, region=self._region, **lines))
+            self._rules.append(Rule(heading=self.heading, text=text, region=self._region, is_item=self._item, **lines))
         self._forget()
 
     def _forget(self) -> None:
@@ -313,6 +315,82 @@ def _elsewhere(old: Rule, new: Rule, headings_before: set[str], headings_after: 
     if old.region is not new.region:
         return True
     return old.heading != new.heading and (old.heading in headings_after or new.heading in headings_before)
+
+
+LABEL_WORDS = 3  # words of a list item that is a label at most
+
+
+def changed_rules(old: str, new: str, *, is_document: bool = True) -> int:
+    r"""Return how many rules differ between two Markdown texts: added, removed, reworded or moved to another place.
+
+    An edit budget that counts rules counts them so. A rule is a list item or a sentence, as :func:`rules` reads them,
+    with one exception: neighbouring list items that are labels, of at most three words and no sentence, are one rule
+    together, since they say one thing: what is in the list. So a list of 45 labels costs 1, also where a later edit
+    adds ten labels to it and takes three away. The same labels on one line are one sentence, and cost 1 as well. A
+    reworded rule costs 1, not 2, and headings cost nothing.
+
+    The count is symmetric, and 0 only if both texts have the same rules in the same order. It is never larger than the
+    number of rules of both texts.
+
+    >>> changed_rules("", "- Answer in one word.\n- Give years in four digits.")
+    2
+    >>> changed_rules("Allowed:", "Allowed:\n- perl\n- python\n- libdevel")
+    1
+    """
+    before, after = rules(old, is_document=is_document), rules(new, is_document=is_document)
+    diff = match(before, after)
+    units = {id(rule): unit for text in (before, after) for unit in _units(text) for rule in unit}
+    # which unit of the older text became which of the newer one: units that share a rule are one
+    parents = {id(unit): id(unit) for unit in units.values()}
+
+    def root(unit: int) -> int:
+        while parents[unit] != unit:
+            unit = parents[unit]
+        return unit
+
+    for pair in (*diff.matches, *diff.moves, *diff.changes):
+        parents[root(id(units[id(pair.old)]))] = root(id(units[id(pair.new)]))
+    changes = [*diff.additions, *diff.removals, *(pair.new for pair in (*diff.moves, *diff.changes))]
+    return len({root(id(units[id(rule)])) for rule in changes})
+
+
+def rules_changed_in(old: Skill, new: Skill) -> int:
+    """Return how many rules differ between two skills; of a script or data file, a stretch of changed lines is a rule.
+
+    Another frontmatter is one rule too.
+    """
+    before, after = dict(old.text_files()), dict(new.text_files())
+    count = int(frontmatter(old.document) != frontmatter(new.document))
+    for path in sorted(before.keys() | after.keys()):
+        texts = before.get(path, ""), after.get(path, "")
+        if texts[0] == texts[1]:
+            continue
+        if is_prose(path):
+            count += changed_rules(*texts, is_document=path == DOCUMENT)
+        else:
+            count += sum(1 for _ in differences(*(text.splitlines() for text in texts)))
+    return count
+
+
+def _units(text: Sequence[Rule]) -> list[tuple[Rule, ...]]:
+    """Return the rules of a text, neighbouring labels together."""
+    units: list[tuple[Rule, ...]] = []
+    for rule in text:
+        last = units[-1][-1] if units else None
+        is_next = last is not None and (last.heading, last.region) == (rule.heading, rule.region)
+        if last is not None and is_next and _is_label(last) and _is_label(rule) and rule.first - last.last <= _APART:
+            units[-1] = (*units[-1], rule)
+        else:
+            units.append((rule,))
+    return units
+
+
+_APART = 2  # lines from a label to the next one at most: one of them may be blank
+
+
+def _is_label(rule: Rule) -> bool:
+    is_sentence = "\n" in rule.text or _SENTENCE_END.search(rule.text) is not None
+    return rule.is_item and not is_sentence and len(rule.text.split()) <= LABEL_WORDS
 
 
 class Worth(StrEnum):

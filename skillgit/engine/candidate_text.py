@@ -90,13 +90,12 @@ class RewriteResult:
     reasoning: str = ""
 
 
-async def carry_out(
-    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
-) -> RewriteResult:
+async def carry_out(session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int) -> RewriteResult:
+    """Return what comes of the chosen proposals, which are within the budget of the step."""
     session.monitor.stage(Stage.UPDATE)
     match session.settings.optimizer.skill_update_mode:
         case UpdateMode.PATCH:
-            return RewriteResult(application=update(skill, draft, budget, edit_lint(session, skill)))
+            return RewriteResult(application=update(skill, draft, None, edit_lint(session, skill)))
         case UpdateMode.SUGGESTIONS:
             return await _from_suggestions(session, state, skill, draft, step=step)
         case UpdateMode.FULL:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from math import cos, pi
 from typing import TYPE_CHECKING, assert_never
 
-from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.edit import EditSource
+from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
+from skillgit.domain.edit import Edit, EditSource, apply
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
+from skillgit.domain.skill_rules import rules_changed_in
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits
 from skillgit.engine.concurrency import both, ordered
@@ -29,7 +30,7 @@ from skillgit.engine.prompt_sections import (
 )
 from skillgit.engine.proposals import Draft, Proposed, best_supported, concatenated, disjoint, without_duplicates
 from skillgit.engine.questions import ask
-from skillgit.engine.reply_schemas import BudgetReply, RankReply, dialect
+from skillgit.engine.reply_schemas import DIALECTS, BudgetReply, RankReply, dialect
 from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
@@ -88,6 +89,23 @@ def analyst_budget(session: Session, step: int) -> int | None:
     return edit_budget(optimizer, step, session.steps) if is_fixed else optimizer.learning_rate
 
 
+def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | None) -> Draft:
+    """Return ``draft`` with those of its proposals, in their order, that ``budget`` allows.
+
+    With ``optimizer.budget_unit: rules`` an edit takes as much of the budget as rules of ``skill`` change by it in
+    addition to those that earlier edits change. One that takes more than what is left is dropped, and later ones that
+    fit are kept.
+    """
+    counts_rules = session.settings.optimizer.budget_unit == "rules"
+    if not counts_rules or budget is None or not all(isinstance(proposal, Edit) for proposal in draft.proposals):
+        return draft.limited(budget)
+    edits: list[Edit] = []
+    for edit in draft.edits if budget else ():
+        if rules_changed_in(skill, apply(skill, [*edits, edit]).skill) <= budget:
+            edits.append(edit)
+    return draft if len(edits) == len(draft.proposals) else replace(draft, proposals=tuple(edits), cut=True)
+
+
 async def step_budget(
     session: Session, state: RunState, skill: Skill, draft: Draft, rollouts: Sequence[Rollout], *, step: int
 ) -> EditBudget:
@@ -144,7 +162,7 @@ async def aggregate(session: Session, state: RunState, skill: Skill, reflection:
     if not failure.proposals or not success.proposals:
         return failure if failure.proposals else success
     groups = [(EditSource.FAILURE, [failure]), (EditSource.SUCCESS, [success])]
-    return await _merge(session, state, skill, groups, level=0, draw=(step, "final"))
+    return await merge(session, state, skill, groups, level=0, draw=(step, "final"))
 
 
 async def _merge_group(
@@ -171,22 +189,32 @@ async def _merge_level(
         number, group = entry
         if len(group) == 1:
             return group[0]
-        return await _merge(session, state, skill, [(source, group)], level=draw[-1], draw=(*draw, number))
+        return await merge(session, state, skill, [(source, group)], level=draw[-1], draw=(*draw, number))
 
     groups = list(enumerate(chunks(drafts, session.settings.gradient.merge_batch_size)))
     limit = session.settings.gradient.analyst_workers
     return await ordered(one, groups, limit=limit, each=lambda _: session.monitor.tick())
 
 
-async def _merge(
-    session: Session, state: RunState, skill: Skill, groups: Sequence[Group], *, level: int, draw: tuple[str | int, ...]
+async def merge(
+    session: Session,
+    state: RunState,
+    skill: Skill,
+    groups: Sequence[Group],
+    *,
+    level: int,
+    draw: tuple[str | int, ...],
+    mode: UpdateMode | None = None,
 ) -> Draft:
-    """Return the merge of all drafts; in a row, unasked, if none touches another, or if the reply cannot be used."""
+    """Return the merge of all drafts; in a row, unasked, if none touches another, or if the reply cannot be used.
+
+    ``mode`` says what the drafts propose where that is not what the run's analysts do.
+    """
     drafts = [draft for _, group in groups for draft in group]
     if disjoint(drafts):
         return concatenated(drafts)
-    words = dialect(session)
-    whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
+    mode = mode or session.settings.optimizer.skill_update_mode
+    words, whole = DIALECTS[mode], mode.proposals is ProposalKind.DOCUMENTS
     sections = (
         template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),
@@ -209,20 +237,24 @@ async def merge_and_rank(
     everything = concatenated([*failures, *successes])
     if budget == 0:
         return Draft()
-    if disjoint([*failures, *successes]) and (budget is None or len(everything.proposals) <= budget):
+    if disjoint([*failures, *successes]) and within_budget(session, skill, everything, budget) is everything:
         return everything
     session.monitor.stage(Stage.AGGREGATE, 1)
     groups = [group for group in ((EditSource.FAILURE, failures), (EditSource.SUCCESS, successes)) if group[1]]
     words = dialect(session)
-    sections = (*standing_sections(session, state, skill), budget_section(budget), *_sections(groups, 1))
+    sections = (
+        *standing_sections(session, state, skill),
+        budget_section(budget, session.settings.optimizer),
+        *_sections(groups, 1),
+    )
     messages = told_of_files(session, conversation(words.merge_and_rank, None, sections))
     reply = await ask(
         session, "merge", messages, words.merge_reply, draw=(step, "merge and rank"), check=fits(skill, session)
     )
     if reply is None:
-        return best_supported(everything, budget, "merge and rank")
+        return within_budget(session, skill, best_supported(everything, "merge and rank"), budget)
     draft = reply.merged(everything.proposals)
-    return replace(draft, unusable=everything.unusable).limited(budget)
+    return within_budget(session, skill, replace(draft, unusable=everything.unusable), budget)
 
 
 def _sections(groups: Sequence[Group], level: int) -> list[str]:
@@ -241,7 +273,7 @@ async def select(
     session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
 ) -> Draft:
     """Return ``draft`` cut to ``budget`` (None: no limit) by the optimizer's valid ranks, or by support without any."""
-    if budget is None or len(draft.proposals) <= budget:
+    if budget is None or within_budget(session, skill, draft, budget) is draft:
         return draft
     if budget == 0:
         return replace(draft, proposals=())
@@ -249,14 +281,18 @@ async def select(
     messages = conversation(
         dialect(session).rank,
         None,
-        (*standing_sections(session, state, skill), budget_section(budget), proposals_section(draft.proposals)),
+        (
+            *standing_sections(session, state, skill),
+            budget_section(budget, session.settings.optimizer),
+            proposals_section(draft.proposals),
+        ),
     )
     reply = await ask(session, "rank", messages, RankReply, draw=(step,))
     numbers = [
         number for number in dict.fromkeys(reply.selected if reply else ()) if 0 <= number < len(draft.proposals)
     ]
     if reply is None or not numbers:
-        return best_supported(draft, budget, "rank")
+        return within_budget(session, skill, best_supported(draft, "rank"), budget)
     proposals = tuple(draft.proposals[number] for number in numbers)
     result = replace(draft, proposals=proposals, reasoning=reply.reasoning, title=reply.title, cut=False)
-    return result.limited(budget)
+    return within_budget(session, skill, result, budget)

@@ -118,6 +118,9 @@ class GradientSettings(_Section):
     analyst_workers: Positive = Field(16, description="Optimizer calls in flight.")
     failure_only: bool = Field(default=False, description="Analyse failures only.")
     contrast: Natural = Field(2, description="Similar trajectories of the other outcome that an analyst sees besides.")
+    samples: Positive = Field(
+        1, description="Rollouts of each train item; where one passes and another fails, an analyst sees the pair."
+    )
     max_pictures: Natural = Field(4, description="Pictures of its trajectories that an analyst sees; 0 for none.")
     max_trajectory_tokens: Positive = Field(3000, description="Length at which a trajectory in a prompt is elided.")
     max_history_tokens: Positive = Field(3000, description="Length at which the history in a prompt is cut.")
@@ -136,6 +139,9 @@ class OptimizerSettings(_Section):
     )
     lr_control_mode: Annotated[ControlMode, _called(CONTROL_ALIASES)] = Field(
         ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
+    )
+    budget_unit: Literal["edits", "rules"] = Field(
+        "edits", description="What the edit budget counts: edits, or rules that change; a list of labels is one rule."
     )
     skill_update_mode: Annotated[UpdateMode, _called(UPDATE_ALIASES)] = Field(
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."

@@ -63,7 +63,10 @@ def chunks(values: Sequence[T], size: int) -> list[list[T]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minibatch:
-    """Trajectories that one analyst reads, and in contrast those of the other outcome that are most like them."""
+    """Trajectories that one analyst reads, and in contrast some of the other outcome.
+
+    Other attempts at the same items come first, then the trajectories of other items that are most like them.
+    """
 
     source: EditSource
     batch: int  # the batch of the step that they belong to
@@ -89,7 +92,7 @@ class Cutter:
     same goes for successes, if these are read. So a minibatch is complete once its last member and all items before it
     are rolled out, and what it holds depends on outcomes alone, not on the order in which they come. The short ones at
     the end wait for all. Items without a score are in none. Contrast is taken from what is rolled out before a
-    minibatch is complete.
+    minibatch is complete; where further rollouts of its items have the other outcome, one of each item comes first.
     """
 
     def __init__(self, items: Sequence[Item], batch: int, settings: GradientSettings) -> None:
@@ -97,6 +100,7 @@ class Cutter:
         self._size = settings.minibatch_size
         self._left = deque(item.id for item in items)
         self._early: dict[str, Rollout] = {}
+        self._others: dict[str, Sequence[Rollout]] = {}
         self._open: dict[EditSource, list[Rollout]] = {EditSource.FAILURE: []}
         if not settings.failure_only:
             self._open[EditSource.SUCCESS] = []
@@ -104,8 +108,9 @@ class Cutter:
         self._contrast = settings.contrast
         self._scored: dict[EditSource, list[Rollout]] = {EditSource.FAILURE: [], EditSource.SUCCESS: []}
 
-    def take(self, rollout: Rollout) -> list[Minibatch]:
-        """Take the rollout of one item of the batch, and return the minibatches that it completes."""
+    def take(self, rollout: Rollout, others: Sequence[Rollout] = ()) -> list[Minibatch]:
+        """Take the rollout of one item of the batch, and ``others`` of it; return the minibatches that it completes."""
+        self._others[rollout.item.id] = others
         self._early[rollout.item.id] = rollout
         complete: list[Minibatch] = []
         while self._left and self._left[0] in self._early:
@@ -128,8 +133,19 @@ class Cutter:
         rollouts, self._open[source] = tuple(self._open[source]), []
         number, self._cut[source] = self._cut[source], self._cut[source] + 1
         candidates = self._scored[EditSource.SUCCESS if source is EditSource.FAILURE else EditSource.FAILURE]
-        contrast = most_alike(candidates, rollouts, self._contrast)
+        twins = tuple(twin for rollout in rollouts for twin in self._twins(rollout)[:1])
+        contrast = (*twins, *most_alike(candidates, rollouts, max(self._contrast - len(twins), 0)))
         return Minibatch(source=source, batch=self._batch, number=number, rollouts=rollouts, contrast=contrast)
+
+    def _twins(self, rollout: Rollout) -> list[Rollout]:
+        """Return the further rollouts of an item that passed where ``rollout`` failed, or failed where it passed."""
+        return [
+            other
+            for other in self._others[rollout.item.id]
+            if isinstance(other.outcome, Scored)
+            and isinstance(rollout.outcome, Scored)
+            and other.outcome.passed is not rollout.outcome.passed
+        ]
 
 
 def most_alike(candidates: Sequence[Rollout], rollouts: Sequence[Rollout], count: int) -> tuple[Rollout, ...]:

@@ -37,6 +37,7 @@ NAMES = (
     *("slow_update", "meta_skill", "meta_reflect"),
 )
 SHOWN = "shown"  # what every prompt ends with that shows something
+LOOKED = "looked"  # what an analyst's prompt goes on with that asks for a draft in place of one that was tried
 FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
 
 
@@ -164,24 +165,39 @@ def memory_section(memory: str) -> str:
     return tagged("memory", memory) if memory else ""
 
 
-def budget_section(budget: int | None) -> str:
-    return f"<budget{_MARK}>{'none' if budget is None else budget}</budget{_MARK}>"
+def budget_section(budget: int | None, settings: OptimizerSettings | None = None) -> str:
+    counts_rules = settings is not None and settings.budget_unit == "rules" and budget is not None
+    unit = ' counts="rules that the edits change together; a list of labels is one"' if counts_rules else ""
+    return f"<budget{_MARK}{unit}>{'none' if budget is None else budget}</budget{_MARK}>"
 
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
-    parts = _trajectories(rollouts, "trajectory", max_tokens)
+    parts = _trajectories(rollouts, max_tokens)
     return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
 
 
-def contrast_section(rollouts: Sequence[Rollout], max_tokens: int) -> str:
-    """Return trajectories of the other outcome, each cut to about half of ``max_tokens``; nothing without any."""
-    parts = _trajectories(rollouts, "contrasting", max_tokens // 2)
+def contrast_section(rollouts: Sequence[Rollout], max_tokens: int, items: Sequence[str] = ()) -> str:
+    """Return trajectories of the other outcome, each cut to about half of ``max_tokens``; nothing without any.
+
+    Those of ``items`` are marked as further attempts at the tasks that the analyst sees, with the same skill.
+    """
+    parts = [
+        tagged(
+            "contrasting", trajectory_text(trajectory, max_tokens // 2), **_scores(rollout), **_again(rollout, items)
+        )
+        for rollout in rollouts
+        if (trajectory := rollout.trajectory) is not None
+    ]
     return tagged("contrast", "\n".join(parts), count=len(parts)) if parts else ""
 
 
-def _trajectories(rollouts: Sequence[Rollout], tag: str, max_tokens: int) -> list[str]:
+def _again(rollout: Rollout, items: Sequence[str]) -> dict[str, str | float]:
+    return {"of": "the same task, in another attempt with the same skill"} if rollout.item.id in items else {}
+
+
+def _trajectories(rollouts: Sequence[Rollout], max_tokens: int) -> list[str]:
     return [
-        tagged(tag, trajectory_text(trajectory, max_tokens), **_scores(rollout))
+        tagged("trajectory", trajectory_text(trajectory, max_tokens), **_scores(rollout))
         for rollout in rollouts
         if (trajectory := rollout.trajectory) is not None
     ]

@@ -86,10 +86,10 @@ def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
     )
 
 
-def best_supported(draft: Draft, budget: int | None, *unusable: str) -> Draft:
-    """Return the ``budget`` proposals with the most support, for when nobody ranked them."""
+def best_supported(draft: Draft, *unusable: str) -> Draft:
+    """Return the proposals in the order of their support, for when the optimizer ranked none of them."""
     ranking = sorted(draft.proposals, key=lambda proposal: -proposal.support)
-    return replace(draft, proposals=tuple(ranking), unusable=(*draft.unusable, *unusable)).limited(budget)
+    return replace(draft, proposals=tuple(ranking), unusable=(*draft.unusable, *unusable))
 
 
 _ALIKE = 85.0

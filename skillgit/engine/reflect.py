@@ -22,6 +22,7 @@ from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits, sifted
 from skillgit.engine.concurrency import ended
 from skillgit.engine.earlier_attempts import earlier_section
+from skillgit.engine.edit_budget import within_budget
 from skillgit.engine.minibatches import Cutter, Minibatch, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
@@ -64,6 +65,7 @@ class Reflection:
     probe: Experiment | None = None  # the experiment of the step, if there was one
     feedback: tuple[Feedback, ...] = ()  # what people had said when the step began
     losses: tuple[EditReport, ...] = ()  # edits that have no place in the skill, or may not be made
+    samples: tuple[tuple[Rollout, ...], ...] = ()  # the further rollouts of the step's items, draw by draw
 
 
 class Reading:
@@ -96,9 +98,9 @@ class Reading:
         self._read = 0
         self._complete = False
 
-    def take(self, rollout: Rollout) -> None:
-        """Take the rollout of one item, and send off the analysts of the minibatches that it completes."""
-        for group in self._cutters[rollout.item.id].take(rollout):
+    def take(self, rollout: Rollout, others: Sequence[Rollout] = ()) -> None:
+        """Take the rollout of an item, and ``others`` of it; send off the analysts of minibatches that it completes."""
+        for group in self._cutters[rollout.item.id].take(rollout, others):
             self._analysts.append((group, asyncio.create_task(self._analyse(group))))
 
     async def reflection(self) -> Reflection:
@@ -115,7 +117,10 @@ class Reading:
         sources = [group.source for group, _ in answers]
         proposals = [reply.draft(group.source, [trial.item.id for trial in group.rollouts]) for group, reply in answers]
         drafts, losses = sifted(self._session, self._skill, proposals)
-        by_source = [(source, draft.limited(self._budget)) for source, draft in zip(sources, drafts, strict=True)]
+        by_source = [
+            (source, within_budget(self._session, self._skill, draft, self._budget))
+            for source, draft in zip(sources, drafts, strict=True)
+        ]
         findings = (finding for group, reply in answers for finding in reply.seen(group.rollouts))
         return Reflection(
             failure=tuple(draft for source, draft in by_source if source is EditSource.FAILURE),
@@ -174,18 +179,26 @@ def _with_rival(finding: Finding) -> Finding:
 
 
 def with_probe(
-    reflection: Reflection, probe: Experiment | None, *, budget: int | None, trajectories: int
+    session: Session,
+    skill: Skill,
+    reflection: Reflection,
+    probe: Experiment | None,
+    *,
+    budget: int | None,
+    trajectories: int,
 ) -> Reflection:
     """Return ``reflection`` with what the experiment of its step showed, as one more draft from failures."""
     if probe is None:
         return reflection
-    draft = probe.draft(budget)
+    draft = probe.draft()
     findings, notes = (
         (probe.analysis.seen(probe.after), probe.analysis.notes) if probe.analysis is not None else ((), ())
     )
     return replace(
         reflection,
-        failure=reflection.failure if draft is None else (*reflection.failure, draft),
+        failure=reflection.failure
+        if draft is None
+        else (*reflection.failure, within_budget(session, skill, draft, budget)),
         findings=joined((*reflection.findings, *findings), trajectories),
         unusable=reflection.unusable + (draft is None and probe.text != ""),
         notes=(*reflection.notes, *notes),
@@ -211,10 +224,14 @@ async def _analyse(
         session.task.environment,
         (
             *standing_sections(session, state, skill, whole=whole, between=(tried_section(session.trials), feedback)),
-            "" if whole else budget_section(budget),
+            "" if whole else budget_section(budget, session.settings.optimizer),
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),
             earlier_section(session, state, group.rollouts, base),
-            contrast_section(group.contrast, session.settings.gradient.max_trajectory_tokens),
+            contrast_section(
+                group.contrast,
+                session.settings.gradient.max_trajectory_tokens,
+                [trial.item.id for trial in group.rollouts],
+            ),
         ),
     )
     draw = (step, group.source.value, group.batch, group.number)
@@ -247,12 +264,11 @@ class Experiment:
     after: tuple[Rollout, ...] = ()
     analysis: Analysis | None = None  # what an analyst says of it; None without a usable reply
 
-    def draft(self, budget: int | None) -> Draft | None:
-        """Return what the analyst proposes, cut to ``budget``; None without a usable reply."""
+    def draft(self) -> Draft | None:
+        """Return what the analyst proposes; None without a usable reply."""
         if self.analysis is None:
             return None
-        draft = self.analysis.draft(EditSource.FAILURE, [rollout.item.id for rollout in self.after])
-        return draft.limited(budget)
+        return self.analysis.draft(EditSource.FAILURE, [rollout.item.id for rollout in self.after])
 
     def evidence(self) -> evidence_files.Evidence:
         data = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
@@ -326,7 +342,7 @@ async def _analysed(
     whole = settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     sections = (
         *standing_sections(session, state, skill, whole=whole),
-        "" if whole else budget_section(budget),
+        "" if whole else budget_section(budget, settings.optimizer),
         tagged("probe", experiment.text),
         tagged("before", "\n".join(map(_before, experiment.before))),
         trajectories_section(experiment.after, "probed", settings.gradient.max_trajectory_tokens),

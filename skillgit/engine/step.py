@@ -9,11 +9,13 @@ from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
-from skillgit.domain.proposal import EditRecord, Screening, changed_lines
+from skillgit.domain.proposal import EditRecord, PatchCounts, Screening, changed_lines
+from skillgit.domain.skill_rules import rules_changed_in
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import loss_paragraphs
 from skillgit.engine.gating import Judgement, judge, judged_event
+from skillgit.engine.looks import account, looks_evidence
 from skillgit.engine.minibatches import epoch_of, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.rollout import roll_out
@@ -124,7 +126,7 @@ def gated(session: Session, state: RunState, trial: Trial, judgement: Judgement,
         why=reasons,
         edits=attributed(application.applied, judgement.verdict, proposal.mode) if appendix is None else records,
         changes=changed_lines(search.skill, application.skill),
-        patch=proposal.counts,
+        patch=_counts(session, search.skill, proposal),
         joined=proposal.joined,
         screening=trial.screening.counts if trial.screening is not None else None,
         appendix=appendix.counts if appendix is not None else None,
@@ -134,11 +136,20 @@ def gated(session: Session, state: RunState, trial: Trial, judgement: Judgement,
     return Transition(event=event, skill=application.skill, evidence=files)
 
 
+def _counts(session: Session, skill: Skill, proposal: Proposal) -> PatchCounts:
+    """Return the counts of a proposal, with the rules that its edits change where the edit budget counts these."""
+    counts = proposal.counts
+    if session.settings.optimizer.budget_unit != "rules" or counts.budget is None:
+        return counts
+    return replace(counts, rules=rules_changed_in(skill, proposal.candidate.application.skill))
+
+
 def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str]:
     edits, reports = proposal.application.applied, proposal.application.reports
     title, reasoning = _optimizer_words(proposal)
     findings = why(reasoning, proposal.reflection.findings, len(proposal.rollouts))
-    reasons = "\n\n".join(filter(None, (told(session, skill, reports, findings), loss_paragraphs(reports))))
+    looks, losses = account(proposal.looks), loss_paragraphs(reports)
+    reasons = "\n\n".join(filter(None, (told(session, skill, reports, findings), looks, losses)))
     if not edits and proposal.appendix is not None:
         title = f"remind: {proposal.appendix.notes[-1]}"
     return redact(title or title_of(edits)), redact("\n\n".join(filter(None, (reasons, _removed(proposal)))))
@@ -177,7 +188,7 @@ def skipped(session: Session, trial: Trial, *, began: datetime, left_to: int = 0
         step=search.step,
         title=title,
         why=redact(reason),
-        patch=proposal.counts,
+        patch=_counts(session, search.skill, proposal),
         screening=trial.screening.counts if trial.screening is not None else None,
         taken_up_by=union,
         models=session.models,
@@ -254,6 +265,11 @@ def _evidence(trial: Trial) -> evidence_files.Evidence:
     return evidence_files.merged(
         [
             evidence_files.rollouts_files("rollout", proposal.rollouts),
+            *(
+                evidence_files.rollouts_files(f"sample-{number}", rollouts)
+                for number, rollouts in enumerate(reflection.samples, start=2)
+            ),
+            looks_evidence(proposal.looks),
             evidence_files.findings_file(reflection.findings, reflection.unusable, proposal.choice.unusable),
             evidence_files.patch_file(
                 proposal.choice,

@@ -23,7 +23,8 @@ from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.candidate_text import Appendix, RewriteResult, fits, sifted, update
-from skillgit.engine.edit_budget import EditBudget, analyst_budget
+from skillgit.engine.edit_budget import EditBudget, analyst_budget, within_budget
+from skillgit.engine.looks import LookResult
 from skillgit.engine.minibatches import step_items, stream
 from skillgit.engine.prompt_sections import (
     environment_section,
@@ -73,6 +74,7 @@ class Proposal:
         candidate: The text that came of the choice.
         losses: Edits that have no place in the skill, or may not be made.
         joined: The version of another line whose edits it puts on its base; absent if it takes none.
+        looks: What drafts of the step did on train items, those that did not become the candidate included.
         evidence: Further files for the event, path to content.
     """
 
@@ -90,6 +92,7 @@ class Proposal:
     is_folder: bool = (
         False  # whether its edits only say which lines of the folder changed, and applying them does not do
     )
+    looks: tuple[LookResult, ...] = ()
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
@@ -224,7 +227,7 @@ class Search:
         selection = pool.proposals if edits is None else tuple(map(_cleaned, edits))
         choice = replace(pool, proposals=selection, cut=draft.cut or selection != pool.proposals)
         (choice,), losses = sifted(self.session, self.skill, [choice])
-        choice = choice.limited(quota)
+        choice = within_budget(self.session, self.skill, choice, quota)
         return Proposal(
             rollouts=tuple(rollouts),
             pool=pool,
@@ -247,6 +250,7 @@ class Strategy(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]  # one line for ``skillgit strategies``, which reads it without importing the module
     keys: ClassVar[tuple[str, ...]] = ()  # keys of the configuration on which it depends, such as ``train.round_steps``
+    prompts: ClassVar[tuple[str, ...]] = ()  # prompts of ``skillgit.engine`` that only runs of this strategy depend on
 
     def check(self, settings: MethodSettings, optimizer: Route) -> None:  # noqa: B027 - most can work with any
         """Refuse an optimizer that it cannot work with, by a StrategyError before the run begins; it asks nothing."""

@@ -235,6 +235,7 @@ PATCH = Record(
     Field("by", member(BudgetSource)),
     Field("mode", member(UpdateMode)),
     Field("salvaged", flag("true", means=True)),
+    Field("rules", INTEGER, absent=None),
 )
 ORIGIN: Record[Mapping[str, Any]] = Record(
     dict,

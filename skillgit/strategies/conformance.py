@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
 from skillgit.engine.strategy import Guarded, Proposal, Search, Strategy, strategy_of
 from skillgit.errors import (
@@ -142,7 +143,8 @@ class WatchedStrategy(Strategy):
         strangers = [trial.item.id for trial in proposal.rollouts if not trial.item.id.startswith(Split.TRAIN)]
         promises.hold(not strangers, f"a proposal rests on {', '.join(strangers[:3])}, which no train item is")
         count = len(proposal.application.applied)
-        within = limit is None or count <= limit
+        # a text that was written as a whole is one proposal, however many stretches of lines it changes
+        within = limit is None or proposal.mode.proposals is ProposalKind.DOCUMENTS or count <= limit
         promises.hold(within, f"a proposal has {count} edits, more than its own budget of {limit}")
 
 

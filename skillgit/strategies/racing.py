@@ -1,9 +1,9 @@
 """Racing: several batches are studied from one version at once, and what they bring is measured together.
 
 A round has ``train.round_steps`` steps, each with train items and analysts of its own. An edit is first tried alone on
-train items that it rests on, and dropped if it helps none. What is left of the round is one candidate, which is
-measured first, so that a round usually costs one measurement. Where the gate refuses it, the patches of the single
-steps race each other on the same selection items.
+train items that it rests on, and dropped if it helps none. What is left of the round is merged into one candidate,
+which is measured first, so that a round usually costs one measurement. Where the gate refuses it, the patches of the
+single steps race each other on the same selection items.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.domain.edit import EditReport, EditStatus
+from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.proposal import BudgetSource
 from skillgit.engine.candidate_text import RewriteResult, sifted
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.edit_budget import EditBudget
-from skillgit.engine.proposals import Draft, concatenated, without_duplicates
+from skillgit.engine.edit_budget import EditBudget, merge
+from skillgit.engine.proposals import Draft, without_duplicates
 from skillgit.engine.strategy import Proposal, Search, solved
 from skillgit.strategies.skillopt import SkillOpt
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.domain.edit import Edit
+    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.method_settings import MethodSettings
 
 
@@ -34,8 +35,8 @@ class Racing(SkillOpt):
     """Rounds of several steps, whose edits are measured together first.
 
     Each step of a round studies train items of its own, as skillopt does, and each edit is tried on up to two of those
-    that it rests on. The edits of all steps are one candidate. Where the gate refuses that, the patches of the single
-    steps race each other on the same selection items.
+    that it rests on. The edits of all steps are merged into one candidate. Where the gate refuses that, the patches of
+    the single steps race each other on the same selection items.
     """
 
     name: ClassVar[str] = "racing"
@@ -49,9 +50,7 @@ class Racing(SkillOpt):
         proposal = await super().propose(search)
         if _is_whole(proposal):
             return proposal
-        edits = proposal.edits
-        verdicts = await ordered(lambda edit: _helps(search, proposal, edit), edits, limit=max(len(edits), 1))
-        idle = {id(edit) for edit, helps in zip(edits, verdicts, strict=True) if not helps}
+        idle = await idle_edits(search, proposal.rollouts, proposal.edits)
         return _without(search, proposal, idle) if idle else proposal
 
     async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
@@ -60,7 +59,15 @@ class Racing(SkillOpt):
         if len(fruitful) < 2 or any(_is_whole(proposal) for proposal in proposals):  # noqa: PLR2004 - two to unite
             return None
         rollouts = tuple(rollout for proposal in proposals for rollout in proposal.rollouts)
-        return replace(united(search, concatenated(fruitful)), rollouts=rollouts)
+        draft = await merge(
+            search.session,
+            search.state,
+            search.skill,
+            [(EditSource.MIXED, fruitful)],
+            level=1,
+            draw=(search.step, "union"),
+        )
+        return replace(united(search, draft), rollouts=rollouts)
 
 
 def _is_whole(proposal: Proposal) -> bool:
@@ -68,13 +75,21 @@ def _is_whole(proposal: Proposal) -> bool:
     return proposal.candidate.rewrite is not None or proposal.appendix is not None
 
 
-async def _helps(search: Search, proposal: Proposal, edit: Edit) -> bool:
-    """Say whether ``edit`` alone solves a train item that it rests on; one that names none is not tried."""
-    failing = [rollout.item for rollout in proposal.rollouts if rollout.item.id in edit.items and not solved(rollout)]
-    if not failing:
-        return True
-    alone = search.applied(Draft(proposals=(edit,)))
-    return any(map(solved, await search.roll_out(failing[:TRIED], alone.skill)))
+async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequence[Edit]) -> set[int]:
+    """Return the identities of edits that, alone, solve none of the train items that they rest on.
+
+    An edit that rests on no failing item of ``rollouts`` is not tried, and not idle.
+    """
+
+    async def helps(edit: Edit) -> bool:
+        failing = [rollout.item for rollout in rollouts if rollout.item.id in edit.items and not solved(rollout)]
+        if not failing:
+            return True
+        alone = search.applied(Draft(proposals=(edit,)))
+        return any(map(solved, await search.roll_out(failing[:TRIED], alone.skill)))
+
+    verdicts = await ordered(helps, edits, limit=max(len(edits), 1))
+    return {id(edit) for edit, is_helpful in zip(edits, verdicts, strict=True) if not is_helpful}
 
 
 def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:

@@ -8,11 +8,13 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
+from skillgit.view.text import one_line, under
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.app.history.show import Shown
+    from skillgit.app.recorded.step_evidence import DraftLook
     from skillgit.domain.proposal import Screening
     from skillgit.index.rows import LogRow
 
@@ -24,6 +26,7 @@ def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
         return
     if row.lines:
         yield "made of", _sources(row)
+    yield from under("looks", map(looked, report.looks))
     if event.screening is not None:
         yield "screen", screened(event.screening)
     if report.rival is not None:
@@ -33,6 +36,20 @@ def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
         steps = ", ".join(str(step.step) for step in report.taken_up)
         plural = "step" if len(report.taken_up) == 1 else "steps"
         yield "union", f"it takes up the edits of {plural} {steps}"
+
+
+def looked(look: DraftLook) -> str:
+    """Return what a draft did on train items, what that cost, and what happened to it then."""
+    name = f"{look.draft}. {one_line(look.shape)}{f', text {look.attempt}' if look.attempt > 1 else ''}"
+    parts = (
+        f"{look.tokens:+,} {'token' if abs(look.tokens) == 1 else 'tokens'}",
+        f"fixed {len(look.fixed)} of {look.failing}, broke {len(look.broken)} of {look.solved}"
+        if look.rollouts
+        else "",
+        numbers.plural(look.rollouts, "rollout") if look.rollouts else "",
+        f"not tried: {one_line(look.objection)}" if look.objection else "",
+    )
+    return f"{name}: {'; '.join(filter(None, parts))}; {one_line(look.ending)}"
 
 
 def screened(counts: Screening) -> str:

@@ -10,6 +10,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
+from skillgit.view.search import looked
 from skillgit.view.show import gate, left_out
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, inert, one_line, under, wrap
@@ -169,6 +170,7 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
         part = ", a part of a patch that was refused as a whole" if patch.salvaged else ""
         yield _Fact(label="edits", text=screen.dotted(counts) + part)
         yield from (_Fact(label=label, text=text) for label, text in left_out(story.gate.left_out, patch))
+    yield from (_Fact(label=label, text=text) for label, text in under("looks", map(looked, story.gate.looks)))
     verdict = story.gate.verdict
     if verdict is not None:
         yield _Fact(label="gate", text=gate(verdict, screen, bound=story.gate.not_measured > 0))

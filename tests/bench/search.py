@@ -6,7 +6,7 @@ best by selection, which the world knows without a model. A row of GEPA spends a
 compared with, seed by seed.
 
 ``python tests/bench/search.py --rows default,gepa --seeds 2`` is a quick look, and ``-o KEY=VALUE`` adds a row with
-settings of one's own. The last line is JSON.
+settings of one's own. ``SEARCH_SIZES=40,40,80`` in the environment gives worlds of other sizes. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "default": (),
     "racing": values_of("racing"),
     "pareto": (*values_of("racing"), "train.strategy=pareto"),
+    "refine": values_of("refine"),
 }
 """Rows of skillgit, each with what differs from the defaults."""
 

@@ -16,6 +16,7 @@ from skillgit.domain.trajectory import Item
 from skillgit.strategies.compose import Compose
 from skillgit.strategies.pareto import Pareto
 from skillgit.strategies.racing import Racing
+from skillgit.strategies.refine import Refine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 WORDS = ("amber", "birch", "coral", "dune", "ember", "fern", "grove", "heath")
 RIVALS = {"amber": "dune", "birch": "ember", "coral": "fern"}
 """Of these words a skill helps with neither if it has both."""
-STRATEGIES: dict[str, Callable[[], Strategy]] = {"racing": Racing, "pareto": Pareto, "compose": Compose}
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "racing": Racing,
+    "pareto": Pareto,
+    "compose": Compose,
+    "refine": Refine,
+}
 SETTINGS = {
     "train": {
         "num_epochs": 3,
@@ -56,6 +62,8 @@ class BranchingEnvironment(ToyEnvironment):
 
 def exchange(prompt: str) -> str:
     """Propose the words that the trajectories lack, and for them give up the one that the skill has longest."""
+    if "<look" in prompt:
+        return again(prompt)
     if "<trajectories" not in prompt:
         return json.dumps({"edits": []})  # it is sent back, as an edit does not fit
     trajectories = prompt[prompt.rindex("<trajectories") :]
@@ -76,7 +84,40 @@ def exchange(prompt: str) -> str:
     return json.dumps({"title": f"add {missing}", "reasoning": "They are missing.", "edits": edits, "findings": []})
 
 
-SCRIPT: Mapping[str, Callable[[str], str | Reply]] = {"Analyse failures": exchange, "Merge patches": merge}
+def again(prompt: str) -> str:
+    """Propose a single word that the tried items lack still, without giving up another one."""
+    lacking = sorted(set(re.findall(r"lacks (\w+)", prompt[prompt.index("<look") :])))[:1]
+    edits = [
+        {"op": "append", "content": f"- {word}", "items": re.findall(rf"(\w+) needs {word}", prompt)}
+        for word in lacking
+    ]
+    return json.dumps({"title": "once more", "edits": edits})
+
+
+def rewrite(prompt: str) -> str:
+    """Write all words down that the trajectories lack, in place of the longest of those that the text has."""
+    body = prompt[prompt.index(">", prompt.index("<body")) + 1 : prompt.index("</body")].strip()
+    lines = [line for line in body.splitlines() if line.startswith("- ")]
+    shown = prompt[prompt.rindex("<look" if "<look" in prompt else "<trajectories") :]
+    missing = sorted(set(re.findall(r"lacks (\w+)", shown)))[: 1 if "<look" in prompt else 3]
+    text = "\n".join(["# Toy", "", *lines[-4:], *(f"- {word}" for word in missing)])
+    return json.dumps({"title": f"write {missing}", "reasoning": "They are missing.", "body": text})
+
+
+def merge_texts(prompt: str) -> str:
+    """Return a text with the lines of all texts."""
+    [patches] = re.findall(r"<patches[^>]*>\n(.*?)\n</patches[^>]*>", prompt, re.DOTALL)
+    bodies = [text["body"] for draft in json.loads(patches) for text in draft["rewrites"]]
+    lines = dict.fromkeys(line for body in bodies for line in body.splitlines() if line.startswith("- "))
+    return json.dumps({"title": "both", "body": "\n".join(["# Toy", "", *lines])})
+
+
+SCRIPT: Mapping[str, Callable[[str], str | Reply]] = {
+    "Analyse failures": exchange,
+    "Merge patches": merge,
+    "Rewrite from failures": rewrite,
+    "Merge rewrites": merge_texts,
+}
 
 
 @dataclass

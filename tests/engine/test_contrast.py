@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -56,6 +57,44 @@ def test_contrast_does_not_depend_on_the_order_in_which_rollouts_come():
         order = random.sample(range(30), 30)
         batches = cut(rollouts, order=order, minibatch_size=4, contrast=2)
         assert sorted(batches, key=lambda b: b.place) == sorted(expected, key=lambda b: b.place)
+
+
+def again(trial: Rollout, *, solved: bool) -> Rollout:
+    return replace(trial, outcome=Scored(float(solved), float(solved)))
+
+
+def test_another_outcome_of_the_same_item_comes_before_other_items_and_one_that_ended_alike_is_not_shown():
+    cutter = Cutter([trial.item for trial in TASKS], 0, GradientSettings.model_validate({"contrast": 2}))
+    others = {
+        "i2": [again(TASKS[2], solved=False), again(TASKS[2], solved=True)],
+        "i0": [again(TASKS[0], solved=False)],
+    }
+    batches = [batch for trial in TASKS for batch in cutter.take(trial, others.get(trial.item.id, ()))]
+    failures, successes = batches
+    assert (failures.contrast[0].item.id, failures.contrast[0].outcome.hard) == ("i2", 1.0)
+    assert len(failures.contrast) == 2
+    assert [(twin.item.id, twin.outcome.hard) for twin in successes.contrast] == [("i0", 0.0), ("i2", 0.0)]
+
+
+class Moody(ToyBackend):
+    """A target that fails at every item the first time, and solves it from then on."""
+
+    def _target(self, messages):
+        question = messages[1].text
+        return "yes" if sum(request.messages[1].text == question for request in self.requests) > 1 else "no"
+
+
+def test_samples_of_an_item_that_end_otherwise_are_shown_as_a_pair_and_kept():
+    backend, history = Moody(), History()
+    train = {"num_epochs": 1, "batch_size": 4, "seed": 1}
+    made = trainer(backend, history, gradient={"contrast": 0, "samples": 2, "minibatch_size": 4}, train=train)
+    asyncio.run(run_to_end(made, history))
+    [first, *_] = [r.messages[1].text for r in backend.requests if r.messages[0].text.startswith("# Analyse failures")]
+    assert first.count('of="the same task') == first.count("<trajectory id=") == 4
+    evidence = history[1].evidence
+    rows = [json.loads(evidence[name]) for name in ("rollout.json", "sample-2.json")]
+    assert len({tuple(row["id"] for row in side) for side in rows}) == 1
+    assert [{row["hard"] for row in side} for side in rows] == [{0.0}, {1.0}]
 
 
 def test_contrast_is_a_section_of_its_own_and_supports_nothing():

@@ -104,7 +104,8 @@ class ToyBackend:
 
 
 def analyse(prompt: str) -> str:
-    missing = sorted(set(re.findall(r"lacks (\w+)", prompt[prompt.rindex("<trajectories") :])))[:1]
+    shown = prompt[max(map(prompt.rfind, ("<trajectories", "<look"))) :]
+    missing = sorted(set(re.findall(r"lacks (\w+)", shown)))[:1]
     edits = [{"op": "append", "content": f"- {word}", "support": 2} for word in missing]
     findings = [{"pattern": f"lacks {word}", "count": 2, "items": ["train1"]} for word in missing]
     return json.dumps({"title": f"add {missing}", "reasoning": "It is missing.", "edits": edits, "findings": findings})
@@ -121,10 +122,19 @@ def merge(prompt: str) -> str:
     return json.dumps({"title": "merged", "reasoning": "Joined.", "edits": list(unique.values())})
 
 
+def rewrite(prompt: str) -> str:
+    """Return the text with the first word that the trajectories, or a look, lack."""
+    body = prompt[prompt.index(">", prompt.index("<body")) + 1 : prompt.index("</body")].strip()
+    missing = sorted(set(re.findall(r"lacks (\w+)", prompt[max(map(prompt.rfind, ("<trajectories", "<look"))) :])))[:1]
+    return json.dumps({"title": f"write {missing}", "body": "\n".join([body, *(f"- {word}" for word in missing)])})
+
+
 REPLIES: dict[str, Callable[[str], str]] = {
     "Analyse failures": analyse,
     "Analyse successes": lambda _: json.dumps({"edits": []}),
     "Merge patches": merge,
+    "Merge rewrites": lambda _: json.dumps({"title": "merged", "body": ""}),
+    "Rewrite from failures": rewrite,
     "Rank edits": lambda _: json.dumps({"selected": [0]}),
     "Slow update": lambda _: json.dumps({"title": "guide", "reasoning": "r", "guidance": "- amber birch coral dune"}),
     "Optimizer memory": lambda _: json.dumps({"memory": "- words help"}),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from types import SimpleNamespace
 
 import pytest
 from branching import carried_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored
@@ -19,8 +21,10 @@ from skillgit.domain.run_state import fold
 from skillgit.domain.statistics import sign_test
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine.rounds import OUTRUN_LEVEL
+from skillgit.strategies import Draft, Edit, Op
 from skillgit.strategies.compose import switches
 from skillgit.strategies.pareto import front
+from skillgit.strategies.racing import Racing
 
 SEEDS = range(1, 3)
 
@@ -40,6 +44,34 @@ def test_an_edit_that_solves_none_of_its_items_alone_is_set_aside_and_said():
         if edit["status"] == EditStatus.SET_ASIDE
     }
     assert reasons == {"alone, it solves none of its train items"}
+
+
+LISTS = (
+    "Answer with one of these sections: admin, comm, perl, libs, x11, utils.",
+    "The allowed sections are admin, comm, perl, libs, x11, utils and science.",
+    "Sections: admin, comm, perl, libs, x11, utils, science, web.",
+)
+
+
+def test_steps_that_propose_the_same_list_in_other_words_bring_it_once():
+    """The steps of a round are merged by a last call where they share words, and put in a row where they do not."""
+
+    async def united(*contents: str):
+        merge = json.dumps({"edits": [{"op": "append", "content": LISTS[-1], "joins": [*range(len(contents))]}]})
+        backend, history = ToyBackend(script={"Merge patches": lambda _: merge}), History()
+        made = trainer(backend, history, strategy=Racing())
+        await run_to_end(made, history, limit=1)
+        search = made.rounds.search(history.state(), 1)
+        drafts = [Draft(proposals=(Edit(op=Op.APPEND, content=content, items=("train0",)),)) for content in contents]
+        union = await Racing().unite(search, [search.propose(draft) for draft in drafts])
+        merges = [request for request in backend.requests if request.messages[0].text.startswith("# Merge patches")]
+        return union, len(merges)
+
+    union, merges = asyncio.run(united(*LISTS))
+    assert union.application.skill.document.count("admin, comm, perl") == merges == 1
+    assert [edit.items for edit in union.edits] == [("train0",)]
+    union, merges = asyncio.run(united("Give years in four digits.", "Name the author first."))
+    assert (len(union.edits), merges) == (2, 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -307,12 +307,13 @@ class Briefing:
     @property
     def budget(self) -> int:
         """The most edits that may be proposed; more than any analyst proposes where there is no limit."""
-        match = re.search(r"^<budget(?:-\d+)?>\s*(\d+)\s*</budget", self.text, re.MULTILINE)
+        match = re.search(r"^<budget(?:-\d+)?(?: [^>]*)?>\s*(\d+)\s*</budget", self.text, re.MULTILINE)
         return int(match[1]) if match else _NO_LIMIT
 
     @property
     def attempts(self) -> list[TaskAttempt]:
-        return [_attempt(attributes, body) for attributes, body in sections(self.text, "trajectory")]
+        shown = sections(self.text, "trajectory") or sections(self.text, "tried")
+        return [_attempt(attributes, body) for attributes, body in shown]
 
     @property
     def pairs(self) -> list[TaskAttempt]:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.provenance import SkillFile, author, credits_of, find_place
 from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, RuleWorth, Wording, known_worth
-from skillgit.app.recorded.step_evidence import StepEvidence, TrainAttempt, TrajectoryPattern, with_questions
+from skillgit.app.recorded.step_evidence import (
+    DraftLook,
+    StepEvidence,
+    TrainAttempt,
+    TrajectoryPattern,
+    with_questions,
+)
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.edit import LeftOut, normalised
 from skillgit.domain.event_kinds import EventKind
@@ -187,6 +193,7 @@ class Gated:
     not_measured: int = 0  # never measured because the decision was settled; the score is then an upper bound
     patch: PatchCounts | None = None  # proposals merged, ranked and applied; absent where no analyst proposed any
     left_out: tuple[LeftOut, ...] = ()  # edits chosen and not applied; empty where the evidence is not here
+    looks: tuple[DraftLook, ...] = ()  # what its drafts did on train items; likewise
     cost: Cost | None = None  # what it cost; absent where that is not recorded
 
 
@@ -277,7 +284,7 @@ class Stories:
             rollouts=rollouts,
             failures=failures,
             findings=findings,
-            gate=_gated(workspace, origin, self._credits.evidence(origin).left_out() if origin else ()),
+            gate=_gated(workspace, origin, self._credits.evidence(origin) if origin else None),
             tried=self._tried(hit.rule, origin),
             earlier=forms[1:],
             later=self._later(hit, now),
@@ -359,8 +366,8 @@ def _behind(
     return evidence.attempts(credit.items[:_FAILURES]), closest, evidence.rollouts()
 
 
-def _gated(workspace: Workspace, origin: OriginRow | None, left_out: tuple[LeftOut, ...]) -> Gated:
-    if origin is None:
+def _gated(workspace: Workspace, origin: OriginRow | None, evidence: StepEvidence | None) -> Gated:
+    if origin is None or evidence is None:
         return Gated()
     event: Event = history_reader.read_commit(workspace.repo, origin.commit).event
     evaluation = getattr(event, "evaluation", None)
@@ -370,7 +377,8 @@ def _gated(workspace: Workspace, origin: OriginRow | None, left_out: tuple[LeftO
         n=getattr(evaluation, "n", 0),
         not_measured=getattr(evaluation, "unneeded", 0),
         patch=getattr(event, "patch", None),
-        left_out=left_out,
+        left_out=evidence.left_out(),
+        looks=evidence.looks(),
         cost=getattr(event, "cost", None),
     )
 

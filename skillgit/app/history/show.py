@@ -13,10 +13,12 @@ from skillgit.app.recorded.run_record import item_rows, start_document, start_re
 from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import (
     AppliedEdit,
+    DraftLook,
     StepEvidence,
     TrainAttempt,
     TrajectoryPattern,
     edits_left_out,
+    looks_in,
 )
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
@@ -65,6 +67,7 @@ class Shown:
     checks: tuple[CheckChange, ...] = ()  # single checks now and under its base; none where items have one score only
     rival: LogRow | None = None  # the step whose candidate was better in the race, or includes this one's edits
     taken_up: tuple[LogRow, ...] = ()  # the steps whose edits its candidate includes
+    looks: tuple[DraftLook, ...] = ()  # what its drafts did on train items; empty where the evidence is not here
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -90,6 +93,7 @@ def show(context: Context, revision: str) -> Shown:
             checks=changes_from_base(workspace, row),
             rival=_rival(workspace, record.event),
             taken_up=queries.taken_up_rows(workspace.index, row) if row.kind in _MEASURED else (),
+            looks=looks_in(workspace.repo, record.evidence),
         )
 
 

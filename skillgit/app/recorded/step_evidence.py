@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
+from skillgit.engine.looks import LOOKS
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -59,13 +60,31 @@ class TrainAttempt:
     soft: float | None = None  # the score with partial credit
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftLook:
+    """What a draft of a step did on a few train items before anything of the selection split was touched."""
+
+    draft: int  # its number among the drafts of the step, from 1
+    attempt: int  # which text of this draft it was, from 1
+    shape: str  # edits, whole text or removal
+    title: str
+    ending: str  # what happened to this text then: kept, narrowed, written again or dropped
+    rollouts: int  # what the look cost
+    failing: int  # tried items that the base fails
+    solved: int  # tried items that the base solves
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    tokens: int  # by how many tokens the skill was longer with it
+    objection: str  # why it was not tried; empty if it was
+
+
 class StepEvidence:
     """The evidence of one event, read as far as it is asked for."""
 
     def __init__(self, repo: Repo, tree: str) -> None:
         self._repo = repo
         self._tree = tree
-        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON))
+        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON, LOOKS))
         self.present = files is not None
         self._files: Mapping[str, bytes] = files or {}
 
@@ -77,6 +96,10 @@ class StepEvidence:
 
     def left_out(self) -> tuple[LeftOut, ...]:
         return _left_out(self._files.get(_PATCH))
+
+    def looks(self) -> tuple[DraftLook, ...]:
+        """Return what the drafts of the step did on train items, draft by draft."""
+        return _looks(self._files.get(LOOKS))
 
     def findings(self) -> tuple[TrajectoryPattern, ...]:
         rows = objects(members(parsed(self._files.get(_FINDINGS))).get("findings"))
@@ -107,6 +130,32 @@ def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
     """Return the edits that the evidence in ``tree`` tells were chosen and not applied; none if it is not here."""
     files = read_evidence(repo, tree, (_PATCH,)) if tree else None
     return _left_out((files or {}).get(_PATCH))
+
+
+def looks_in(repo: Repo, tree: str) -> tuple[DraftLook, ...]:
+    """Return the looks at drafts that the evidence in ``tree`` tells of; none if it is not here."""
+    files = read_evidence(repo, tree, (LOOKS,)) if tree else None
+    return _looks((files or {}).get(LOOKS))
+
+
+def _looks(content: bytes | None) -> tuple[DraftLook, ...]:
+    return tuple(
+        DraftLook(
+            draft=_whole(row, "draft"),
+            attempt=_whole(row, "attempt"),
+            shape=_text(row, "shape"),
+            title=_text(row, "title"),
+            ending=_text(row, "ending"),
+            rollouts=_whole(row, "rollouts"),
+            failing=_whole(row, "failing"),
+            solved=_whole(row, "solved"),
+            fixed=_names(row.get("fixed")),
+            broken=_names(row.get("broken")),
+            tokens=_whole(row, "tokens"),
+            objection=_text(row, "objection"),
+        )
+        for row in objects(parsed(content))
+    )
 
 
 def with_questions(attempts: Sequence[TrainAttempt], steps: Iterable[StepEvidence]) -> tuple[TrainAttempt, ...]:

@@ -18,6 +18,7 @@ from skillgit.engine.rollout import delivered
 from skillgit.engine.salvage import MOST_PARTS
 from skillgit.plugin.environment import asks_judge
 from skillgit.strategies.racing import TRIED
+from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Task
     from skillgit.engine.strategy import Strategy
 
-_PLANNED = frozenset({"skillopt", "racing", "pareto", "compose"})
+_PLANNED = frozenset({"skillopt", "racing", "pareto", "refine", "compose"})
 """The strategies whose calls are known here."""
-_TRY_EDITS = frozenset({"racing", "pareto"})
+_TRY_EDITS = frozenset({"racing", "pareto", "refine"})
+_UNITE = frozenset({"racing", "pareto"})
 _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""
 
@@ -117,7 +119,8 @@ def _target_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None
     waits = epochs * ceil(per_epoch / width) + ceil(rest / width)  # rounds end with their epoch
     # which items the rest of an epoch has is not known
     to_come = [(train, epochs), (planner.dearest(train, rest * settings.train.step_size), 1)]
-    planner.may_roll_out_each("rollout", skill, to_come, rounds=waits)
+    samples = settings.gradient.samples
+    planner.may_roll_out_each("rollout", skill, [(items, samples * count) for items, count in to_come], rounds=waits)
     _add_screening(planner, skill, to_come, remainder, waits, in_rounds=width > 1)
     planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
     parts = (
@@ -173,10 +176,32 @@ def _add_screening(
     )
     optimizer, steps = settings.optimizer, remainder.steps
     tries = _TRY_EDITS.intersection(strategies_of(settings))
-    # how many edits a step has only a fixed budget limits
-    is_limited = optimizer.control is ControlMode.FIXED
+    # how many edits a step has only a fixed budget of edits limits
+    is_limited = optimizer.control is ControlMode.FIXED and optimizer.budget_unit == "edits"
     times = optimizer.learning_rate * steps if tries else 0
-    planner.may_roll_out("trial", skill, planner.dearest(train, TRIED), times, rounds=waits, certain=is_limited)
+    tried_items, rounds = TRIED, waits
+    if _refines(settings):
+        tried_items, rounds = LOOKED_FAILING + LOOKED_SOLVED, 2 * ATTEMPTS * steps
+        times += DRAFTS * ATTEMPTS * steps
+    planner.may_roll_out("trial", skill, planner.dearest(train, tried_items), times, rounds=rounds, certain=is_limited)
+
+
+def _last_merges(settings: MethodSettings, task: Task, steps: int) -> int:
+    """Return how many merges join the drafts of a step, or the steps of a round, in ``steps`` more steps."""
+    if _refines(settings):
+        return steps
+    if not _UNITE.intersection(strategies_of(settings)):
+        return 0
+    per_epoch, width = (
+        steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size),
+        settings.train.round_steps,
+    )
+    epochs, rest = divmod(steps, max(per_epoch, 1))
+    return epochs * ceil(per_epoch / width) + ceil(rest / width)
+
+
+def _refines(settings: MethodSettings) -> bool:
+    return "refine" in strategies_of(settings)
 
 
 def _slow_updates(settings: MethodSettings) -> int:
@@ -219,11 +244,22 @@ def _optimizer_stages(
     prompt_tokens += gradient.contrast * min(trajectory, gradient.max_trajectory_tokens // 2)
     calls = _sum_of_last(analysts, steps)
     yield Asks(stage="analyst", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=steps, width=width)
+    if _refines(settings):
+        # the whole text of a step from several minibatches of failures, and each draft once more with its look
+        read_tokens = (READ * gradient.minibatch_size + LOOKED_FAILING + LOOKED_SOLVED) * trajectory
+        prompt_tokens, calls = prompt_tokens + read_tokens, (1 + DRAFTS * (ATTEMPTS - 1)) * steps
+        yield Asks(
+            stage="draft", calls=calls, prompt=prompt_tokens, reply=reply + document, in_a_row=2 * steps, width=width
+        )
     drafts = [count + (_probed(settings) > 0) for count in analysts]
     merges = [1 if optimizer.merges_in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
     at_once = max(drafts) if optimizer.merges_in_one_call else gradient.merge_batch_size
     prompt_tokens = tokens_of(prompt(words.merge)) + document + at_once * reply
-    calls = _sum_of_last(merges, steps)
+    joins = _last_merges(settings, task, steps)
+    if joins:
+        reply += document
+        prompt_tokens = max(prompt_tokens, tokens_of(prompt("merge_rewrites")) + document + DRAFTS * reply)
+    calls = _sum_of_last(merges, steps) + joins
     yield Asks(
         stage="merge", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=min(calls, 2 * steps), width=width
     )

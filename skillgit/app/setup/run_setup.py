@@ -85,7 +85,7 @@ class Setup:
         """
         pins = [sorted(self.pins)] if self.pins else []
         files = self.config.values.optimizer.trainable
-        prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
+        prompts = prompts_digest(*([FILES] if files.beyond_document else ()), *self.strategy.prompts)
         policy = policy_code(self.config.values.gate.policy)
         return short_digest([self.config.digest, prompts, *pins, *filter(None, [policy])])
 

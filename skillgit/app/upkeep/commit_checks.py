@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import trains_description
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
-from skillgit.app.upkeep.round_checks import joined_text_problems, screening_problems
+from skillgit.app.upkeep.round_checks import joined_text_problems, look_problems, screening_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
@@ -78,7 +78,9 @@ def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[in
     budget_wanted = schedule(event.step) if schedule is not None else patch.budget
     if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and patch.budget != budget_wanted:
         yield f"step {event.step} had an edit budget of {patch.budget}, and the schedule says {budget_wanted}"
-    if patch.ranked > patch.budget:
+    if patch.rules is not None and patch.rules > patch.budget:
+        yield f"step {event.step} changes {patch.rules} rules with an edit budget of {patch.budget}"
+    if patch.rules is None and patch.ranked > patch.budget:
         yield f"step {event.step} chose {patch.ranked} of its proposals with an edit budget of {patch.budget}"
 
 
@@ -147,6 +149,7 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
         yield from _placebo_problems(event, files.get("placebo.json"))
         yield from final_item_problems(event, files, is_import=is_import)
     yield from screening_problems(event, files)
+    yield from look_problems(event, files)
     summary = getattr(event, "evaluation", None) if TRAITS[event.kind].has_outcomes else None
     if isinstance(summary, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, summary, getattr(event, "verdict", None))

@@ -10,6 +10,7 @@ from skillgit.domain.event import Accepted, Event, Rejected, Skipped
 from skillgit.domain.proposal import Origin, Screening
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
+from skillgit.engine.looks import LOOKS
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
@@ -45,6 +46,33 @@ def screening_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str
         return
     if again != counts:
         yield f"the commit says {_in_words(counts)}, and its items say {_in_words(again)}"
+
+
+def look_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield how what looks at drafts are said to show differs from what their rollouts, as far as they are here, say.
+
+    A look is at train items of the step, and a step without a kept draft measures nothing.
+    """
+    if LOOKS not in files or not isinstance(event, Accepted | Rejected | Skipped):
+        return
+    try:
+        looks = loads(files[LOOKS])
+        before = dict(map(_outcome, loads(files[ROLLOUT]))) if ROLLOUT in files else None
+        for look in looks:
+            name = f"look-{look['draft']}-{look['attempt']}.json"
+            if not look["rollouts"] or name not in files or before is None:
+                continue
+            after = dict(map(_outcome, loads(files[name])))
+            fixes = [item for item, is_solved in after.items() if before[item] is False and is_solved]
+            breaks = [item for item, is_solved in after.items() if before[item] and is_solved is False]
+            if (fixes, breaks, len(after)) != (look["fixed"], look["broken"], look["rollouts"]):
+                yield f"{LOOKS} says of draft {look['draft']} something else than the rollouts in {name}"
+        is_kept = any(look["ending"] == "kept" for look in looks)
+    except (ValueError, TypeError, KeyError, RecursionError, DataError):
+        yield f"{LOOKS} in the evidence cannot be read"
+        return
+    if not is_kept and not isinstance(event, Skipped):
+        yield "no draft was kept after its look, and a candidate was measured"
 
 
 def _outcome(row: Mapping[str, object]) -> tuple[str, bool | None]:

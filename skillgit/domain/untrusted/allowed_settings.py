@@ -67,7 +67,7 @@ _KEYS = (
         "gradient",
         "minibatch_size contrast merge_batch_size max_trajectory_tokens max_history_tokens deep_reflect_failures",
     ),
-    (_number, "gradient", "deep_reflect_successes"),
+    (_number, "gradient", "deep_reflect_successes samples"),
     (
         _number,
         "optimizer",
@@ -98,6 +98,7 @@ _KEYS = (
         "optimizer",
         "lr_scheduler lr_control_mode skill_update_mode aggregate longitudinal_pair_policy skill_aware_appendix_source",
     ),
+    (_word, "optimizer", "budget_unit"),
     (_word, "target", "companions"),
     (_word, "evaluation", "gate_metric"),
     (_word, "gate", "policy no_regression"),

@@ -39,6 +39,7 @@ from skillgit.plugin.environment import CallBounds
 from skillgit.strategies.compose import Compose
 from skillgit.strategies.pareto import Pareto
 from skillgit.strategies.racing import Racing
+from skillgit.strategies.refine import Refine
 from skillgit.strategies.skillopt import SkillOpt
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Judge, Target
 
-STRATEGIES = {strategy.name: strategy for strategy in (SkillOpt, Racing, Pareto, Compose)}
+STRATEGIES = {strategy.name: strategy for strategy in (SkillOpt, Racing, Pareto, Refine, Compose)}
 STAGES = {
     ("target", "rollout"): ("rollout",),
     ("target", "slow"): ("slow update",),
@@ -59,6 +60,7 @@ STAGES = {
     ("target", "screening"): ("screening",),
     ("target", "trial"): ("trial",),
     ("target", "test"): ("test",),
+    ("optimizer", "draft"): ("draft",),
     ("optimizer", "merge"): ("merge",),
     ("optimizer", "rank"): ("rank",),
     ("optimizer", "budget"): ("budget",),

@@ -30,9 +30,38 @@ def reply(world: World, system: str, shown: str) -> str:
 
 
 def analyse_failures(world: World, briefing: Briefing) -> Answer:
-    failures = _seen(briefing.text, "trajectory")
-    insights = _optimizer(world, briefing).from_failures(failures, _seen(briefing.text, "contrasting"))
-    return _patch(world, briefing, insights)
+    return _patch(world, briefing, _from_failures(world, briefing))
+
+
+def _from_failures(world: World, briefing: Briefing) -> list[Insight]:
+    """Return what failures suggest: those of a batch, or those that a draft left in the look at it."""
+    tried = _seen(briefing.text, "tried")
+    failures = _seen(briefing.text, "trajectory") or [seen for seen in tried if seen.feedback != "right"]
+    solved = [seen for seen in tried if seen.feedback == "right"]
+    return _optimizer(world, briefing).from_failures(failures, [*_seen(briefing.text, "contrasting"), *solved])
+
+
+def rewrite_from_failures(world: World, briefing: Briefing) -> Answer:
+    """Write the text with a line for each thing that failures suggest."""
+    lines, insights = briefing.section("body").splitlines(), _from_failures(world, briefing)
+    removed = {insight.old for insight in insights if insight.old}
+    additions = [f"- {insight.new}" for insight in insights if insight.new]
+    body = "\n".join([*(line for line in lines if line not in removed), *additions])
+    return {"title": f"{len(additions)} new lines", "reasoning": "The feedback shows it.", "summary": [], "body": body}
+
+
+def merge_rewrites(world: World, briefing: Briefing) -> Answer:
+    """Write the text with all changes of the texts that are shown, changes that ask for the same once."""
+    del world
+    before = briefing.section("body").splitlines()
+    texts = [
+        text["body"].splitlines() for _, drafts in briefing.patches for each in drafts for text in each["rewrites"]
+    ]
+    rest = [line for line in before if all(line in text for text in texts)]
+    additions = {
+        _meaning({"op": "append", "content": line}): line for text in texts for line in text if line not in before
+    }
+    return {"title": "one text of several", "summary": [], "body": "\n".join([*rest, *additions.values()])}
 
 
 def analyse_successes(world: World, briefing: Briefing) -> Answer:
@@ -87,6 +116,8 @@ TASKS: Mapping[str, Callable[[World, Briefing], Answer]] = {
     "Analyse successes": analyse_successes,
     "Merge patches": merge,
     "Merge and rank edits": merge_and_rank,
+    "Rewrite from failures": rewrite_from_failures,
+    "Merge rewrites": merge_rewrites,
     "Rank edits": rank,
     "Slow update": slow_update,
     "Optimizer memory": memory,

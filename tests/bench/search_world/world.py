@@ -11,6 +11,7 @@ equal worth still differ by chance.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,11 @@ from statistics import mean
 from bench import measure
 from bench.search_world.fit import Fit, chosen
 
-SIZES = measure.sized({"train": 120, "selection": 60, "test": 120}, {"train": 12, "selection": 6, "test": 6})
+SIZES_VARIABLE = "SEARCH_SIZES"
+"""The variable that gives other numbers of train, selection and test items, as ``40,40,80``."""
+_FULL, _SMALL = (120, 60, 120), (12, 6, 6)
+_COUNTS = [int(count) for count in os.environ.get(SIZES_VARIABLE, "").split(",") if count]
+SIZES = dict(zip(("train", "selection", "test"), _COUNTS or measure.sized(_FULL, _SMALL), strict=True))
 GOODS = (
     *(
         "glassware",

@@ -70,7 +70,15 @@ LATER = frozenset(
         *("env.prompts", "model.judge_seed", "model.judge_top_p", "model.optimizer_seed", "model.optimizer_top_p"),
         *("model.target_seed", "model.target_stop", "model.target_top_p", "optimizer.check", "optimizer.files"),
         *("optimizer.max_file_tokens", "target.companions", "target.max_companion_tokens"),
-        *("gate.screening", "train.plateau", "train.round_steps", "train.strategies", "train.strategy"),
+        *(
+            "gate.screening",
+            "gradient.samples",
+            "optimizer.budget_unit",
+            "train.plateau",
+            "train.round_steps",
+            "train.strategies",
+            "train.strategy",
+        ),
     )
 )
 """Keys that identify a run only with another value than their default."""

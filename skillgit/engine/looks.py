@@ -1,0 +1,203 @@
+"""Looks: what a draft does on a few train items, before anything of the selection split is touched.
+
+A look is cheap where a measurement is dear: some items that the base fails and that the draft was written for, and,
+only if one of them scores higher now, some that the base solves. What it showed decides whether a draft goes on, is
+written again by an optimizer that sees the look, or is dropped; the gate decides everything else. Looks are evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Scored
+from skillgit.engine import evidence_files
+from skillgit.engine.candidate_guards import skill_tokens
+from skillgit.engine.prompt_sections import proposed_fields, tagged, trajectory_text
+from skillgit.engine.trajectory_elision import elide
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.domain.evaluation import Outcome
+    from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.proposals import Proposed
+
+LOOKS = "looks.json"
+_ANSWER_SHOWN = 400  # characters of the answer that the base gave
+
+
+class DraftShape(StrEnum):
+    """What a draft is."""
+
+    EDITS = "edits"  # the ranked edits of a step
+    TEXT = "whole text"  # the text, written as a whole
+    REMOVAL = "removal"  # the removal of rules, and nothing else
+
+
+class Ending(StrEnum):
+    """What happened to a text of a draft after a look at it."""
+
+    KEPT = "kept"
+    NARROWED = "narrowed"  # to those of its edits that help alone
+    AGAIN = "written again"  # by the optimizer, which saw the look
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookResult:
+    """A draft on a few train items.
+
+    Attributes:
+        draft: The number of the draft among those of its step, from 1.
+        attempt: Which text of this draft it was, from 1.
+        shape: What the draft is.
+        title: What it is to achieve, in the words of the optimizer.
+        proposals: The edits or the text.
+        tokens: By how many tokens the skill is longer with it; negative where it is shorter.
+        before: The rollouts with the base.
+        after: The rollouts of the same items with the draft, in the same order.
+        gain: The sum of what the items score more than before, under the gate's metric.
+        objection: Why the draft was not tried at all; empty if it was.
+        ending: What happened to this text after the look.
+    """
+
+    draft: int
+    attempt: int
+    shape: DraftShape
+    title: str
+    proposals: tuple[Proposed, ...]
+    tokens: int
+    before: tuple[Rollout, ...] = ()
+    after: tuple[Rollout, ...] = ()
+    gain: float = 0.0
+    objection: str = ""
+    ending: Ending = Ending.KEPT
+
+    @property
+    def helps(self) -> bool:
+        """Whether the items score more together than before."""
+        return self.gain > 0
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The ids of the items that are solved now, and were not before."""
+        return tuple(new.item.id for old, new in self._pairs() if not _passed(old) and _passed(new))
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The ids of the items that were solved before, and are not now."""
+        return tuple(new.item.id for old, new in self._pairs() if _passed(old) and not _passed(new))
+
+    def _pairs(self) -> Iterator[tuple[Rollout, Rollout]]:
+        """Yield the rollouts of each item that was scored on both sides: a failure to evaluate says nothing."""
+        for old, new in zip(self.before, self.after, strict=True):
+            if isinstance(old.outcome, Scored) and isinstance(new.outcome, Scored):
+                yield old, new
+
+    @property
+    def words(self) -> str:
+        """What it showed and what happened to the text then, as a clause."""
+        if self.objection:
+            return f"was not tried ({self.objection}) and was {self.ending.value}"
+        if not self.after:
+            return f"was not tried, as no train item of the step fails, and was {self.ending.value}"
+        failing = sum(not _passed(rollout) for rollout in self.before)
+        length = f", with {-self.tokens} tokens fewer" if self.shape is DraftShape.REMOVAL and self.tokens < 0 else ""
+        gains, losses = (
+            f"fixed {len(self.fixed)} of {failing}",
+            f"broke {len(self.broken)} of {len(self.before) - failing}",
+        )
+        return f"{gains} and {losses} train items{length}, and was {self.ending.value}"
+
+
+def account(looks: Sequence[LookResult]) -> str:
+    """Return a paragraph on what the drafts of a step did, a sentence each, for the reasons in the commit."""
+    return " ".join(
+        f"Draft {number} ({texts[0].shape.value}) {'; then it '.join(look.words for look in texts)}."
+        for number, texts in ((number, list(group)) for number, group in groupby(looks, key=lambda look: look.draft))
+    )
+
+
+def _passed(rollout: Rollout) -> bool:
+    return isinstance(rollout.outcome, Scored) and rollout.outcome.passed
+
+
+def gain(before: Sequence[Rollout], after: Sequence[Rollout], rule: GateRule) -> float:
+    """Return by how much items score more after than before, under the gate's metric; unscored items count nothing."""
+
+    def value(outcome: Outcome) -> float:
+        return outcome.value(rule.metric, rule.soft_weight) if isinstance(outcome, Scored) else 0.0
+
+    pairs = [(old.outcome, new.outcome) for old, new in zip(before, after, strict=True)]
+    scored_pairs = [pair for pair in pairs if all(isinstance(outcome, Scored) for outcome in pair)]
+    return sum(value(new) - value(old) for old, new in scored_pairs)
+
+
+def tokens_added(skill: Skill, candidate: Skill) -> int:
+    """Return by how many tokens the text of ``candidate`` is longer than that of ``skill``."""
+    return skill_tokens(candidate) - skill_tokens(skill)
+
+
+def looks_evidence(looks: Sequence[LookResult]) -> evidence_files.Evidence:
+    """Return ``looks.json`` with a row for each look, and what the target did in each; nothing without any look."""
+    if not looks:
+        return {}
+    parts = [
+        evidence_files.rollouts_files(f"look-{look.draft}-{look.attempt}", look.after) for look in looks if look.after
+    ]
+    return evidence_files.merged([{LOOKS: evidence_files.json_file([_row(look) for look in looks])}, *parts])
+
+
+def _row(look: LookResult) -> dict[str, object]:
+    row: dict[str, object] = {
+        "draft": look.draft,
+        "attempt": look.attempt,
+        "shape": look.shape.value,
+        "title": look.title,
+        "ending": look.ending.value,
+        "rollouts": len(look.after),
+        "failing": sum(not _passed(rollout) for rollout in look.before),
+        "solved": sum(map(_passed, look.before)),
+        "fixed": list(look.fixed),
+        "broken": list(look.broken),
+        "gain": round(look.gain, 6),
+        "tokens": look.tokens,
+    }
+    if look.objection:  # such a text may quote what nobody may quote
+        return row | {"objection": look.objection}
+    return row | {"proposals": [proposed_fields(proposal) for proposal in look.proposals]}
+
+
+def look_section(look: LookResult, max_tokens: int) -> str:
+    """Return what the optimizer sees of a look: each item with what was asked, and both answers with their scores."""
+    if look.objection:
+        return tagged("look", f"The draft was not tried: {look.objection}")
+    parts = [
+        tagged(
+            "tried",
+            "\n".join(
+                (
+                    tagged("answer_before", elide(" ".join(_answer(old).split()), _ANSWER_SHOWN)),
+                    trajectory_text(new.trajectory, max_tokens) if new.trajectory is not None else "",
+                )
+            ),
+            id=new.item.id,
+            before=_score(old),
+            now=_score(new),
+        )
+        for old, new in zip(look.before, look.after, strict=True)
+    ]
+    return tagged("look", "\n".join(parts), fixed=len(look.fixed), broken=len(look.broken))
+
+
+def _answer(rollout: Rollout) -> str:
+    return rollout.trajectory.answer if rollout.trajectory is not None else ""
+
+
+def _score(rollout: Rollout) -> str:
+    return f"{rollout.outcome.hard:g}" if isinstance(rollout.outcome, Scored) else "none"
