@@ -11,6 +11,7 @@ from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evalua
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
 from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
+from skillgit.app.recorded.shortcut_facts import kept_shortcut, not_above
 from skillgit.app.recorded.step_evidence import (
     AppliedEdit,
     StepEvidence,
@@ -21,7 +22,7 @@ from skillgit.app.recorded.step_evidence import (
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
-from skillgit.domain.evaluation import Gauge
+from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event import Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
@@ -36,7 +37,7 @@ from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.notes import feedback_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.edit import LeftOut
@@ -65,6 +66,7 @@ class Shown:
     checks: tuple[CheckChange, ...] = ()  # single checks now and under its base; none where items have one score only
     rival: LogRow | None = None  # the step whose candidate was better in the race, or includes this one's edits
     taken_up: tuple[LogRow, ...] = ()  # the steps whose edits its candidate includes
+    shortcuts: tuple[str, ...] = ()  # which of its scores are not above what needs no question
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -90,7 +92,16 @@ def show(context: Context, revision: str) -> Shown:
             checks=changes_from_base(workspace, row),
             rival=_rival(workspace, record.event),
             taken_up=queries.taken_up_rows(workspace.index, row) if row.kind in _MEASURED else (),
+            shortcuts=tuple(_beside_shortcuts(workspace, row.run, record.event, evaluations)),
         )
+
+
+def _beside_shortcuts(workspace: Workspace, run: str, event: Event, known: Sequence[KnownEvaluation]) -> Iterator[str]:
+    gauge, own = queries.gauge(workspace.index, run), getattr(event, "evaluation", None)
+    for evaluation in (*([own] if isinstance(own, EvaluationSummary) and not own.stopped else ()), *known):
+        best = kept_shortcut(workspace.repo, evaluation.item_set, gauge)
+        if sentence := not_above(gauge.of(evaluation.hard, evaluation.soft), str(evaluation.split), best):
+            yield sentence
 
 
 def _rival(workspace: Workspace, event: Event) -> LogRow | None:
