@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from math import floor, fsum, sqrt
 from string import ascii_uppercase
@@ -51,7 +51,7 @@ _ROUNDING = 1e-9
 T = TypeVar("T")
 
 
-class Form(StrEnum):
+class AnswerForm(StrEnum):
     """How an item is answered."""
 
     CHOICE = "choice"
@@ -80,7 +80,7 @@ def _at_once(coroutine: Coroutine[object, object, T]) -> T:
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
-class Case:
+class MeasuredItem:
     """An item as shortcuts see it."""
 
     number: int  # among all that are measured
@@ -93,8 +93,8 @@ class Case:
     answers: tuple[str, ...] = ()  # the accepted ones of a free answer
 
     @property
-    def form(self) -> Form:
-        return Form.CHOICE if self.choices else Form.FREE
+    def form(self) -> AnswerForm:
+        return AnswerForm.CHOICE if self.choices else AnswerForm.FREE
 
     @property
     def chance(self) -> float:
@@ -126,18 +126,18 @@ def _folded(text: str) -> str:
     return " ".join(words(text)) or text.strip().casefold()
 
 
-Guess = Callable[[Case], Sequence[str]]
+Guess = Callable[[MeasuredItem], Sequence[str]]
 """Returns the answers between which a rule leaves the choice: of an item with choices labels; none if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    words: str  # what it answers, as in "always 'B'"
+class GuessRule:
+    words: str  # what it answers, as in "always answering B"
     guess: Guess
     texts: tuple[str, ...] = ()  # choice texts that it goes by
 
 
-NO_RULE = Rule(words="", guess=lambda _: ())
+NO_RULE = GuessRule(words="", guess=lambda _: ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +145,8 @@ class ShortcutKind:
     """A row of :data:`KINDS`."""
 
     name: str
-    form: Form
-    learn: Callable[[Sequence[Case]], Rule]
+    form: AnswerForm
+    learn: Callable[[Sequence[MeasuredItem]], GuessRule]
     beats: str = ""  # the kind that it has to beat, item by item, for it falls back to that one
     apart_from: str = (
         ""  # the kind whose items are put aside where that is a cue, for it may be that one in other words
@@ -161,7 +161,7 @@ class Shortcut:
 
     kind: str
     rule: str
-    form: Form
+    form: AnswerForm
     n: int  # items of this form
     answered: int  # how many of them it answers
     right: float  # the sum of their scores
@@ -214,7 +214,7 @@ def measure_shortcuts(
     if len(cases) < len(every):
         reasons.append(f"{len(every) - len(cases):,} items are not scored by the text of an answer")
     shortcuts = [
-        shortcut for form in Form for shortcut in _of_form([case for case in cases if case.form is form], form)
+        shortcut for form in AnswerForm for shortcut in _of_form([case for case in cases if case.form is form], form)
     ]
     return ShortcutReport(
         items=total,
@@ -233,7 +233,7 @@ def cue_texts(environment: Environment, items: Mapping[Split, Sequence[Item]]) -
     every = _drawn([(split, item) for split, entries in items.items() for item in entries])
     listing = [(split, item) for split, item in every if _listing(environment, item)]
     cases = [case for case in _cases(environment, listing, Gauge()) if case.choices]
-    cues = (shortcut for shortcut in _of_form(cases, Form.CHOICE) if shortcut.is_cue)
+    cues = (shortcut for shortcut in _of_form(cases, AnswerForm.CHOICE) if shortcut.is_cue)
     return tuple(dict.fromkeys(text for cue in cues for text in cue.texts if len(words(text)) >= TEXT_WORDS))
 
 
@@ -254,7 +254,7 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _cases(environment: Environment, every: Iterable[tuple[Split, Item]], gauge: Gauge) -> Iterator[Case]:
+def _cases(environment: Environment, every: Iterable[tuple[Split, Item]], gauge: Gauge) -> Iterator[MeasuredItem]:
     """Yield the items that a rule scores by an answer's text, and of which it is known what is right."""
     judge: Judge = _NoJudge()  # type: ignore[assignment]
 
@@ -281,7 +281,7 @@ def _cases(environment: Environment, every: Iterable[tuple[Split, Item]], gauge:
                 values = {secrets.answers[0]: score_text(secrets.answers[0])}
         except EnvironmentFaultError:
             continue
-        yield Case(
+        yield MeasuredItem(
             number=number,
             item=item,
             split=split,
@@ -324,18 +324,18 @@ def listed_choices(text: str) -> dict[str, str]:
     return {}
 
 
-def halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+def halves(cases: Sequence[MeasuredItem]) -> tuple[list[MeasuredItem], list[MeasuredItem]]:
     """Return two halves of which each says how well what is learnt on the other carries over."""
     train = [case for case in cases if case.split is Split.TRAIN]
     rest = [case for case in cases if case.split is not Split.TRAIN]
     if min(len(train), len(rest)) >= LEAST_HALF:
         return train, rest
-    groups = defaultdict[str, list[Case]](list)
+    groups = defaultdict[str, list[MeasuredItem]](list)
     own_lists = len({frozenset(case.folded_choices.values()) for case in cases}) > 1
     for case in cases:
         listing = " / ".join(sorted(case.folded_choices.values())) if own_lists else ""
         groups[case.item.group or listing or case.item.digest].append(case)
-    first, second = list[Case](), list[Case]()
+    first, second = list[MeasuredItem](), list[MeasuredItem]()
     for name in sorted(groups, key=_digest):
         (first if len(first) <= len(second) else second).extend(groups[name])
     return first, second
@@ -345,11 +345,11 @@ def halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
 class _Trial:
     """What the rules of a kind answer, each item by the rule that was learnt without it."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[GuessRule, ...]
     scores: Mapping[int, float]  # number of a case to its score, of those that are answered
 
 
-def _trial(kind: ShortcutKind, first: Sequence[Case], second: Sequence[Case]) -> _Trial:
+def _trial(kind: ShortcutKind, first: Sequence[MeasuredItem], second: Sequence[MeasuredItem]) -> _Trial:
     rules, scores = [], {}
     for learnt_on, measured_on in ((first, second), (second, first)):
         rule = kind.learn(learnt_on)
@@ -360,7 +360,7 @@ def _trial(kind: ShortcutKind, first: Sequence[Case], second: Sequence[Case]) ->
     return _Trial(tuple(rules), scores)
 
 
-def _of_form(cases: Sequence[Case], form: Form) -> Iterator[Shortcut]:
+def _of_form(cases: Sequence[MeasuredItem], form: AnswerForm) -> Iterator[Shortcut]:
     if len(cases) < 2:  # noqa: PLR2004 - two halves
         return
     are_labels = _are_labels(cases, form)
@@ -385,25 +385,25 @@ def _of_form(cases: Sequence[Case], form: Form) -> Iterator[Shortcut]:
         yield _shortcut(kind, cases, trial, p=p, chance=_chance(kind, cases, trials), is_cue=is_cue)
 
 
-def _whole(kind: ShortcutKind, cases: Sequence[Case]) -> _Trial:
+def _whole(kind: ShortcutKind, cases: Sequence[MeasuredItem]) -> _Trial:
     """Return what the rule answers that is learnt on all items."""
     rule = kind.learn(cases)
     answers = {case.number: rule.guess(case) for case in cases}
     return _Trial((rule,), {case.number: case.value(answers[case.number]) for case in cases if answers[case.number]})
 
 
-def _are_labels(cases: Sequence[Case], form: Form) -> bool:
+def _are_labels(cases: Sequence[MeasuredItem], form: AnswerForm) -> bool:
     """Say whether items are answered by labels that most share, or in their own words: what is usual is no cue then.
 
     Letters are the choices of a list that only the target sees, as in a picture.
     """
-    if form is Form.CHOICE:
+    if form is AnswerForm.CHOICE:
         return len({frozenset(case.folded_choices.values()) for case in cases}) == 1
     answers = {case.answers[0].strip() for case in cases}
     return not (len(answers) > 1 and answers <= set(ascii_uppercase[: max(2, len(answers))]))
 
 
-def _test(kind: ShortcutKind, answered: Sequence[Case], trials: Mapping[str, _Trial]) -> tuple[float, float]:
+def _test(kind: ShortcutKind, answered: Sequence[MeasuredItem], trials: Mapping[str, _Trial]) -> tuple[float, float]:
     """Return the p-value of the scores of ``answered`` items, and by how much their sum is above chance."""
     if not answered:
         return 1.0, 0.0
@@ -418,7 +418,7 @@ def _test(kind: ShortcutKind, answered: Sequence[Case], trials: Mapping[str, _Tr
 
 
 def _shortcut(
-    kind: ShortcutKind, cases: Sequence[Case], trial: _Trial, *, p: float, chance: float, is_cue: bool
+    kind: ShortcutKind, cases: Sequence[MeasuredItem], trial: _Trial, *, p: float, chance: float, is_cue: bool
 ) -> Shortcut:
     right = fsum(trial.scores.values())
     return Shortcut(
@@ -438,17 +438,17 @@ def _shortcut(
     )
 
 
-def _carried_over(cases: Sequence[Case], rules: Sequence[Rule]) -> tuple[str, ...]:
+def _carried_over(cases: Sequence[MeasuredItem], rules: Sequence[GuessRule]) -> tuple[str, ...]:
     """Return the choice texts of rules that are cues on all items, and not only on the half that they come from."""
     texts = dict.fromkeys(text for rule in rules for text in rule.texts)
     tallies = _tallies(cases, lambda text: [text]) if texts else {}
     return tuple(text for text in texts if tallies[_folded(text)].p <= LEVEL)
 
 
-def _chance(kind: ShortcutKind, cases: Sequence[Case], trials: Mapping[str, _Trial]) -> float:
+def _chance(kind: ShortcutKind, cases: Sequence[MeasuredItem], trials: Mapping[str, _Trial]) -> float:
     """Return what chance scores on those of ``cases`` that rules of ``kind`` answer."""
     answered = [case for case in cases if case.number in trials[kind.name].scores]
-    if kind.form is Form.CHOICE:
+    if kind.form is AnswerForm.CHOICE:
         return mean([case.chance for case in answered])
     if kind.name == CONSTANT:
         return 1 / max(2, len({case.right for case in answered}))
@@ -456,14 +456,16 @@ def _chance(kind: ShortcutKind, cases: Sequence[Case], trials: Mapping[str, _Tri
     return mean([constant.get(case.number, 0.0) for case in answered])
 
 
-def _by_split(cases: Sequence[Case], trial: _Trial) -> dict[Split, float]:
+def _by_split(cases: Sequence[MeasuredItem], trial: _Trial) -> dict[Split, float]:
     scores = defaultdict[Split, list[float]](list)
     for case in cases:
         scores[case.split].append(trial.scores.get(case.number, 0.0))
     return {split: mean(scores[split]) for split in Split if split in scores}
 
 
-def _best(cases: Sequence[Case], shortcuts: Sequence[Shortcut], split: Split | None = None) -> BestShortcut | None:
+def _best(
+    cases: Sequence[MeasuredItem], shortcuts: Sequence[Shortcut], split: Split | None = None
+) -> BestShortcut | None:
     """Return the best shortcut on the measured items of ``split``, or of all; None if there are none."""
 
     def score(shortcut: Shortcut) -> float:
@@ -481,38 +483,38 @@ def _best(cases: Sequence[Case], shortcuts: Sequence[Shortcut], split: Split | N
 # The kinds. Each learns a rule from items, and answers others by it.
 
 
-def _constant_choice(cases: Sequence[Case]) -> Rule:
+def _constant_choice(cases: Sequence[MeasuredItem]) -> GuessRule:
     sums: Counter[str] = Counter()
     for case in cases:
         sums.update(case.values)
     label = max(sums, key=sums.__getitem__)
-    return Rule(words=f"always {label}", guess=lambda case: (label,) if label in case.choices else ())
+    return GuessRule(words=f"always answering {label}", guess=lambda case: (label,) if label in case.choices else ())
 
 
-def _last_choice(cases: Sequence[Case]) -> Rule:
+def _last_choice(cases: Sequence[MeasuredItem]) -> GuessRule:
     if len({len(case.choices) for case in cases}) == 1:
         return NO_RULE  # the constant says it
-    return Rule(words="the last choice", guess=lambda case: (list(case.choices)[-1],))
+    return GuessRule(words="the last choice", guess=lambda case: (list(case.choices)[-1],))
 
 
-def _constant_answer(cases: Sequence[Case]) -> Rule:
+def _constant_answer(cases: Sequence[MeasuredItem]) -> GuessRule:
     counts = Counter(case.right for case in cases)
     spelling = {case.right: case.answers[0] for case in reversed(cases) if case.answers}
     candidates = [spelling[answer] for answer, _ in counts.most_common(CANDIDATES) if answer in spelling]
     if not candidates:
         return NO_RULE
     best = max(candidates, key=lambda answer: fsum(case.score(answer) for case in cases))
-    return Rule(words=f'always "{best}"', guess=lambda _: (best,))
+    return GuessRule(words=f'always answering "{best}"', guess=lambda _: (best,))
 
 
-def _extreme(key: Callable[[str], float], phrase: str) -> Callable[[Sequence[Case]], Rule]:
+def _extreme(key: Callable[[str], float], phrase: str) -> Callable[[Sequence[MeasuredItem]], GuessRule]:
     """Return the learner of the choice that ``key`` makes the greatest; there is nothing to learn in that."""
 
-    def guess(case: Case) -> Sequence[str]:
+    def guess(case: MeasuredItem) -> Sequence[str]:
         sizes = {label: key(text) for label, text in case.choices.items()}
         return () if not all(case.choices.values()) else _greatest(sizes)
 
-    return lambda _: Rule(words=phrase, guess=guess)
+    return lambda _: GuessRule(words=phrase, guess=guess)
 
 
 def _greatest(sizes: Mapping[str, float]) -> Sequence[str]:
@@ -522,7 +524,7 @@ def _greatest(sizes: Mapping[str, float]) -> Sequence[str]:
     return labels if len(labels) < len(sizes) else ()
 
 
-def _usual_text(cases: Sequence[Case]) -> Rule:
+def _usual_text(cases: Sequence[MeasuredItem]) -> GuessRule:
     """Learn whether the choice is right that most other items list too, or the one that fewest do."""
     frequency = Counter(text for case in cases for text in set(case.folded_choices.values()))
 
@@ -530,13 +532,13 @@ def _usual_text(cases: Sequence[Case]) -> Rule:
         return lambda case: _greatest({label: sign * frequency[text] for label, text in case.folded_choices.items()})
 
     rules = (
-        Rule(words="the choice that most items list", guess=guess(1)),
-        Rule(words="the choice that fewest items list", guess=guess(-1)),
+        GuessRule(words="the choice that most items list", guess=guess(1)),
+        GuessRule(words="the choice that fewest items list", guess=guess(-1)),
     )
     return max(rules, key=lambda rule: _gain(rule, cases))
 
 
-def _gain(rule: Rule, cases: Sequence[Case]) -> float:
+def _gain(rule: GuessRule, cases: Sequence[MeasuredItem]) -> float:
     """Return by how much a rule is above chance on items."""
     guesses = [(case, answers) for case in cases if (answers := rule.guess(case))]
     return fsum(case.value(answers) - case.chance for case, answers in guesses)
@@ -560,7 +562,7 @@ class _Tally:
         return (self.right - self.chance) / sqrt(self.spread) if self.spread else 0.0
 
 
-def _tallies(cases: Sequence[Case], features: Callable[[str], Iterable[str]]) -> dict[str, _Tally]:
+def _tallies(cases: Sequence[MeasuredItem], features: Callable[[str], Iterable[str]]) -> dict[str, _Tally]:
     """Return how each feature does that some choices of an item have and others have not."""
     tallies = defaultdict[str, _Tally](_Tally)
     for case in cases:
@@ -578,7 +580,7 @@ def _tallies(cases: Sequence[Case], features: Callable[[str], Iterable[str]]) ->
     return tallies
 
 
-def _cue_text(cases: Sequence[Case]) -> Rule:
+def _cue_text(cases: Sequence[MeasuredItem]) -> GuessRule:
     tallies = _tallies(cases, lambda text: [text])
     cues = {text: tally for text, tally in tallies.items() if text and tally.p <= TEXT_LEVEL}
     if not cues:
@@ -588,43 +590,43 @@ def _cue_text(cases: Sequence[Case]) -> Rule:
         folded: case.choices[label] for case in cases for label, folded in case.folded_choices.items() if folded in cues
     }
 
-    def guess(case: Case) -> Sequence[str]:
+    def guess(case: MeasuredItem) -> Sequence[str]:
         texts = case.folded_choices
         best = next((text for text in ranked if text in texts.values()), None)
         return tuple(label for label, text in texts.items() if text == best)
 
     more = f" or {len(ranked) - 1} more" if len(ranked) > 1 else ""
     shown = spelling[ranked[0]]
-    return Rule(words=f'the choice "{shown}"{more}', guess=guess, texts=tuple(spelling[text] for text in ranked))
+    return GuessRule(words=f'the choice "{shown}"{more}', guess=guess, texts=tuple(spelling[text] for text in ranked))
 
 
-def _cue_word(cases: Sequence[Case]) -> Rule:
+def _cue_word(cases: Sequence[MeasuredItem]) -> GuessRule:
     tallies = {word: tally for word, tally in _tallies(cases, str.split).items() if tally.seen >= LEAST_SEEN}
     word = max(sorted(tallies), key=lambda name: tallies[name].strength, default="")
     if not word or tallies[word].p > TEXT_LEVEL:
         return NO_RULE
 
-    def guess(case: Case) -> Sequence[str]:
+    def guess(case: MeasuredItem) -> Sequence[str]:
         return _greatest({label: float(word in text.split()) for label, text in case.folded_choices.items()})
 
-    return Rule(words=f'the choice with the word "{word}"', guess=guess)
+    return GuessRule(words=f'the choice with the word "{word}"', guess=guess)
 
 
-def _overlap(case: Case) -> Sequence[str]:
+def _overlap(case: MeasuredItem) -> Sequence[str]:
     question = set(words(case.question))
     own = {label: len(question & set(words(text))) for label, text in case.choices.items()}
     return _greatest(own)
 
 
-_OVERLAP = Rule(words="the choice that shares most words with the question", guess=_overlap)
+_OVERLAP = GuessRule(words="the choice that shares most words with the question", guess=_overlap)
 
 
-def _question_word(pick: Callable[[Sequence[str]], str], which: str) -> Callable[[Sequence[Case]], Rule]:
-    def guess(case: Case) -> Sequence[str]:
+def _question_word(pick: Callable[[Sequence[str]], str], which: str) -> Callable[[Sequence[MeasuredItem]], GuessRule]:
+    def guess(case: MeasuredItem) -> Sequence[str]:
         tokens = re.findall(r"\w+(?:[-'\u2019.]\w+)*", case.question)
         return (pick(tokens),) if tokens else ()
 
-    return lambda _: Rule(words=f"the {which} word of the question", guess=guess)
+    return lambda _: GuessRule(words=f"the {which} word of the question", guess=guess)
 
 
 # What an id says of an answer: a family of features, each a function from an id to a value that others may share.
@@ -649,7 +651,7 @@ def _order(name: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if part.isdecimal() else (0, 0, part.casefold()) for part in _PARTS.findall(name)]
 
 
-def _of_id(cases: Sequence[Case]) -> Rule:
+def _of_id(cases: Sequence[MeasuredItem]) -> GuessRule:
     """Learn which part of an id, or its place in their order, tells the answer best; by leaving each item out."""
     spelling = {case.right: case.right if case.choices else case.answers[0] for case in cases}
     usual = Counter(case.right for case in cases).most_common(1)[0][0]
@@ -663,23 +665,23 @@ def _of_id(cases: Sequence[Case]) -> Rule:
     if same > scores[name]:
         keys = [_order(case.item.id) for case in ordered]
 
-        def near(case: Case) -> Sequence[str]:
+        def near(case: MeasuredItem) -> Sequence[str]:
             place = min(bisect_left(keys, _order(case.item.id)), len(ordered) - 1)
             return (spelling[ordered[place].right],)
 
-        return Rule(words="what the next id has", guess=near)
+        return GuessRule(words="the answer of the next id", guess=near)
     feature = _ID_FEATURES[name]
     table = _table(cases, feature)
 
-    def guess(case: Case) -> Sequence[str]:
+    def guess(case: MeasuredItem) -> Sequence[str]:
         counts = table.get(feature(case.item.id))
         known = counts is not None and counts.total() >= LEAST_SEEN
         return (spelling[counts.most_common(1)[0][0] if known and counts else usual],)
 
-    return Rule(words=f"by the id: its {name}", guess=guess)
+    return GuessRule(words=f"the answer of ids with the same {name}", guess=guess)
 
 
-def _table(cases: Sequence[Case], feature: Callable[[str], object]) -> dict[object, Counter[str]]:
+def _table(cases: Sequence[MeasuredItem], feature: Callable[[str], object]) -> dict[object, Counter[str]]:
     table = defaultdict[object, Counter[str]](Counter)
     for case in cases:
         table[feature(case.item.id)][case.right] += 1
@@ -704,31 +706,31 @@ _OF_LABELS = frozenset((CONSTANT, "text"))
 """The kinds that answer with a usual label; it has to be that of most items."""
 
 
-def _choice_kind(name: str, learn: Callable[[Sequence[Case]], Rule], advice: str, **more: Any) -> ShortcutKind:  # noqa: ANN401
-    return ShortcutKind(name=name, form=Form.CHOICE, learn=learn, advice=advice, **more)
-
-
-def _free_kind(name: str, learn: Callable[[Sequence[Case]], Rule], advice: str, **more: Any) -> ShortcutKind:  # noqa: ANN401
-    return ShortcutKind(name=name, form=Form.FREE, learn=learn, advice=advice, **more)
-
-
+_choice_kind = partial(ShortcutKind, form=AnswerForm.CHOICE)
+_free_kind = partial(ShortcutKind, form=AnswerForm.FREE)
 _BY_TEXT: Mapping[str, Any] = {"apart_from": "text", "of_lists": True}
+_WORDS: Mapping[str, Callable[[Sequence[str]], str]] = {
+    "first": lambda tokens: tokens[0],
+    "last": lambda tokens: tokens[-1],
+    "longest": lambda tokens: max(tokens, key=len),
+}
 KINDS: tuple[ShortcutKind, ...] = (
-    _choice_kind("text", _cue_text, _REWRITE),
-    _choice_kind(CONSTANT, _constant_choice, _SHUFFLE),
-    _choice_kind("last", _last_choice, _SHUFFLE),
-    _choice_kind("longest", _extreme(len, "the longest choice"), _REWRITE, **_BY_TEXT),
-    _choice_kind("shortest", _extreme(lambda text: -len(text), "the shortest choice"), _REWRITE, **_BY_TEXT),
-    _choice_kind("word", _cue_word, _REWRITE, **_BY_TEXT),
-    _choice_kind("frequency", _usual_text, _REWRITE, **_BY_TEXT),
-    _choice_kind("question", lambda _: _OVERLAP, _QUESTION, apart_from="text"),
-    _choice_kind("id", _of_id, _ID, beats=CONSTANT),
-    _free_kind(CONSTANT, _constant_answer, _BALANCE),
-    _free_kind("first word", _question_word(lambda tokens: tokens[0], "first"), _QUESTION, beats=CONSTANT),
-    _free_kind("last word", _question_word(lambda tokens: tokens[-1], "last"), _QUESTION, beats=CONSTANT),
-    _free_kind(
-        "longest word", _question_word(lambda tokens: max(tokens, key=len), "longest"), _QUESTION, beats=CONSTANT
+    _choice_kind(name="text", learn=_cue_text, advice=_REWRITE),
+    _choice_kind(name=CONSTANT, learn=_constant_choice, advice=_SHUFFLE),
+    _choice_kind(name="last", learn=_last_choice, advice=_SHUFFLE),
+    _choice_kind(name="longest", learn=_extreme(len, "the longest choice"), advice=_REWRITE, **_BY_TEXT),
+    _choice_kind(
+        name="shortest", learn=_extreme(lambda text: -len(text), "the shortest choice"), advice=_REWRITE, **_BY_TEXT
     ),
-    _free_kind("id", _of_id, _ID, beats=CONSTANT),
+    _choice_kind(name="word", learn=_cue_word, advice=_REWRITE, **_BY_TEXT),
+    _choice_kind(name="frequency", learn=_usual_text, advice=_REWRITE, **_BY_TEXT),
+    _choice_kind(name="question", learn=lambda _: _OVERLAP, advice=_QUESTION, apart_from="text"),
+    _choice_kind(name="id", learn=_of_id, advice=_ID, beats=CONSTANT),
+    _free_kind(name=CONSTANT, learn=_constant_answer, advice=_BALANCE),
+    *(
+        _free_kind(name=f"{which} word", learn=_question_word(pick, which), advice=_QUESTION, beats=CONSTANT)
+        for which, pick in _WORDS.items()
+    ),
+    _free_kind(name="id", learn=_of_id, advice=_ID, beats=CONSTANT),
 )
 """Every kind of shortcut, in the order in which one explains others: a new one is a row."""

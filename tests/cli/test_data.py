@@ -18,7 +18,7 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LiveFetchWatcher
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
-from skillgit.plugin.shortcuts import Form, Shortcut, ShortcutReport
+from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport
 from skillgit.view.surface import Screen
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -36,7 +36,7 @@ def summary(split: Split, items: int, used: int, detectable: float | None, **typ
     )
 
 
-def shortcut(kind: str, rule: str, answered: int, right: float, form: Form = Form.CHOICE) -> Shortcut:
+def shortcut(kind: str, rule: str, answered: int, right: float, form: AnswerForm = AnswerForm.CHOICE) -> Shortcut:
     return Shortcut(
         kind=kind,
         rule=rule,
@@ -84,7 +84,7 @@ FOUND = DataCheck(
         shortcuts=(
             shortcut("text", f'the choice "One of the remaining {"options " * 9}is correct"', 85, 85),
             shortcut("longest", "the longest choice", 177, 92.5),
-            shortcut("constant", 'always "yes\nno"', 177, 3, Form.FREE),
+            shortcut("constant", 'always "yes\nno"', 177, 3, AnswerForm.FREE),
         ),
         reason="249 items are not scored by the text of an answer",
     ),

@@ -13,7 +13,7 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.statistics import binomial_tail, binomial_test
 from skillgit.domain.trajectory import Item
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.shortcuts import MOST_ITEMS, Form, cue_texts, listed_choices, measure_shortcuts
+from skillgit.plugin.shortcuts import MOST_ITEMS, AnswerForm, cue_texts, listed_choices, measure_shortcuts
 
 CUE = "None of the statements listed above can hold"
 
@@ -75,7 +75,7 @@ def test_items_that_a_model_scores_or_that_wait_are_left_out_and_counted():
     measured = report([*plain, *odd])
     assert (measured.items, measured.measured) == (9, 6)
     assert measured.reason == "3 items are not scored by the text of an answer"
-    assert {shortcut.form for shortcut in measured.shortcuts} == {Form.CHOICE}
+    assert {shortcut.form for shortcut in measured.shortcuts} == {AnswerForm.CHOICE}
 
 
 def test_an_environment_that_says_nothing_of_its_choices_is_not_measured():

@@ -36,7 +36,7 @@ from skillgit.plugin.data_rows import singled
 from skillgit.plugin.environment import Environment, KeepsSecrets, secrets_of
 from skillgit.plugin.likeness import alike
 from skillgit.plugin.registry import load_environment
-from skillgit.plugin.shortcuts import Form, Shortcut, ShortcutReport, measure_shortcuts
+from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport, measure_shortcuts
 from skillgit.plugin.splits import repetitions
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]
 def _shortcut(cue: Shortcut) -> DataFinding:
     listed = "" if cue.answered == cue.n else f" that {'list' if cue.texts else 'have'} it"
     items = f"{cue.answered:,} {'item' if cue.answered == 1 else 'items'}"
-    items += f" with choices{listed}" if cue.form is Form.CHOICE else ""
+    items += f" with choices{listed}" if cue.form is AnswerForm.CHOICE else ""
     return DataFinding(
         severity=Severity.WARNING,
         kind="shortcut",
