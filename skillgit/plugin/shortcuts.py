@@ -35,7 +35,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.environment import Environment, Judge, ScoresText, secrets_of
 
-LEVEL = 0.005  # the chance that any shortcut is named in data that have none
+LEVEL = 0.001  # the chance that any shortcut is named in data that have none
 GAIN = 0.05  # of the score; a shortcut that adds less to chance harms nothing
 MOST_ITEMS = 5_000  # of more, a part is measured that digests of ids choose
 LEAST_HALF = 50  # train items, and items of the other splits, that make halves by themselves

@@ -267,14 +267,14 @@ def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]
 
 
 def _shortcut(cue: Shortcut) -> DataFinding:
-    listed = "" if cue.answered == cue.n else f" that {'list' if cue.texts else 'have'} it"
-    items = f"{cue.answered:,} {'item' if cue.answered == 1 else 'items'}"
-    items += f" with choices{listed}" if cue.form is AnswerForm.CHOICE else ""
+    kind = "with choices" if cue.form is AnswerForm.CHOICE else "with a free answer"
+    items = f"{cue.n:,} items {kind}" if cue.answered == cue.n else f"the {cue.answered:,} items that it answers"
+    chance = cue.chance * cue.answered
     return DataFinding(
         severity=Severity.WARNING,
         kind="shortcut",
-        sentence=f"without the question, {cue.rule} is right in {cue.right:,.4g} of {items}, by chance in"
-        f" {cue.chance * cue.answered:,.4g}",
+        sentence=f"without the question, {cue.rule} is right in {cue.right:,.4g} of {items}, against {chance:,.3g} by"
+        " chance",
         hint=cue.advice,
     )
 
