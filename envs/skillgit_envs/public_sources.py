@@ -94,12 +94,12 @@ LIVEMATHEMATICIANBENCH = PublicSource(
     splits=_reference_split("livemathematicianbench"),
     defects=(
         Defect(
-            what=f'the choice "{LIVEMATHEMATICIAN_CUE}" is in 85 of the 177 items and right in all 85, so that it'
+            sentence=f'the choice "{LIVEMATHEMATICIAN_CUE}" is in 85 of the 177 items and right in all 85, so that it'
             " scores .480 without the question; env.edition leaves these items out unless it is published",
             source="issue 192 of microsoft/SkillOpt, whose authors left the same items out",
         ),
         Defect(
-            what="of all 177 items the shortest choice is right in .525, the longest in .040, and always A in .226",
+            sentence="of all 177 items the shortest choice is right in .525, the longest in .040, and always A in .226",
             source=_MEASURED,
         ),
     ),
@@ -254,9 +254,9 @@ _MATHVERSE_PICTURES = PublicSource(
     assets=Assets(option="image_dir", folder="diagrams"),
     licence="MIT",
     defects=(
-        Defect(what="of the problems with choices, always B is right in .312", source=_MEASURED),
+        Defect(sentence="of the problems with choices, always B is right in .312", source=_MEASURED),
         Defect(
-            what="of Text Only, four problems are there twice: 443 and 446, 601 and 452, 596 and 451, 619 and 455",
+            sentence="of Text Only, four problems are there twice: 443 and 446, 601 and 452, 596 and 451, 619 and 455",
             source=_MEASURED,
         ),
     ),

@@ -422,7 +422,7 @@ def ties(index: SecretIndex, text: str, base_words: frozenset[str]) -> Iterator[
 
 
 def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
-    candidates = {named for word in set(clause.words) for named in index.by_name.get(word, ())}
+    candidates = {entry for word in set(clause.words) for entry in index.by_name.get(word, ())}
     hits = [(name, number) for name, number in candidates if name in clause.folded]
     for name, number in sorted(hits):
         question = index.questions[number]

@@ -110,7 +110,7 @@ class PublishedRow:
 class Defect:
     """What is known to be wrong with published data, such as an answer that needs no question."""
 
-    what: str  # one sentence, without its full stop
+    sentence: str  # without its full stop
     source: str  # who found or measured it
 
 

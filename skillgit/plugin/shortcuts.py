@@ -148,9 +148,7 @@ class ShortcutKind:
     form: AnswerForm
     learn: Callable[[Sequence[MeasuredItem]], GuessRule]
     beats: str = ""  # the kind that it has to beat, item by item, for it falls back to that one
-    apart_from: str = (
-        ""  # the kind whose items are put aside where that is a cue, for it may be that one in other words
-    )
+    apart_from: str = ""  # the kind whose items are put aside where it is a cue: this one may repeat it
     of_lists: bool = False  # whether it says nothing where all items list the same choices
     advice: str
 
@@ -163,7 +161,7 @@ class Shortcut:
     rule: str
     form: AnswerForm
     n: int  # items of this form
-    answered: int  # how many of them it answers
+    answers: int  # how many of them it answers
     right: float  # the sum of their scores
     score: float  # over all of them
     chance: float  # what chance scores on those that it answers
@@ -187,7 +185,7 @@ class ShortcutReport:
     """What shortcuts score on the items of an environment, the best first."""
 
     items: int
-    measured: int
+    sample: int  # how many of them are measured
     shortcuts: tuple[Shortcut, ...] = ()
     reason: str = ""  # why not all items were measured
     best: Mapping[Split, BestShortcut] = field(default_factory=dict)
@@ -205,7 +203,7 @@ def measure_shortcuts(
     every = [(split, item) for split, entries in items.items() for item in entries]
     total = len(every)
     if not isinstance(environment, ScoresText):
-        return ShortcutReport(items=total, measured=0, reason="the environment scores no answer by its text alone")
+        return ShortcutReport(items=total, sample=0, reason="the environment scores no answer by its text alone")
     every = _drawn(every)
     cases = list(_cases(environment, every, gauge or Gauge()))
     reasons = []
@@ -218,7 +216,7 @@ def measure_shortcuts(
     ]
     return ShortcutReport(
         items=total,
-        measured=len(cases),
+        sample=len(cases),
         shortcuts=tuple(sorted(shortcuts, key=lambda shortcut: (not shortcut.is_cue, -shortcut.score))),
         reason="; ".join(reasons),
         best={split: best for split in Split if (best := _best(cases, shortcuts, split)) is not None},
@@ -267,15 +265,15 @@ def _cases(environment: Environment, every: Iterable[tuple[Split, Item]], gauge:
         return score_text
 
     for number, (split, item) in enumerate(every):
-        listed = _listing(environment, item)
-        if listed is None:
+        choices = _listing(environment, item)
+        if choices is None:
             continue
         secrets = secrets_of(environment, item)
         question, score_text = "".join(secrets.inputs[:1]), scorer(item)
         try:
-            values = _choice_values(listed, score_text)
+            values = _choice_values(choices, score_text)
             if not values:
-                listed = {}
+                choices = {}
                 if not secrets.answers:
                     continue
                 values = {secrets.answers[0]: score_text(secrets.answers[0])}
@@ -286,7 +284,7 @@ def _cases(environment: Environment, every: Iterable[tuple[Split, Item]], gauge:
             item=item,
             split=split,
             question=question,
-            choices=listed,
+            choices=choices,
             values=values,
             score_text=score_text,
             answers=secrets.answers,
@@ -368,14 +366,14 @@ def _of_form(cases: Sequence[MeasuredItem], form: AnswerForm) -> Iterator[Shortc
     first, second = halves(cases)
     trials = {kind.name: _trial(kind, first, second) for kind in kinds}
     best_constant = _whole(next(kind for kind in kinds if kind.name == CONSTANT), cases)
-    tried = [kind for kind in kinds if trials[kind.name].scores]
+    candidates = [kind for kind in kinds if trials[kind.name].scores]
     cues = set[str]()
-    for kind in tried:
+    for kind in candidates:
         is_apart = bool({kind.apart_from} & cues)
         rival = trials[kind.apart_from].scores if is_apart else {}
         rest = [case for case in cases if case.number in trials[kind.name].scores and case.number not in rival]
         p, gain = _test(kind, rest, trials)
-        is_cue = p <= LEVEL / len(tried) and gain >= GAIN * len(cases)
+        is_cue = p <= LEVEL / len(candidates) and gain >= GAIN * len(cases)
         if kind.name in _OF_LABELS and are_labels:
             right = fsum(trials[kind.name].scores.values())
             is_cue = is_cue and binomial_tail(floor(right + _ROUNDING), len(cases), MOST) <= MOST_LEVEL
@@ -403,18 +401,24 @@ def _are_labels(cases: Sequence[MeasuredItem], form: AnswerForm) -> bool:
     return not (len(answers) > 1 and answers <= set(ascii_uppercase[: max(2, len(answers))]))
 
 
-def _test(kind: ShortcutKind, answered: Sequence[MeasuredItem], trials: Mapping[str, _Trial]) -> tuple[float, float]:
-    """Return the p-value of the scores of ``answered`` items, and by how much their sum is above chance."""
-    if not answered:
+def _test(kind: ShortcutKind, subset: Sequence[MeasuredItem], trials: Mapping[str, _Trial]) -> tuple[float, float]:
+    """Return the p-value of the scores of ``subset`` items, and by how much their sum is above chance."""
+    if not subset:
         return 1.0, 0.0
-    trial, chance = trials[kind.name], _chance(kind, answered, trials)
-    right = fsum(trial.scores[case.number] for case in answered)
-    p = binomial_tail(floor(right + _ROUNDING), len(answered), chance)
+    trial, chance = trials[kind.name], _chance(kind, subset, trials)
+    right = fsum(trial.scores[case.number] for case in subset)
+    p = binomial_tail(floor(right + _ROUNDING), len(subset), chance)
     if kind.beats:
         rival = trials[kind.beats].scores
-        pairs = [(trial.scores[case.number], rival.get(case.number, 0.0)) for case in answered]
-        p = max(p, sign_test(sum(own > other for own, other in pairs), sum(own < other for own, other in pairs)))
-    return p, right - chance * len(answered)
+        pairs = [(trial.scores[case.number], rival.get(case.number, 0.0)) for case in subset]
+        p = max(
+            p,
+            sign_test(
+                sum(own > rival_score for own, rival_score in pairs),
+                sum(own < rival_score for own, rival_score in pairs),
+            ),
+        )
+    return p, right - chance * len(subset)
 
 
 def _shortcut(
@@ -426,7 +430,7 @@ def _shortcut(
         rule=" or ".join(dict.fromkeys(rule.words for rule in trial.rules if rule.words)),
         form=kind.form,
         n=len(cases),
-        answered=len(trial.scores),
+        answers=len(trial.scores),
         right=right,
         score=right / len(cases),
         chance=chance,
@@ -447,13 +451,13 @@ def _carried_over(cases: Sequence[MeasuredItem], rules: Sequence[GuessRule]) -> 
 
 def _chance(kind: ShortcutKind, cases: Sequence[MeasuredItem], trials: Mapping[str, _Trial]) -> float:
     """Return what chance scores on those of ``cases`` that rules of ``kind`` answer."""
-    answered = [case for case in cases if case.number in trials[kind.name].scores]
+    subset = [case for case in cases if case.number in trials[kind.name].scores]
     if kind.form is AnswerForm.CHOICE:
-        return mean([case.chance for case in answered])
+        return mean([case.chance for case in subset])
     if kind.name == CONSTANT:
-        return 1 / max(2, len({case.right for case in answered}))
+        return 1 / max(2, len({case.right for case in subset}))
     constant = trials[CONSTANT].scores
-    return mean([constant.get(case.number, 0.0) for case in answered])
+    return mean([constant.get(case.number, 0.0) for case in subset])
 
 
 def _by_split(cases: Sequence[MeasuredItem], trial: _Trial) -> dict[Split, float]:
@@ -476,8 +480,8 @@ def _best(
     best = {form: max(own, key=score) for form, own in by_form.items() if own}
     if not best:
         return None
-    mixed = fsum(score(shortcut) * counts[form] for form, shortcut in best.items()) / counts.total()
-    return BestShortcut(score=mixed, rule=" and ".join(shortcut.rule for shortcut in best.values()))
+    total = fsum(score(shortcut) * counts[form] for form, shortcut in best.items()) / counts.total()
+    return BestShortcut(score=total, rule=" and ".join(shortcut.rule for shortcut in best.values()))
 
 
 # The kinds. Each learns a rule from items, and answers others by it.
@@ -548,14 +552,14 @@ def _gain(rule: GuessRule, cases: Sequence[MeasuredItem]) -> float:
 class _Tally:
     """How often a feature of choices points at the right one."""
 
-    seen: int = 0
+    count: int = 0
     right: float = 0.0
     chance: float = 0.0
     spread: float = 0.0
 
     @property
     def p(self) -> float:
-        return binomial_tail(floor(self.right + _ROUNDING), self.seen, self.chance / self.seen)
+        return binomial_tail(floor(self.right + _ROUNDING), self.count, self.chance / self.count)
 
     @property
     def strength(self) -> float:
@@ -573,7 +577,7 @@ def _tallies(cases: Sequence[MeasuredItem], features: Callable[[str], Iterable[s
         for feature, labels in holders.items():
             if len(labels) < len(case.choices):
                 tally = tallies[feature]
-                tally.seen += 1
+                tally.count += 1
                 tally.right += case.value(labels)
                 tally.chance += case.chance
                 tally.spread += case.chance * (1 - case.chance)
@@ -585,23 +589,25 @@ def _cue_text(cases: Sequence[MeasuredItem]) -> GuessRule:
     cues = {text: tally for text, tally in tallies.items() if text and tally.p <= TEXT_LEVEL}
     if not cues:
         return NO_RULE
-    ranked = sorted(cues, key=lambda text: -cues[text].strength)
+    by_strength = sorted(cues, key=lambda text: -cues[text].strength)
     spelling = {
-        folded: case.choices[label] for case in cases for label, folded in case.folded_choices.items() if folded in cues
+        text: case.choices[label] for case in cases for label, text in case.folded_choices.items() if text in cues
     }
 
     def guess(case: MeasuredItem) -> Sequence[str]:
         texts = case.folded_choices
-        best = next((text for text in ranked if text in texts.values()), None)
+        best = next((text for text in by_strength if text in texts.values()), None)
         return tuple(label for label, text in texts.items() if text == best)
 
-    more = f" or {len(ranked) - 1} more" if len(ranked) > 1 else ""
-    shown = spelling[ranked[0]]
-    return GuessRule(words=f'the choice "{shown}"{more}', guess=guess, texts=tuple(spelling[text] for text in ranked))
+    more = f" or {len(by_strength) - 1} more" if len(by_strength) > 1 else ""
+    strongest = spelling[by_strength[0]]
+    return GuessRule(
+        words=f'the choice "{strongest}"{more}', guess=guess, texts=tuple(spelling[text] for text in by_strength)
+    )
 
 
 def _cue_word(cases: Sequence[MeasuredItem]) -> GuessRule:
-    tallies = {word: tally for word, tally in _tallies(cases, str.split).items() if tally.seen >= LEAST_SEEN}
+    tallies = {word: tally for word, tally in _tallies(cases, str.split).items() if tally.count >= LEAST_SEEN}
     word = max(sorted(tallies), key=lambda name: tallies[name].strength, default="")
     if not word or tallies[word].p > TEXT_LEVEL:
         return NO_RULE
@@ -659,15 +665,15 @@ def _of_id(cases: Sequence[MeasuredItem]) -> GuessRule:
         name: sum(_without(_table(cases, feature), feature(case.item.id), case.right) == case.right for case in cases)
         for name, feature in _ID_FEATURES.items()
     }
-    ordered = sorted(cases, key=lambda case: _order(case.item.id))
-    same = sum(first.right == second.right for first, second in pairwise(ordered))
+    by_id = sorted(cases, key=lambda case: _order(case.item.id))
+    same = sum(first.right == second.right for first, second in pairwise(by_id))
     name = max(scores, key=scores.__getitem__)
     if same > scores[name]:
-        keys = [_order(case.item.id) for case in ordered]
+        keys = [_order(case.item.id) for case in by_id]
 
         def near(case: MeasuredItem) -> Sequence[str]:
-            place = min(bisect_left(keys, _order(case.item.id)), len(ordered) - 1)
-            return (spelling[ordered[place].right],)
+            position = min(bisect_left(keys, _order(case.item.id)), len(by_id) - 1)
+            return (spelling[by_id[position].right],)
 
         return GuessRule(words="the answer of the next id", guess=near)
     feature = _ID_FEATURES[name]
@@ -675,8 +681,8 @@ def _of_id(cases: Sequence[MeasuredItem]) -> GuessRule:
 
     def guess(case: MeasuredItem) -> Sequence[str]:
         counts = table.get(feature(case.item.id))
-        known = counts is not None and counts.total() >= LEAST_SEEN
-        return (spelling[counts.most_common(1)[0][0] if known and counts else usual],)
+        is_usual = counts is not None and counts.total() >= LEAST_SEEN
+        return (spelling[counts.most_common(1)[0][0] if is_usual and counts else usual],)
 
     return GuessRule(words=f"the answer of ids with the same {name}", guess=guess)
 

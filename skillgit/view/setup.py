@@ -84,8 +84,8 @@ def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
             fit(one_line(shortcut.rule), _RULE, screen.glyphs.ellipsis),
             numbers.score(shortcut.score),
             f"{shortcut.right:,.4g}",
-            f"{shortcut.chance * shortcut.answered:,.3g}",
-            f"{shortcut.answered:,}" + (f" of {shortcut.n:,}" if shortcut.answered < shortcut.n else ""),
+            f"{shortcut.chance * shortcut.answers:,.3g}",
+            f"{shortcut.answers:,}" + (f" of {shortcut.n:,}" if shortcut.answers < shortcut.n else ""),
             _FORMS[shortcut.form] if len(forms) > 1 else "",
         )
         for shortcut in report.shortcuts
@@ -317,7 +317,7 @@ def _public(name: str, source: PublicSource) -> Iterator[str]:
     splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
     yield f"skillgit data fetch {name}{subsets}{splits}"
     yield f"or by hand: {source.layout}"
-    yield from (f"known of them: {defect.what} ({defect.source})" for defect in source.defects)
+    yield from (f"known of them: {defect.sentence} ({defect.source})" for defect in source.defects)
 
 
 def _sample(sample: ItemSample, screen: Screen) -> Iterator[str]:

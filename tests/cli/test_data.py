@@ -42,7 +42,7 @@ def shortcut(kind: str, rule: str, answered: int, right: float, form: AnswerForm
         rule=rule,
         form=form,
         n=177,
-        answered=answered,
+        answers=answered,
         right=right,
         score=right / 177,
         chance=0.2,
@@ -80,7 +80,7 @@ FOUND = DataCheck(
     exit_code=ExitCode.NO,
     shortcuts=ShortcutReport(
         items=603,
-        measured=354,
+        sample=354,
         shortcuts=(
             shortcut("text", f'the choice "One of the remaining {"options " * 9}is correct"', 85, 85),
             shortcut("longest", "the longest choice", 177, 92.5),

@@ -73,14 +73,14 @@ def test_items_that_a_model_scores_or_that_wait_are_left_out_and_counted():
     plain = [quiz(number, choices={"A": f"a{number}", "B": f"b{number}"}) for number in range(6)]
     odd = [quiz(7, judged=True), quiz(8, asks=True), quiz(9, waits=True)]
     measured = report([*plain, *odd])
-    assert (measured.items, measured.measured) == (9, 6)
+    assert (measured.items, measured.sample) == (9, 6)
     assert measured.reason == "3 items are not scored by the text of an answer"
     assert {shortcut.form for shortcut in measured.shortcuts} == {AnswerForm.CHOICE}
 
 
 def test_an_environment_that_says_nothing_of_its_choices_is_not_measured():
     measured = report([quiz(1)], object())
-    assert (measured.items, measured.measured, measured.shortcuts) == (1, 0, ())
+    assert (measured.items, measured.sample, measured.shortcuts) == (1, 0, ())
     assert measured.overall is None
 
 
@@ -88,7 +88,7 @@ def test_of_very_many_items_a_part_is_drawn(monkeypatch):
     monkeypatch.setattr("skillgit.plugin.shortcuts.MOST_ITEMS", 20)
     environment = Quiz()
     measured = report([quiz(number) for number in range(50)], environment)
-    assert (measured.items, measured.measured) == (50, 20)
+    assert (measured.items, measured.sample) == (50, 20)
     assert measured.reason.startswith("20 of 50 items were drawn")
     assert environment.asked <= 20 * 6
     assert MOST_ITEMS == 5_000
@@ -117,7 +117,7 @@ def test_the_scorer_may_be_asked_inside_of_an_event_loop():
     import asyncio  # noqa: PLC0415 - this test alone
 
     async def inside():
-        return report([quiz(number, choices={"A": "x", "B": "y"}) for number in range(4)]).measured
+        return report([quiz(number, choices={"A": "x", "B": "y"}) for number in range(4)]).sample
 
     assert asyncio.run(inside()) == 4
 
@@ -127,7 +127,7 @@ def test_a_scorer_that_fails_leaves_its_item_out():
         async def score(self, *_):
             raise EnvironmentFaultError("no", hint="none")
 
-    assert report([quiz(1), quiz(2)], Broken()).measured == 0
+    assert report([quiz(1), quiz(2)], Broken()).sample == 0
 
 
 @given(st.integers(1, 60), st.data())

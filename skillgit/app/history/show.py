@@ -96,9 +96,11 @@ def show(context: Context, revision: str) -> Shown:
         )
 
 
-def _beside_shortcuts(workspace: Workspace, run: str, event: Event, known: Sequence[KnownEvaluation]) -> Iterator[str]:
+def _beside_shortcuts(
+    workspace: Workspace, run: str, event: Event, evaluations: Sequence[KnownEvaluation]
+) -> Iterator[str]:
     gauge, own = queries.gauge(workspace.index, run), getattr(event, "evaluation", None)
-    for evaluation in (*([own] if isinstance(own, EvaluationSummary) and not own.stopped else ()), *known):
+    for evaluation in (*([own] if isinstance(own, EvaluationSummary) and not own.stopped else ()), *evaluations):
         best = kept_shortcut(workspace.repo, evaluation.item_set, gauge)
         if sentence := not_above(gauge.of(evaluation.hard, evaluation.soft), str(evaluation.split), best):
             yield sentence

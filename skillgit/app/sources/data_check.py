@@ -109,7 +109,7 @@ def near_duplicates(rows: Sequence[ItemFacts]) -> Pairs:
     order = list(Split)
     rows = [row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]
     for pair in alike([row.question for row in rows]):
-        first, second = sorted((rows[place] for place in pair), key=lambda row: (order.index(row.split), row.item.id))
+        first, second = sorted((rows[number] for number in pair), key=lambda row: (order.index(row.split), row.item.id))
         share_answer = not first.answers or not second.answers or first.answers & second.answers
         if first.item.digest != second.item.digest and share_answer:
             pairs[first.split, second.split].append((first.item.id, second.item.id))
@@ -268,8 +268,8 @@ def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]
 
 def _shortcut(cue: Shortcut) -> DataFinding:
     kind = "with choices" if cue.form is AnswerForm.CHOICE else "with a free answer"
-    items = f"{cue.n:,} items {kind}" if cue.answered == cue.n else f"the {cue.answered:,} items that it answers"
-    chance = cue.chance * cue.answered
+    items = f"{cue.n:,} items {kind}" if cue.answers == cue.n else f"the {cue.answers:,} items that it answers"
+    chance = cue.chance * cue.answers
     return DataFinding(
         severity=Severity.WARNING,
         kind="shortcut",
@@ -310,7 +310,7 @@ def _notes(config: ResolvedConfig, items: Items, rows: Sequence[ItemFacts], shor
     if expected_size not in {0, train_size}:
         yield f"train.train_size is {expected_size}, but there are {train_size} train items: a run would refuse them"
     if shortcuts.reason:
-        yield f"shortcuts were measured on {shortcuts.measured:,} of {shortcuts.items:,} items: {shortcuts.reason}"
+        yield f"shortcuts were measured on {shortcuts.sample:,} of {shortcuts.items:,} items: {shortcuts.reason}"
     if not rows:
         yield "the environment does not tell answers and questions, so that leaks and likeness were not looked for"
 

@@ -235,7 +235,7 @@ def defects_table() -> str:
     for name in tomllib.loads((DOCS / "benchmarks.toml").read_text(encoding="utf-8")):
         public = load_environment(name, Path()).info.public
         rows += [
-            f"| `{name}` | {public.licence or 'none stated'} | {defect.what} | {defect.source} |"
+            f"| `{name}` | {public.licence or 'none stated'} | {defect.sentence} | {defect.source} |"
             for defect in (public.defects if public is not None else ())
         ]
     return "\n".join(rows) + "\n"

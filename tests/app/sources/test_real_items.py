@@ -45,7 +45,7 @@ def test_the_cue_of_livemathematicianbench_is_found_and_its_items_are_left_out_b
         for options in ((PUBLISHED,), ())
     )
     (cue,) = published.shortcuts.cues
-    assert (cue.kind, cue.answered, cue.right) == ("text", 17, 17.0)
+    assert (cue.kind, cue.answers, cue.right) == ("text", 17, 17.0)
     (finding,) = [finding for finding in published.findings if finding.kind == "shortcut"]
     assert LIVEMATHEMATICIAN_CUE in finding.sentence
     assert sum(split.items for split in default.splits) == 39 - 17
@@ -110,7 +110,7 @@ def test_the_table_of_shortcuts_in_the_documents_is_what_the_command_says(empty)
     for name, (environment, path, options) in REAL.items():
         report = check_data(empty, f"{environment}/default", (f"env.data_path={DATA / path}", *options)).shortcuts
         best, cues = report.shortcuts[0], cues + bool(report.cues)
-        right, chance = f"{best.right:.3g} of {best.n}", f"{best.chance * best.answered:.3g}"
+        right, chance = f"{best.right:.3g} of {best.n}", f"{best.chance * best.answers:.3g}"
         rule = best.rule if len(best.rule) < 80 else f'{best.rule[:60].rstrip()} …"'
         cells = (name, f"{report.items}", rule, right, chance, "yes" if report.cues else "no")
         rows.append(f"| {' | '.join(cells)} |")
