@@ -495,14 +495,15 @@ class _Evaluating:
 
     def _beside_shortcuts(self) -> Iterator[str]:
         """Yield a sentence for each score that is not above what needs no question."""
+        if not self._measured:
+            return
         gauge, task = Gauge(metric=self._rule.metric, soft_weight=self._rule.soft_weight), self._setup.task
         best = best_shortcuts(self._workspace.repo, task.environment, task.items, gauge)
-        for arm in self._arms.every:
-            for split in self._splits:
-                evaluation = self._measured[arm.key, split]
-                score = gauge.score(evaluation.summary()) if evaluation.scored else None
-                if sentence := not_above(score, split.value, best.get(split), arm.name):
-                    yield sentence
+        names = {arm.key: arm.name for arm in self._arms.every}
+        for (key, split), evaluation in self._measured.items():
+            score = gauge.score(evaluation.summary()) if evaluation.scored else None
+            if sentence := not_above(score, split.value, best.get(split), names[key]):
+                yield sentence
 
     @property
     def _conditions(self) -> str:
