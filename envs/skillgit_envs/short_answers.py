@@ -68,6 +68,10 @@ class ShortAnswers(Questions):
         answers = () if has_letter else (str(item.content["answer"]),)
         return Secrets(answers=answers, inputs=(str(item.content["question"]),))
 
+    def answer_choices(self, item: Item) -> Mapping[str, str] | None:
+        """Return the choices of an item by their letters; None where a model scores."""
+        return None if self.asks_judge else labelled(item)
+
     def question(self, item: Item) -> str:
         """Return what is asked, with the choices behind it."""
         listing = "\n".join(f"({label}) {text}" for label, text in labelled(item).items())

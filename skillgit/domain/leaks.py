@@ -3,7 +3,8 @@
 What an optimizer was shown it may generalise. A label, a code, the name of a section is the vocabulary of the task,
 however rare it is, and a skill is there to list it. A leak is text that quotes what may not be seen (a held-out input,
 the source of a check, a long reference answer) or that ties an item's own telling words to its answer, once or in a
-list: see :func:`find_leak` for the rules.
+list: see :func:`find_leak` for the rules. So is a cue of the data: a choice that is right wherever it is listed, which
+a rule would repeat in place of the task.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import chain, groupby
 from math import ceil
@@ -62,6 +64,7 @@ class LeakKind(StrEnum):
     ANSWER = "answer"
     INPUT = "input"
     CHECK = "check"
+    CUE = "cue"  # a choice that is right wherever it is listed, whatever is asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +80,21 @@ class Secrets:
 class Leak:
     """What a text gives away of an item: words that it quotes, or words that it ties to the item's answer."""
 
-    item: str
+    item: str  # empty for a cue, which is one of many items
     kind: LeakKind
     words: str  # of the text that is refused
     answer: str = ""  # what the words are tied to, in the words of the text; "" for a quotation
 
+    @property
+    def subject(self) -> str:
+        """What is given away."""
+        return f"item {self.item}" if self.item else "a cue of the data"
+
     def __str__(self) -> str:
         if self.answer:
             return f'leak: ties "{self.words}" of item {self.item} to its answer "{self.answer}"'
+        if self.kind is LeakKind.CUE:
+            return f'leak: states "{self.words}", words of a choice that is right wherever it is listed'
         return f'leak: quotes "{self.words}", words of the {self.kind} of item {self.item}'
 
 
@@ -152,10 +162,16 @@ class SecretIndex:
     by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
     by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the rarest word of a name to names and their questions
     texts: tuple[tuple[str, Leak], ...]  # long texts, folded
+    cues: tuple[tuple[str, ...], ...] = ()  # the words of choices that are right wherever they are listed
 
 
-def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
-    """Return the index of the secrets of items; ``task_words`` is by default the vocabulary of ``rows``."""
+def build_index(
+    rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None, cues: Iterable[str] = ()
+) -> SecretIndex:
+    """Return the index of the secrets of items; ``task_words`` is by default the vocabulary of ``rows``.
+
+    ``cues`` are texts of choices that are right wherever they are listed: a rule would repeat one in place of the task.
+    """
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
     frequency = Counter(
@@ -174,6 +190,7 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
         {word: tuple(numbers) for word, numbers in by_word.items()},
         {word: tuple(names) for word, names in by_name.items()},
         tuple((fold(text), source) for source, text in long_texts(rows)),
+        tuple(tuple(words(cue)) for cue in cues),
     )
 
 
@@ -305,6 +322,7 @@ def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
 
 
 def _all_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
+    yield from _stated_cues(index, text, base)
     yield from quotations(index.texts, text, base, index.task_words.fewest)
     exempt_items: set[str] | None = None
     base_words = frozenset(words(base))
@@ -340,6 +358,21 @@ def quotations(texts: Iterable[tuple[str, Leak]], text: str, base: str, fewest: 
     for quotation, sources in holders.items():
         if len(sources) < fewest:
             yield from (Leak(source.item, source.kind, quotation.strip()) for source in sources.values())
+
+
+def _stated_cues(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
+    """Yield the cues that a line of ``text`` states: half of their telling words in a row, or all words of a cue."""
+    base_text = fold(base) if index.cues else ""
+    for line in text.splitlines() if index.cues else ():
+        tokens = words(line)
+        for cue in index.cues:
+            match = SequenceMatcher(None, cue, tokens, autojunk=False).find_longest_match()
+            run = cue[match.a : match.a + match.size]
+            telling = sum(map(_tells, cue))
+            is_half = sum(map(_tells, run)) >= max(FEWEST_TYING_WORDS, ceil(telling / 2))
+            is_stated = run == cue or (is_half and len(run) >= SHORTEST_QUOTED)
+            if is_stated and _spaced(run) not in base_text:
+                yield Leak("", LeakKind.CUE, " ".join(run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +422,7 @@ def ties(index: SecretIndex, text: str, base_words: frozenset[str]) -> Iterator[
 
 
 def _named(index: SecretIndex, clause: _Clause, near: Sequence[_Clause]) -> Iterator[Leak]:
-    candidates = {named for word in set(clause.words) for named in index.by_name.get(word, ())}
+    candidates = {entry for word in set(clause.words) for entry in index.by_name.get(word, ())}
     hits = [(name, number) for name, number in candidates if name in clause.folded]
     for name, number in sorted(hits):
         question = index.questions[number]

@@ -72,6 +72,15 @@ def binomial_test(successes: int, n: int, share: float) -> float:
     return min(1.0, float(Fraction(2 * min(sum(ways[: successes + 1]), sum(ways[successes:])), whole**n)))
 
 
+def binomial_tail(successes: int, n: int, share: float) -> float:
+    """Return the one-sided binomial p-value: P(X >= successes) for X ~ Binomial(n, share).
+
+    >>> round(binomial_tail(successes=3, n=3, share=0.25), 6)
+    0.015625
+    """
+    return min(1.0, fsum(_binomial(n, count, share) for count in range(max(0, successes), n + 1)))
+
+
 def sign_flip_test(differences: Sequence[float]) -> float:
     """Return the one-sided p-value of the sign-flip permutation test of paired differences.
 

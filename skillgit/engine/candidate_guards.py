@@ -33,6 +33,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import secrets_of
+from skillgit.plugin.shortcuts import cue_texts
 from skillgit.plugin.skill_library import changes_description_alone
 
 if TYPE_CHECKING:
@@ -109,7 +110,11 @@ def _excess(candidate: Skill) -> Refusal | None:
 
 def _quoting(session: Session, skill: Skill, changes: Iterable[Change]) -> Refusal | None:
     leak = leak_in(session, skill, "\n".join(change.text for change in changes if change.sign == "+"))
-    return None if leak is None else Refusal(title="the candidate gives an item away", why=f"{leak}.")
+    return (
+        None
+        if leak is None
+        else Refusal(title=f"the candidate gives {'an item' if leak.item else leak.subject} away", why=f"{leak}.")
+    )
 
 
 def _too_long(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
@@ -183,9 +188,10 @@ class LeakLint:
     def index(self, session: Session) -> SecretIndex:
         if self._index is None:
             task = self._task or session.task
-            self._index = build_index(
+            secrets = (
                 (item.id, split, secrets_of(task.environment, item)) for split in Split for item in task.items[split]
             )
+            self._index = build_index(secrets, cues=cue_texts(task.environment, task.items))
         return self._index
 
     def cover(self, task: Task) -> None:
@@ -212,7 +218,7 @@ def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: st
 
     paragraphs = [(paragraph, leak_in(session, skill, paragraph)) for paragraph in text.split("\n\n")]
     return "\n\n".join(
-        paragraph if leak is None else f"(left out: it gives item {leak.item} away)" for paragraph, leak in paragraphs
+        paragraph if leak is None else f"(left out: it gives {leak.subject} away)" for paragraph, leak in paragraphs
     )
 
 

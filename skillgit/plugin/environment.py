@@ -107,6 +107,14 @@ class PublishedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """What is known to be wrong with published data, such as an answer that needs no question."""
+
+    sentence: str  # without its full stop
+    source: str  # who found or measured it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSource:
     """Where the public data of an environment are, and how they become files that it reads.
 
@@ -126,6 +134,7 @@ class PublicSource:
     assets: Assets | None = None
     digests: Mapping[str, str] = field(default_factory=dict)  # file to ``md5:…`` or ``sha256:…`` at ``revision``
     licence: str = ""  # empty: unknown
+    defects: tuple[Defect, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)  # options to set with the data, which may name {revision}
     splits: Mapping[str, Path] = field(default_factory=dict)  # name to the folder of a manifest that comes with it
     subsets: Mapping[str, PublicSource] = field(default_factory=dict)  # name to what is fetched in place of this
@@ -397,6 +406,21 @@ class Summarizes(Protocol):
 
     def conditions(self) -> str:
         """Return what else the shares are of, such as the library that skills compete in; one line."""
+        ...
+
+
+@runtime_checkable
+class ScoresText(Protocol):
+    """What an environment may add whose rules can score the text of an answer by itself.
+
+    Answers that need no question are scored by it before any model is asked (:mod:`skillgit.plugin.shortcuts`).
+    """
+
+    def answer_choices(self, item: Item) -> Mapping[str, str] | None:
+        """Return label to text of the choices that the target sees, in its order; empty for an answer in own words.
+
+        None if a score of ``item`` takes more than the text of an answer, such as a model, a program or files.
+        """
         ...
 
 

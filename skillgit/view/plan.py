@@ -102,6 +102,8 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
     if result.reuse:
         yield from wrap(result.reuse, screen.width)
+    if result.shortcut:
+        yield from wrap(one_line(result.shortcut), screen.width)
     if result.test is not None:
         yield f"{screen.paint(Style.FAINT, 'test')}  {gain(result.test)}"
     yield from facts(under("next", result.next_commands), screen, label=4, gap=2)

@@ -13,7 +13,7 @@ from skillgit.plugin.environment import SourceKind
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import cut, facts, fit, inert, one_line, pad, table, width, wrap
+from skillgit.view.text import cut, facts, fit, headed, inert, one_line, pad, table, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Price
     from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
+    from skillgit.plugin.shortcuts import ShortcutReport
 
 
+_SHORTCUTS = 6  # of them that are shown at once; --json has all
+_RULE = 60  # columns of a rule
 _HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
 _TYPES = 4
 _STYLES = {"fault": Style.REJECTED, "warning": Style.REVERTED}
@@ -47,6 +50,8 @@ def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
         rows = [_HEAD, *(_split(split) for split in check.splits)]
         head, *body = table(rows, align="lrrrrll")
         yield from (screen.paint(Style.FAINT, head), *body, "")
+    if check.shortcuts is not None and check.shortcuts.shortcuts:
+        yield from (*_shortcuts(check.shortcuts, screen), "")
     for (severity, hint), findings in groupby(check.findings, key=lambda finding: (finding.severity, finding.hint)):
         yield from _findings(severity, hint, findings, screen)
         yield ""
@@ -68,6 +73,29 @@ def _split(split: SplitSummary) -> tuple[str, ...]:
         split.digest,
         ", ".join(types[:_TYPES]) + (f" and {len(types) - _TYPES} more" if len(types) > _TYPES else ""),
     )
+
+
+def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
+    """Yield what answers score that need no question, the best first."""
+    forms = {shortcut.form for shortcut in report.shortcuts}
+    heads = ("without the question", "score", "right", "by chance", "of", "items" if len(forms) > 1 else "")
+    rows = [
+        (
+            fit(one_line(shortcut.rule), _RULE, screen.glyphs.ellipsis),
+            numbers.score(shortcut.score),
+            f"{shortcut.right:,.4g}",
+            f"{shortcut.chance * shortcut.answers:,.3g}",
+            f"{shortcut.answers:,}" + (f" of {shortcut.n:,}" if shortcut.answers < shortcut.n else ""),
+            _FORMS[shortcut.form] if len(forms) > 1 else "",
+        )
+        for shortcut in report.shortcuts
+    ]
+    yield from headed(heads, rows[:_SHORTCUTS], screen, align="lrrrll")
+    if len(rows) > _SHORTCUTS:
+        yield f"and {len(rows) - _SHORTCUTS} more that score less, which --json lists"
+
+
+_FORMS = {"choice": "with choices", "free answer": "with free answers"}
 
 
 def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], screen: Screen) -> Iterator[str]:
@@ -273,6 +301,9 @@ def _data(info: EnvironmentInfo, profile: EnvironmentProfile) -> Iterator[str]:
         grading = f", of a judge at most {profile.calls.judge[1]}" if profile.calls.judge[1] else ""
         calls = f"{most}" if least == most else f"{least} to {most}"
         yield f"calls of the target to evaluate the test items: {calls}{grading}"
+    if profile.shortcut is not None:
+        best = profile.shortcut
+        yield f"without the question, {one_line(best.rule)} scores {numbers.score(best.score)} on all of these items"
 
 
 def _public(name: str, source: PublicSource) -> Iterator[str]:
@@ -286,6 +317,7 @@ def _public(name: str, source: PublicSource) -> Iterator[str]:
     splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
     yield f"skillgit data fetch {name}{subsets}{splits}"
     yield f"or by hand: {source.layout}"
+    yield from (f"known of them: {defect.sentence} ({defect.source})" for defect in source.defects)
 
 
 def _sample(sample: ItemSample, screen: Screen) -> Iterator[str]:

@@ -137,6 +137,7 @@ def all_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[st
     yield from _facts(report, screen)
     yield from _checks(report, screen)
     yield from known_facts(report, screen, now)
+    yield from under("beside", map(one_line, report.shortcuts))
 
 
 def recorded_facts(report: Shown, screen: Screen) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -18,6 +18,7 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LiveFetchWatcher
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
+from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport
 from skillgit.view.surface import Screen
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -32,6 +33,23 @@ def summary(split: Split, items: int, used: int, detectable: float | None, **typ
         digest=f"{items:012x}",
         step=1 / used,
         detectable=detectable,
+    )
+
+
+def shortcut(kind: str, rule: str, answered: int, right: float, form: AnswerForm = AnswerForm.CHOICE) -> Shortcut:
+    return Shortcut(
+        kind=kind,
+        rule=rule,
+        form=form,
+        n=177,
+        answers=answered,
+        right=right,
+        score=right / 177,
+        chance=0.2,
+        p=0.01,
+        is_cue=kind == "text",
+        advice="rewrite the choices",
+        splits={Split.TRAIN: right / 177},
     )
 
 
@@ -60,6 +78,16 @@ FOUND = DataCheck(
     ),
     notes=("40 selection items: gains of less than 16.2 points look like chance; more items find smaller ones",),
     exit_code=ExitCode.NO,
+    shortcuts=ShortcutReport(
+        items=603,
+        sample=354,
+        shortcuts=(
+            shortcut("text", f'the choice "One of the remaining {"options " * 9}is correct"', 85, 85),
+            shortcut("longest", "the longest choice", 177, 92.5),
+            shortcut("constant", 'always "yes\nno"', 177, 3, AnswerForm.FREE),
+        ),
+        reason="249 items are not scored by the text of an answer",
+    ),
 )
 UNREADABLE = DataCheck(
     environment="docvqa",

@@ -68,6 +68,20 @@ def test_a_commit_names_the_words_that_were_refused_and_repeats_nothing_around_t
     assert "The word is missing." in event.why
 
 
+def test_a_rule_that_repeats_a_cue_of_the_data_is_refused_with_its_words(monkeypatch):
+    cue = "A stronger result than the others can be proven."
+    monkeypatch.setattr("skillgit.engine.candidate_guards.cue_texts", lambda *_: (cue,))
+    rule = "Where a choice says that a stronger result than the others can be proven, take it."
+    stated = "a stronger result than the others can be proven"
+    leak = f'leak: states "{stated}", words of a choice that is right wherever it is listed'
+    _, history = run([{"op": "append", "content": f"- {rule}"}, HONEST], title=rule, findings=[{"pattern": rule}])
+    event, evidence = history[1].event, json.loads(history[1].evidence["patch.json"])
+    assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [("applied", ""), ("invalid", leak)]
+    assert "stronger" not in history[1].skill.document
+    assert f"left out: {leak}" in event.why
+    assert "(left out: it gives a cue of the data away)" in event.why
+
+
 def test_the_lint_can_be_turned_off():
     _, history = run([LEAKING, HONEST], evaluation={"leak_lint": False})
     assert history[1].event.patch.applied == 2

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
-from skillgit.domain.leaks import Secrets
+from skillgit.domain.leaks import Secrets, words
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
-from skillgit.plugin.splits import OPTIONS
+from skillgit.plugin.splits import OPTIONS, Splits, first_items, load_splits
 from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.choices import LABEL_SCORER, label_of
-from skillgit_envs.public_sources import LIVEMATHEMATICIANBENCH, MONTH
+from skillgit_envs.public_sources import LIVEMATHEMATICIAN_CUE, LIVEMATHEMATICIANBENCH, MONTH
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, choice, fields_hint, option, sections
 
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ def _identity(row: Row, path: Path) -> str:
     return f"{month}:{number}"
 
 
+def _has_cue(item: Item) -> bool:
+    """Say whether an item lists the choice that gives itself away, whatever signs are around its words."""
+    return any(words(text) == _CUE for text in cast("Sequence[str]", item.content["choices"]))
+
+
+_CUE = words(LIVEMATHEMATICIAN_CUE)
 EXAMPLE = Item(
     id="example", content={"question": "question", "choices": ["one", "two"], "theorem": "theorem", "sketch": "sketch"}
 )
@@ -178,6 +184,12 @@ class LiveMathematicianBench(Questions):
             *OPTIONS,
             PROMPTS,
             choice(
+                "edition",
+                "Which items of the public files: those without a choice that gives itself away, or all.",
+                without_cue="the items that do not list the choice that is right wherever it is listed: 92 of 177",
+                published="all items, as they are published",
+            ),
+            choice(
                 "scorer",
                 "How a label is read: official (any usual form) or skillopt.",
                 official="the label in any usual form; plain accuracy, as on the benchmark's site",
@@ -215,6 +227,20 @@ class LiveMathematicianBench(Questions):
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files)
+
+    def _load(self) -> Splits:
+        """Return the items of all splits; those that are left out change no other item's split."""
+        if self._options["edition"] == "published":
+            return super()._load()
+        whole = load_splits({**self._options, "limit": 0}, self._root, self._folder / "data", self._read)
+        splits = {split: [item for item in items if not _has_cue(item)] for split, items in whole.items()}
+        if emptied := next((split for split, items in splits.items() if not items), ""):
+            sentence = f"every item of the {emptied} split lists the choice that is right wherever it is listed"
+            raise DataError(sentence, hint="bring more items, or keep these with env.edition=published")
+        return first_items(splits, int(self._options["limit"]))
+
+    def answer_choices(self, item: Item) -> Mapping[str, str]:
+        return arranged(item, self._shown)
 
     def secrets(self, item: Item) -> Secrets:
         question, theorem, sketch = (str(item.content[key]) for key in ("question", "theorem", "sketch"))

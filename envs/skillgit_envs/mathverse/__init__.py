@@ -166,6 +166,11 @@ class MathVerse(RightOrWrong, VisualQuestions):
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, version=self._version, pictures=self._pictures)
 
+    def answer_choices(self, item: Item) -> Mapping[str, str] | None:
+        if self._verdicts(item):
+            return None
+        return choices(str(item.content["for_eval"])) if item.content["kind"] == "multi-choice" else {}
+
     def secrets(self, item: Item) -> Secrets:
         """Return the answer and the problem; a letter alone is no secret."""
         answer, question = str(item.content["answer"]), str(item.content["for_eval"])

@@ -129,11 +129,13 @@ class MMRB(RightOrWrong, VisualQuestions):
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pictures=self._pictures)
 
+    def answer_choices(self, item: Item) -> Mapping[str, str]:
+        listing = map(_OPTION.fullmatch, cast("Sequence[str]", item.content["options"]))
+        return {match[1]: match[2] for match in listing if match}
+
     async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
         del judge
-        listing = map(_OPTION.fullmatch, cast("Sequence[str]", item.content["options"]))
-        options = {match[1]: match[2] for match in listing if match}
-        return _is_right(answer, str(item.content["answer"]).strip(), options, Matching(self._rule))
+        return _is_right(answer, str(item.content["answer"]).strip(), self.answer_choices(item), Matching(self._rule))
 
 
 def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matching) -> bool:

@@ -238,6 +238,10 @@ class OfficeQA(Questions):
     def _desk_sandbox(self) -> Sandbox | None:
         return self._sandbox if self._options["use_local_tools"] else None
 
+    def answer_choices(self, item: Item) -> Mapping[str, str]:
+        del item
+        return {}
+
     def secrets(self, item: Item) -> Secrets:
         return Secrets(answers=(str(item.content["answer"]),), inputs=(str(item.content["question"]),))
 

@@ -256,6 +256,10 @@ class SearchQA(Questions):
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files)
 
+    def answer_choices(self, item: Item) -> Mapping[str, str]:
+        del item
+        return {}
+
     def secrets(self, item: Item) -> Secrets:
         golds = cast("Sequence[str]", item.content["answers"])
         return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))

@@ -269,6 +269,13 @@ class Tasks(PackagedEnvironment):
     def _every(self) -> Iterator[Item]:
         return (item for split in Split for item in self.items(split))
 
+    def answer_choices(self, item: Item) -> Mapping[str, str] | None:
+        """Return the choices of a task; None if a program or a model checks it."""
+        checks = _checks(item)
+        if any(check["type"] in {*PROGRAMS, "judge"} for check in checks):
+            return None
+        return next((check["choices"] for check in checks if check["type"] == "choice"), {})
+
     def secrets(self, item: Item) -> Secrets:
         attachments, checks, prompt = self._reader.attachments, _checks(item), str(item.content["prompt"])
         sources = [entry for check in checks if check["type"] in PROGRAMS for entry in check["files"]]

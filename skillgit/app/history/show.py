@@ -11,6 +11,7 @@ from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evalua
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
 from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
+from skillgit.app.recorded.shortcut_facts import kept_shortcut, not_above
 from skillgit.app.recorded.step_evidence import (
     AppliedEdit,
     DraftLook,
@@ -23,7 +24,7 @@ from skillgit.app.recorded.step_evidence import (
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
-from skillgit.domain.evaluation import Gauge
+from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event import Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
@@ -38,7 +39,7 @@ from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.notes import feedback_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.edit import LeftOut
@@ -68,6 +69,7 @@ class Shown:
     rival: LogRow | None = None  # the step whose candidate was better in the race, or includes this one's edits
     taken_up: tuple[LogRow, ...] = ()  # the steps whose edits its candidate includes
     looks: tuple[DraftLook, ...] = ()  # what its drafts did on train items; empty where the evidence is not here
+    shortcuts: tuple[str, ...] = ()  # which of its scores are not above what needs no question
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -94,7 +96,18 @@ def show(context: Context, revision: str) -> Shown:
             rival=_rival(workspace, record.event),
             taken_up=queries.taken_up_rows(workspace.index, row) if row.kind in _MEASURED else (),
             looks=looks_in(workspace.repo, record.evidence),
+            shortcuts=tuple(_beside_shortcuts(workspace, row.run, record.event, evaluations)),
         )
+
+
+def _beside_shortcuts(
+    workspace: Workspace, run: str, event: Event, evaluations: Sequence[KnownEvaluation]
+) -> Iterator[str]:
+    gauge, own = queries.gauge(workspace.index, run), getattr(event, "evaluation", None)
+    for evaluation in (*([own] if isinstance(own, EvaluationSummary) and not own.stopped else ()), *evaluations):
+        best = kept_shortcut(workspace.repo, evaluation.item_set, gauge)
+        if sentence := not_above(gauge.of(evaluation.hard, evaluation.soft), str(evaluation.split), best):
+            yield sentence
 
 
 def _rival(workspace: Workspace, event: Event) -> LogRow | None:

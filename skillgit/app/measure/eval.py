@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
+from skillgit.app.recorded.shortcut_facts import best_shortcuts, not_above
 from skillgit.app.setup.basis import Lender, ResultBasis, basis_of, find_lender, lender_of
 from skillgit.app.setup.model_session import (
     EvalWatcher,
@@ -39,7 +40,7 @@ from skillgit.app.workspace.revision import (
 from skillgit.app.workspace.skill_choice import name_of, only_skill, several_skills
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Evaluation, Outcome, Split
+from skillgit.domain.evaluation import Evaluation, Gauge, Outcome, Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ExitCode, SkillError, UsageError
@@ -487,10 +488,22 @@ class _Evaluating:
             noted=self._noted,
             cost=cost,
             same_text=self._arms.same,
-            warnings=(*self._remarks, *warnings, *self._reuse, *thin),
+            warnings=(*self._remarks, *warnings, *self._reuse, *thin, *self._beside_shortcuts()),
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
             conditions=self._conditions,
         )
+
+    def _beside_shortcuts(self) -> Iterator[str]:
+        """Yield a sentence for each score that is not above what needs no question."""
+        if not self._measured:
+            return
+        gauge, task = Gauge(metric=self._rule.metric, soft_weight=self._rule.soft_weight), self._setup.task
+        best = best_shortcuts(self._workspace.repo, task.environment, task.items, gauge)
+        names = {arm.key: arm.name for arm in self._arms.every}
+        for (key, split), evaluation in self._measured.items():
+            score = gauge.score(evaluation.summary()) if evaluation.scored else None
+            if sentence := not_above(score, split.value, best.get(split), names[key]):
+                yield sentence
 
     @property
     def _conditions(self) -> str:

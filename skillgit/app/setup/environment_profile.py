@@ -27,6 +27,7 @@ from skillgit.plugin.environment import (
     opened,
 )
 from skillgit.plugin.registry import load_environment
+from skillgit.plugin.shortcuts import BestShortcut, measure_shortcuts
 from skillgit.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class EnvironmentProfile:
     counts: Mapping[Split, int] = field(default_factory=dict)  # items that come with it
     sample: ItemSample | None = None
     calls: CallBounds | None = None  # of an evaluation of the test items that come with it
+    shortcut: BestShortcut | None = None  # what scores best without a question on the items that come with it
     scorers: tuple[ScorerChoice, ...] = ()
     needs: tuple[Requirement, ...] = ()
     fault: str = ""  # why something of it is not known here
@@ -123,6 +125,7 @@ def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
             profile,
             counts={split: len(part) for split, part in items.items()},
             calls=_calls(environment, items[Split.TEST]),
+            shortcut=measure_shortcuts(environment, items).overall,
         )
         sample = asyncio.run(_sample(environment, items))
     except Exception as error:  # noqa: BLE001 - as above

@@ -1,4 +1,7 @@
-"""``skillgit data check``: load every item and look for what spoils a measurement: leaks, duplicates, odd splits."""
+"""``skillgit data check``: load every item and look for what spoils a measurement.
+
+That is leaks, duplicates, odd splits, and shortcuts: answers that score without a question.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
-from skillgit.domain.evaluation import Split, item_set_digest
+from skillgit.domain.evaluation import Gauge, Split, item_set_digest
 from skillgit.domain.leaks import (
     SHORTEST_QUOTED,
     Leak,
@@ -33,6 +36,7 @@ from skillgit.plugin.data_rows import singled
 from skillgit.plugin.environment import Environment, KeepsSecrets, secrets_of
 from skillgit.plugin.likeness import alike
 from skillgit.plugin.registry import load_environment
+from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport, measure_shortcuts
 from skillgit.plugin.splits import repetitions
 
 if TYPE_CHECKING:
@@ -105,7 +109,7 @@ def near_duplicates(rows: Sequence[ItemFacts]) -> Pairs:
     order = list(Split)
     rows = [row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]
     for pair in alike([row.question for row in rows]):
-        first, second = sorted((rows[place] for place in pair), key=lambda row: (order.index(row.split), row.item.id))
+        first, second = sorted((rows[number] for number in pair), key=lambda row: (order.index(row.split), row.item.id))
         share_answer = not first.answers or not second.answers or first.answers & second.answers
         if first.item.digest != second.item.digest and share_answer:
             pairs[first.split, second.split].append((first.item.id, second.item.id))
@@ -120,7 +124,7 @@ class Severity(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFinding:
     severity: Severity
-    kind: str  # ``unreadable``, ``repeated``, ``alike`` or ``leak``
+    kind: str  # ``unreadable``, ``repeated``, ``alike``, ``leak`` or ``shortcut``
     sentence: str
     hint: str
     items: tuple[str, ...] = ()  # all ids that it is about; empty if the sentence names the place in a file
@@ -144,6 +148,7 @@ class DataCheck:
     findings: tuple[DataFinding, ...]
     notes: tuple[str, ...]  # what the selection split can tell, and what could not be looked for
     exit_code: ExitCode
+    shortcuts: ShortcutReport | None = None  # what answers score that need no question; None if items are unreadable
 
 
 def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), watch: Watch = silent) -> DataCheck:
@@ -154,13 +159,18 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), w
     items, unreadable = _load(environment)
     findings = [_fault("unreadable", fault) for fault in unreadable]
     notes: list[str] = []
+    shortcuts = None
     if not unreadable:
         watch("looking for repeated items")
         findings += [_fault("repeated", fault) for fault in repetitions(items)]
         findings += _repeated_inside(items)
         rows = told(environment, items)
         findings += _of_texts(rows, context, settings, environment, watch)
-        notes += _notes(settings, items, rows)
+        watch("scoring answers that need no question")
+        rule = settings.values.method.rule()
+        shortcuts = measure_shortcuts(environment, items, Gauge(metric=rule.metric, soft_weight=rule.soft_weight))
+        findings += map(_shortcut, shortcuts.cues)
+        notes += _notes(settings, items, rows, shortcuts)
     has_faults = any(finding.severity is Severity.FAULT for finding in findings)
     return DataCheck(
         environment=environment.info.name,
@@ -168,6 +178,7 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), w
         findings=tuple(sorted(findings, key=lambda finding: finding.severity is Severity.WARNING)),
         notes=tuple(notes),
         exit_code=ExitCode.NO if has_faults else ExitCode.OK,
+        shortcuts=shortcuts,
     )
 
 
@@ -255,6 +266,19 @@ def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]
     )
 
 
+def _shortcut(cue: Shortcut) -> DataFinding:
+    kind = "with choices" if cue.form is AnswerForm.CHOICE else "with a free answer"
+    items = f"{cue.n:,} items {kind}" if cue.answers == cue.n else f"the {cue.answers:,} items that it answers"
+    chance = cue.chance * cue.answers
+    return DataFinding(
+        severity=Severity.WARNING,
+        kind="shortcut",
+        sentence=f"without the question, {cue.rule} is right in {cue.right:,.4g} of {items}, against {chance:,.3g} by"
+        " chance",
+        hint=cue.advice,
+    )
+
+
 def _shown(names: Sequence[str], limit: int = 5) -> str:
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{more}"
@@ -279,12 +303,14 @@ def _used(split: Split, items: int, config: ResolvedConfig) -> int:
     return min(items, limits.get(split) or items)
 
 
-def _notes(config: ResolvedConfig, items: Items, rows: Sequence[ItemFacts]) -> Iterator[str]:
+def _notes(config: ResolvedConfig, items: Items, rows: Sequence[ItemFacts], shortcuts: ShortcutReport) -> Iterator[str]:
     count = _used(Split.SELECTION, len(items[Split.SELECTION]), config)
     yield before_baseline(count, config.values.method.rule())
     expected_size, train_size = config.values.train.train_size, len(items[Split.TRAIN])
     if expected_size not in {0, train_size}:
         yield f"train.train_size is {expected_size}, but there are {train_size} train items: a run would refuse them"
+    if shortcuts.reason:
+        yield f"shortcuts were measured on {shortcuts.sample:,} of {shortcuts.items:,} items: {shortcuts.reason}"
     if not rows:
         yield "the environment does not tell answers and questions, so that leaks and likeness were not looked for"
 

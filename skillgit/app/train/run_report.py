@@ -85,6 +85,7 @@ class Trained:
     facts: Mapping[str, str]  # what was trained with what: text, configuration, models, data
     test: SkillComparison | None = None  # the best version against the seed on the test split; None if unmeasured
     placebo: Placebo | None = None  # what the gate made of candidates that change nothing; None if there were none
+    shortcut: str = ""  # that the best version scores no more than what needs no question; empty if it does
     reuse: str = ""  # whose answers were reused that other commands had paid for, in a sentence; empty if none were
     unfinished: tuple[Unfinished, ...] = ()  # spent on events that are not recorded yet; a resume does not buy it again
 

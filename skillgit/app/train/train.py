@@ -14,6 +14,7 @@ from skillgit.app.interventions.fork import tried_before
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, start_record
 from skillgit.app.recorded.score_summary import after_baseline, before_baseline
+from skillgit.app.recorded.shortcut_facts import best_shortcuts, not_above
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.basis import training_facts, training_lines, warnings_of
 from skillgit.app.setup.config.load import load_config
@@ -33,6 +34,7 @@ from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import own_tasks, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
@@ -449,10 +451,21 @@ class Training:
         end = next(record for record in self._recorded[::-1] if isinstance(record.event, RunFinished))
         evidence = read_evidence(self._workspace.repo, end.evidence, test_files(state)) or {}
         report = finished(self.session, state, ends[-1], evidence, facts=self.facts, is_resumed=bool(is_begun))
+        report = replace(report, shortcut=self._beside_shortcut(report))
         if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
+
+    def _beside_shortcut(self, report: Trained) -> str:
+        """Say that the best version scores no more than what needs no question; empty if it does."""
+        row = next((row for row in report.report if row.label == "best"), None)
+        if row is None:
+            return ""
+        task = self.session.task
+        best = best_shortcuts(self._workspace.repo, task.environment, task.items, self.session.gauge)
+        split, score = (Split.SELECTION, row.selection) if row.test is None else (Split.TEST, row.test)
+        return not_above(score, split.value, best.get(split), version_label(row.version))
 
     def _lacking(self) -> str:
         """Say before the run goes on that it will not be the one that it would have been; empty if it may be."""

@@ -104,7 +104,7 @@ _KEYS = (
     (_word, "gate", "policy no_regression"),
     (_word, "train", "strategy"),
     (_word, "env", "name split_mode image_detail prompts scorer scope mode extract tools subset revision documents_in"),
-    (_word, "env", "dataset_name reward client"),
+    (_word, "env", "dataset_name reward client edition"),
 )
 """Checks of values, each with a section and the keys of it that take such values."""
 TAKEN: Mapping[str, Callable[[object], bool]] = {

@@ -19,6 +19,7 @@ from skillgit.app.measure.eval import EvalRequest, evaluate
 from skillgit.app.workspace.context import Context
 from skillgit.calls.client import Calls
 from skillgit.domain.cost import Caps
+from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import text_digest
 from skillgit.errors import (
     BudgetError,
@@ -29,6 +30,7 @@ from skillgit.errors import (
     UsageError,
 )
 from skillgit.plugin.registry import load_environment
+from skillgit.plugin.shortcuts import BestShortcut, ShortcutReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,6 +152,26 @@ def test_looks_at_the_test_split_are_counted(repository):
     measure(repository, "v1", split="selection")
     found = show(user(repository), "v1")
     assert (found.test_evaluations, len(found.evaluations)) == (before + 2, before + 3)
+
+
+def test_a_score_that_is_not_above_what_needs_no_question_is_named_where_scores_are_read(repository, monkeypatch):
+    best = BestShortcut(score=1.0, rule='always "yes"')
+    report = ShortcutReport(items=1, sample=1, best=dict.fromkeys(Split, best))
+    monkeypatch.setattr("skillgit.app.recorded.shortcut_facts.measure_shortcuts", lambda *_: report)
+    assert show(user(repository), "v0").shortcuts == (), "it was not measured yet"
+    evaluated = measure(repository, "v0", split="all")
+    sentences = [text for text in evaluated.warnings if "without the question" in text]
+    assert [sentence.partition(":")[0] for sentence in sentences] == ["v0"] * 3
+    assert all('is not above 1.0000, which always "yes" scores there' in sentence for sentence in sentences)
+    assert (
+        {sentence.removeprefix("v0: ") for sentence in sentences}
+        >= set(show(user(repository), "v0").shortcuts)
+        != set()
+    )
+    report.best.update(dict.fromkeys(Split, BestShortcut(score=0.0, rule="the last choice")))
+    again = measure(repository, "v0", split="all")
+    assert [text for text in again.warnings if "without the question" in text] == []
+    assert show(user(repository), "v0").shortcuts == ()
 
 
 def test_without_notes_nothing_is_written(repository):

@@ -229,6 +229,29 @@ def row(name: str, facts: dict[str, str], known: dict[str, str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def defects_table() -> str:
+    """Return what is known to be wrong with public data, beside their licences."""
+    rows = ["| benchmark | licence of the public data | known of them | by |", "|---|---|---|---|"]
+    for name in tomllib.loads((DOCS / "benchmarks.toml").read_text(encoding="utf-8")):
+        public = load_environment(name, Path()).info.public
+        rows += [
+            f"| `{name}` | {public.licence or 'none stated'} | {defect.sentence} | {defect.source} |"
+            for defect in (public.defects if public is not None else ())
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def test_the_table_of_known_defects_is_up_to_date():
+    path = DOCS / "benchmarks.md"
+    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- defects -->\n\n")
+    _, end, tail = rest.partition("\n<!-- /defects -->")
+    text = head + begin + defects_table() + end + tail
+    if os.environ.get("UPDATE_DOCS"):
+        path.write_text(text, encoding="utf-8")
+    assert begin
+    assert path.read_text(encoding="utf-8") == text
+
+
 def test_the_table_of_benchmarks_is_up_to_date(monkeypatch):
     """``UPDATE_DOCS=1 pytest tests/app/setup/test_environment_profile.py`` writes it anew."""
     monkeypatch.setattr(environment_profile, "_MOST_FIELDS", 0)

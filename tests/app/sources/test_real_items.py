@@ -15,13 +15,18 @@ import pytest
 from skillgit.app.sources.data_check import check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
 from skillgit.domain.evaluation import Split
+from skillgit.domain.leaks import LeakKind, build_index, find_leak, words
 from skillgit.errors import ExitCode
+from skillgit.plugin.environment import secrets_of
 from skillgit.plugin.registry import load_environment
+from skillgit.plugin.shortcuts import cue_texts
 from skillgit.plugin.splits import read_folders, read_ids
+from skillgit_envs.public_sources import LIVEMATHEMATICIAN_CUE
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", ROOT.parent / "shared" / "data"))
 MONTHS = DATA / "livemathematicianbench"
+PUBLISHED, TEXT_ONLY = "env.edition=published", "env.problem_version=Text Only"
 
 pytestmark = pytest.mark.skipif(
     not MONTHS.is_dir(), reason=f"no real data at {DATA}; SKILLGIT_REAL_DATA names its folder"
@@ -29,9 +34,94 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_the_months_of_livemathematicianbench_are_found_in_their_folders(empty):
-    found = check_data(empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}",))
+    found = check_data(empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}", PUBLISHED))
     assert found.exit_code == ExitCode.OK
     assert sum(split.items for split in found.splits) == 39
+
+
+def test_the_cue_of_livemathematicianbench_is_found_and_its_items_are_left_out_by_default(empty):
+    published, default = (
+        check_data(empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}", *options))
+        for options in ((PUBLISHED,), ())
+    )
+    (cue,) = published.shortcuts.cues
+    assert (cue.kind, cue.answers, cue.right) == ("text", 17, 17.0)
+    (finding,) = [finding for finding in published.findings if finding.kind == "shortcut"]
+    assert LIVEMATHEMATICIAN_CUE in finding.sentence
+    assert sum(split.items for split in default.splits) == 39 - 17
+    assert default.shortcuts.cues == ()
+    sides = {
+        edition: {item.id: split for split in Split for item in environment.items(split)}
+        for edition in ("published", "without_cue")
+        for environment in [months(edition)]
+    }
+    assert sides["without_cue"].items() < sides["published"].items(), "an item is in the same split in both"
+
+
+def months(edition: str):
+    cls = load_environment("livemathematicianbench", Path())
+    defaults = {option.name: option.default for option in cls.info.options}
+    return cls(defaults | {"data_path": str(MONTHS), "edition": edition}, Path("/"))
+
+
+def test_the_lint_refuses_a_rule_that_repeats_the_cue_and_takes_one_about_mathematics():
+    environment = months("published")
+    items = {split: environment.items(split) for split in Split}
+    cues = cue_texts(environment, items)
+    rows = ((item.id, split, secrets_of(environment, item)) for split in Split for item in items[split])
+    index = build_index(rows, cues=cues)
+    assert len(cues) == 1
+    for text in (
+        "- Where a choice says that a stronger result can be proven, take it.",
+        "- One of the remaining options is correct: prefer that statement.",
+        f"- Choose '{LIVEMATHEMATICIAN_CUE}'!",
+    ):
+        leak = find_leak(index, text, "")
+        assert leak is not None
+        assert leak.kind is LeakKind.CUE
+        assert leak.words in " ".join(words(text))
+        assert leak.words in str(leak)
+        assert find_leak(index, text, text) is None, "what the skill says already may stay"
+    for text in (
+        "- Read the quantifiers of each option before you compare bounds.",
+        "- A stronger result needs a stronger hypothesis.",
+        "- Exactly one of the options is correct.",
+    ):
+        assert find_leak(index, text, "") is None
+
+
+REAL = {
+    "LiveMathematicianBench, published": ("livemathematicianbench", "livemathematicianbench", (PUBLISHED,)),
+    "LiveMathematicianBench, without its cue": ("livemathematicianbench", "livemathematicianbench", ()),
+    "MathVerse, Text Only": ("mathverse", "mathverse/testmini_text_only.sample20.json", (TEXT_ONLY,)),
+    "MathVerse, odd rows of Text Only": ("mathverse", "mathverse_odd/testmini_text_only.odd.json", (TEXT_ONLY,)),
+    "SearchQA": ("searchqa", "searchqa/skillopt_split_format/items.json", ()),
+    "archive sections": ("tasks", "archive_sections/tasks.jsonl", ()),
+}
+
+
+def test_the_table_of_shortcuts_in_the_documents_is_what_the_command_says(empty):
+    """``UPDATE_DOCS=1 pytest tests/app/sources/test_real_items.py -k shortcuts`` writes it again."""
+    rows = [
+        "| data | items here | best without the question | right | by chance | a cue |",
+        "|---|--:|---|--:|--:|---|",
+    ]
+    cues = 0
+    for name, (environment, path, options) in REAL.items():
+        report = check_data(empty, f"{environment}/default", (f"env.data_path={DATA / path}", *options)).shortcuts
+        best, cues = report.shortcuts[0], cues + bool(report.cues)
+        right, chance = f"{best.right:.3g} of {best.n}", f"{best.chance * best.answers:.3g}"
+        rule = best.rule if len(best.rule) < 80 else f'{best.rule[:60].rstrip()} …"'
+        cells = (name, f"{report.items}", rule, right, chance, "yes" if report.cues else "no")
+        rows.append(f"| {' | '.join(cells)} |")
+    text = "\n".join([*rows, "", f"A cue is found in {cues} of these {len(REAL)}.", ""])
+    path = ROOT / "docs" / "benchmarks.md"
+    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- shortcuts -->\n\n")
+    _, end, tail = rest.partition("\n<!-- /shortcuts -->")
+    if os.environ.get("UPDATE_DOCS"):
+        path.write_text(head + begin + text + end + tail, encoding="utf-8")
+    assert begin
+    assert path.read_text(encoding="utf-8") == head + begin + text + end + tail
 
 
 def test_the_references_manifest_of_it_picks_items_by_id(empty):
@@ -43,7 +133,7 @@ def test_the_references_manifest_of_it_picks_items_by_id(empty):
     for name, listed in rows.items():
         (empty.directory / "split" / name).mkdir(parents=True)
         (empty.directory / "split" / name / "items.json").write_text(json.dumps(listed))
-    options = ("env.split_mode=split_dir", "env.split_dir=split", f"env.data_path={MONTHS}")
+    options = ("env.split_mode=split_dir", "env.split_dir=split", f"env.data_path={MONTHS}", PUBLISHED)
     found = check_data(empty, "livemathematicianbench/default", options)
     assert [(split.split.value, split.items) for split in found.splits] == [("train", 1), ("selection", 1), ("test", 2)]
 
@@ -74,7 +164,7 @@ def test_real_months_of_livemathematicianbench_are_fetched_with_the_references_i
         "livemathematicianbench",
         {f"data/{path.parent.name}/qa_{path.parent.name}_final.json": path.read_bytes() for path in months},
     )
-    assert loaded(user, "livemathematicianbench") == 39
+    assert loaded(user, "livemathematicianbench", PUBLISHED) == 39
     written = (user.directory / "data" / "livemathematicianbench" / "items.jsonl").read_text()
     folder = load_environment("livemathematicianbench", Path()).info.public.splits["reference"]
     every = {one for ids in read_folders(folder, read_ids).values() for one in ids}
