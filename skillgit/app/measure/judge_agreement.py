@@ -6,13 +6,14 @@ own: the recorded score of a version was the best of several, and regrading such
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from statistics import fmean
 
-from skillgit.app.measure.eval import read_arms, resolve_all
+from skillgit.app.measure.eval import lender_for, measured_skill, read_arms, resolve_all
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.measure.verify import draw
 from skillgit.app.recorded.evidence_json import members, objects, parsed
@@ -207,7 +208,10 @@ def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatche
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, (request.revision,), ()) if request.revision is not None else None
         runs = names.runs if names is not None else ()
-        setup = measuring_setup(context, workspace, runs, request)
+        lender = lender_for(workspace, names, request) if names is not None else None
+        skill = measured_skill(workspace, names) if names is not None else workspace.skill
+        set_up = partial(measuring_setup, context, workspace, lender, skill=skill)
+        setup = set_up(request)
         environment = setup.task.environment
         if not asks_judge(environment):
             problem = f"{environment.info.name} scores without a judge here, so that there is nothing to compare"
@@ -215,10 +219,13 @@ def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatche
         if problem := lacks_judge(setup):
             raise ConfigError(problem, hint=NAME_JUDGE)
         if request.other_judge is not None:
-            setup = replace(setup, routes={**setup.routes, OTHER: _other(context, workspace, setup, runs, request)})
+            setup = replace(
+                setup, routes={**setup.routes, OTHER: _other(context, workspace, setup, lender, request, skill)}
+            )
         replies = None
         if names is not None:
-            [arm] = read_arms(workspace, names, environment.info.name, setup.config.values.env.skill_init).every
+            skill_init = setup.config.values.env.skill_init
+            [arm] = read_arms(workspace, names, environment.info.name, skill_init, lender).every
             replies = _Recorded(workspace, setup, Split(request.split), arm.row, arm.skill)
         work = _Agreeing(context, setup, request, labels, replies)
         cost = measured_or_planned(
@@ -240,14 +247,20 @@ def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatche
 def _check(request: JudgeRequest) -> None:
     if request.repeats < 2 and request.other_judge is None and request.labels is None:  # noqa: PLR2004 - a pair
         problem = "one grading of each result agrees with nothing"
-        raise UsageError(problem, hint="--repeats 3, or compare with --with MODEL or --labels FILE")
+        raise UsageError(problem, hint="--repeats 3, or compare: --with openai_chat/gpt-5-mini")
     if request.revision is None and request.labels is None:
-        raise UsageError("there are no results to grade", hint="name a version, or --labels FILE")
+        raise UsageError("there are no results to grade", hint="name a version: skillgit eval best --judge")
     if request.split not in set(Split):
         raise UsageError(f"--judge takes one split, and not {request.split}", hint="--split selection")
 
 
-def _other(context: Context, workspace: Workspace, setup: Setup, runs: Sequence[str], request: JudgeRequest) -> Route:
+def _other(
+    context: Context,
+    workspace: Workspace,
+    setup: Setup,
+    request: JudgeRequest,
+    set_up: Callable[[JudgeRequest], Setup],
+) -> Route:
     """Return the way to the second judge: a model as its name says, or the judge of a configuration."""
     name = request.other_judge or ""
     if Path(name).suffix in {".yaml", ".yml"}:
@@ -255,7 +268,7 @@ def _other(context: Context, workspace: Workspace, setup: Setup, runs: Sequence[
         route = identified(workspace, replace(setup, routes=routes)).routes[JUDGE]
     else:
         overrides = (*request.overrides, *model_overrides(name, JUDGE, "--with"))
-        route = measuring_setup(context, workspace, runs, replace(request, overrides=overrides)).routes[JUDGE]
+        route = set_up(replace(request, overrides=overrides)).routes[JUDGE]
     if route.fingerprint == setup.routes[JUDGE].fingerprint:
         raise UsageError(
             f"{route.name} is the judge itself", hint="leave out --with: --repeats compares it with itself"
