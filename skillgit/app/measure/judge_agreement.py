@@ -219,9 +219,8 @@ def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatche
         if problem := lacks_judge(setup):
             raise ConfigError(problem, hint=NAME_JUDGE)
         if request.other_judge is not None:
-            setup = replace(
-                setup, routes={**setup.routes, OTHER: _other(context, workspace, setup, lender, request, skill)}
-            )
+            route = _other(context, workspace, setup, request, set_up)
+            setup = replace(setup, routes={**setup.routes, OTHER: route})
         replies = None
         if names is not None:
             skill_init = setup.config.values.env.skill_init
