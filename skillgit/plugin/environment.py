@@ -309,7 +309,7 @@ class JudgedPart:
 
     name: str = ""  # of the part of the score, as in ``Scored.parts``; empty where it is the score itself
     criterion: str = ""  # what the judge grades by, as it reads it
-    place: str = ""  # where the judge sees the result, ``first`` or ``second``, in a comparison made in both orders
+    position: str = ""  # where the judge sees the result, ``first`` or ``second``, in a comparison made in both orders
 
 
 @runtime_checkable

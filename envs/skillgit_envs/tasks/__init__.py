@@ -296,7 +296,7 @@ class Tasks(PackagedEnvironment):
         groups = part_names(checks)
         is_single = sum(map(len, groups)) == 1
         return [
-            JudgedPart(name="" if is_single else name, criterion=criterion, place=order)
+            JudgedPart(name="" if is_single else name, criterion=criterion, position=order)
             for check, names in zip(checks, groups, strict=True)
             if check["type"] == "judge"
             for name, (criterion, order) in zip(names, graded_by(check), strict=True)

@@ -424,7 +424,7 @@ class _Agreeing:
 
     def _result(self, item: Item, trajectory: Trajectory, label: ResultLabel | None) -> JudgedResult:
         parts = judged_parts(self._setup.task.environment, item)
-        count = sum(not part.place for part in parts)
+        count = sum(not part.position for part in parts)
         if label is not None and isinstance(label.parts, tuple) and len(label.parts) not in {0, count}:
             problem = f"the label of {item.id} has {len(label.parts)} scores, and the judge gives {count}"
             raise DataError(problem, hint="give one score for each criterion, in their order, or by name")
@@ -467,7 +467,7 @@ class _Agreeing:
             scores = _Scores({"verdict": [outcome.hard for outcome in outcomes]})
             scores.whole["score"] = [outcome.soft for outcome in outcomes]
             for part in result.parts:
-                if part.name and not part.place:
+                if part.name and not part.position:
                     values = (dict(outcome.parts).get(part.name) for outcome in outcomes)
                     scores.criteria[part.name] = [value for value in values if value is not None]
             every.append(scores)
@@ -569,7 +569,7 @@ class _Agreeing:
         """Return what place does to results that are compared with a reference; None if none is."""
         firsts, seconds, changes = [], [], []
         for result, outcomes in zip(self._results, self._scored(role), strict=True):
-            names = [[part.name for part in result.parts if part.place == side] for side in ("first", "second")]
+            names = [[part.name for part in result.parts if part.position == side] for side in ("first", "second")]
             pairs = [
                 (parts[first], parts[second])
                 for parts in (dict(outcome.parts) for outcome in outcomes)
@@ -621,7 +621,7 @@ def _given(result: JudgedResult) -> _Scores:
         return scores
     if label.verdict is not None:
         scores.whole["verdict"] = [label.verdict]
-    criteria = [part for part in result.parts if not part.place]
+    criteria = [part for part in result.parts if not part.position]
     values = label.parts
     if isinstance(values, tuple):
         by_name = {part.name: value for part, value in zip(criteria, values, strict=True)} if values else {}

@@ -51,10 +51,10 @@ def test_every_judged_part_is_in_the_score_and_every_other_part_is_a_rule(tmp_pa
     else:
         values, judged = dict(scored.parts), {part.name for part in parts}
         assert judged <= values.keys()
-        assert {values[part.name] for part in parts if not part.place} <= {0.25}
-        assert [values[part.name] for part in parts if part.place] == [1.0, 0.5] * sum("against" in c for c in found)
+        assert {values[part.name] for part in parts if not part.position} <= {0.25}
+        assert [values[part.name] for part in parts if part.position] == [1.0, 0.5] * sum("against" in c for c in found)
         assert all(values[name] in {0.0, 1.0} for name in values.keys() - judged)
-    assert {part.criterion for part in parts if not part.place} <= set(TEXTS)
+    assert {part.criterion for part in parts if not part.position} <= set(TEXTS)
 
 
 def test_only_python_leaves_files(tmp_path: Path):

@@ -209,7 +209,7 @@ async def _compared(fields: Fields, sheet: Sheet) -> Grade:
 def _parts(fields: Fields) -> tuple[str, ...]:
     """Name the grades of a judge: each criterion by its first words, or where the result was in a comparison."""
     if "against" in fields:
-        return tuple(f"shown {place}" for place in PLACES)
+        return tuple(f"shown {order}" for order in PLACES)
     names = tuple(shorten(text, _LONGEST_NAME) for text in fields["criteria"])
     return names if len(names) > 1 else ()
 
@@ -217,7 +217,7 @@ def _parts(fields: Fields) -> tuple[str, ...]:
 def graded_by(fields: Fields) -> list[tuple[str, str]]:
     """Return what each grade of a judge rests on, and in a comparison where the result is shown; else empty."""
     if "against" in fields:
-        return [("\n".join([*fields["criteria"], str(fields["against"])]), place) for place in PLACES]
+        return [("\n".join([*fields["criteria"], str(fields["against"])]), order) for order in PLACES]
     return [(text, "") for text in fields["criteria"]]
 
 
