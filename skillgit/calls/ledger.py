@@ -179,7 +179,7 @@ def _read_json(text: str) -> JSON:
 
 
 T = TypeVar("T")
-_FORMAT = 7
+_FORMAT = 8
 _BUSY_S = 30.0
 _FAILURES = (
     """CREATE TABLE failure (
@@ -196,6 +196,10 @@ _SERVED = """CREATE TABLE served (
     key TEXT PRIMARY KEY, backend TEXT NOT NULL, model TEXT NOT NULL, address TEXT NOT NULL, facts TEXT NOT NULL,
     pinned INTEGER NOT NULL, last REAL NOT NULL
 ) STRICT"""
+_AGREEMENT = """CREATE TABLE agreement (
+    judge TEXT NOT NULL, environment TEXT NOT NULL, criteria TEXT NOT NULL, figures TEXT NOT NULL, time REAL NOT NULL,
+    PRIMARY KEY (judge, environment, criteria)
+) STRICT"""
 _SCHEMA = f"""
 CREATE TABLE reply (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
@@ -207,7 +211,7 @@ CREATE TABLE reply (
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
-{";".join((*_FAILURES, *TABLES, _SERVED))};
+{";".join((*_FAILURES, *TABLES, _SERVED, _AGREEMENT))};
 """
 _BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
 """For sums; it is no part of the format, and a ledger without it is as good."""
@@ -219,6 +223,7 @@ _UPGRADES = {
     4: (f"{_ADD} calls INTEGER NOT NULL DEFAULT 1",),
     5: TABLES,
     6: (f"{_ADD} served TEXT NOT NULL DEFAULT ''", f"{_ADD} time REAL NOT NULL DEFAULT 0", _SERVED),
+    7: (_AGREEMENT,),
 }
 """What makes a ledger one of the next format; older rows lack the request's digest, unknown prices and the server."""
 _REPLY_COLUMNS = f"scope, role, stage, reply, request, served, time, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
@@ -342,6 +347,20 @@ class Ledger:
     def _served(self, condition: str, *values: str) -> list[ServedModel]:
         query = f"SELECT backend, model, address, facts, pinned FROM served WHERE {condition}"  # noqa: S608 - constants
         return self._rows(_read_served, query, *values)
+
+    def record_agreement(self, judge: str, environment: str, criteria: str, figures: JSON, now: float) -> None:
+        """Remember how far a judge agrees with itself, in place of what was measured by the same criteria before.
+
+        ``judge`` is the fingerprint of its model, server and parameters, ``environment`` and ``criteria`` are digests.
+        """
+        with _explained(self._name):
+            row = (judge, environment, criteria, encode_json(figures), now)
+            self._connection.execute("INSERT OR REPLACE INTO agreement VALUES (?, ?, ?, ?, ?)", row)
+
+    def agreements(self, judge: str, environment: str) -> dict[str, JSON]:
+        """Return criteria to what was measured of a judge by them, the newest first."""
+        query = "SELECT criteria, figures FROM agreement WHERE judge = ? AND environment = ? ORDER BY time DESC"
+        return dict(self._rows(lambda row: (row[0], _read_json(row[1])), query, judge, environment))
 
     def questions_within(self, key: str) -> list[PaidReply]:
         """Return the replies to what an agent asked in the course of the call ``key``."""

@@ -24,7 +24,7 @@ from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.executors.attempt import RestartableModel, described
+from skillgit.executors.attempt import RestartableModel, Row, described
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Conversation(RestartableModel):
+class RoleConversation(RestartableModel):
+    """What one attempt asks one model; ``purpose``, ``seed``, ``item`` and ``sample`` name its draws."""
+
     calls: Calls
     role: str
     purpose: str
@@ -134,34 +136,46 @@ async def _one(
 ) -> Rollout:
     async def produce() -> tuple[object, bool]:
         context = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
-        target = _Conversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
-        judge = _Conversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
-        try:
-            await session.executor.open(session.task.environment)
-            async with session.calls.item_deadline():
-                row = await session.executor.attempt(session.task.environment, item, skill, target, judge)
-        except (KeyboardInterrupt, SandboxError, ConfigError):
-            raise
-        except BaseException as error:  # noqa: BLE001 - see the module
-            if isinstance(error, BackendError | EnvironmentFaultError):
-                failure = FailedToEvaluate(error.message, FailureKind.of(error))
-            else:
-                failure = FailedToEvaluate(f"the environment raised {described(error)}", FailureKind.ENVIRONMENT)
-            row = outcome_row(failure)
-            keep = failure.kind.permanent
-            _go_on(target, judge)
-            if failure.kind is FailureKind.ENVIRONMENT:
-                session.calls.ask_anew("judge")
-        else:
-            keep = True
-            _go_on(target, judge)
-        return row, keep
+        target = RoleConversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
+        judge = RoleConversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
+
+        async def attempt() -> Row:
+            return await session.executor.attempt(session.task.environment, item, skill, target, judge)
+
+        return await kept_row(session, attempt, target, judge)
 
     row = cast("Mapping[str, object]", await session.calls.rollout(keys[0], produce, keys[1]))
     return _rollout(item, row)
 
 
-def _go_on(*conversations: _Conversation) -> None:
+async def kept_row(
+    session: Session, attempt: Callable[[], Awaitable[Row]], *conversations: RoleConversation
+) -> tuple[Row, bool]:
+    """Return the outcome of an attempt, or why there is none, and whether the ledger keeps it.
+
+    The last of ``conversations`` is that of the judge, which is asked again where its answers were of no use.
+    """
+    try:
+        await session.executor.open(session.task.environment)
+        async with session.calls.item_deadline():
+            row, keep = await attempt(), True
+    except (KeyboardInterrupt, SandboxError, ConfigError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - see the module
+        if isinstance(error, BackendError | EnvironmentFaultError):
+            failure = FailedToEvaluate(error.message, FailureKind.of(error))
+        else:
+            failure = FailedToEvaluate(f"the environment raised {described(error)}", FailureKind.ENVIRONMENT)
+        row, keep = outcome_row(failure), failure.kind.permanent
+        _go_on(*conversations)
+        if failure.kind is FailureKind.ENVIRONMENT:
+            session.calls.ask_anew(conversations[-1].role)
+    else:
+        _go_on(*conversations)
+    return row, keep
+
+
+def _go_on(*conversations: RoleConversation) -> None:
     """Raise what ends more than one item, which an environment may have caught, or that nobody waits any more."""
     for conversation in conversations:
         if conversation.end is not None:

@@ -18,7 +18,7 @@ from skillgit.plugin.backend import Message
 from skillgit.plugin.environment import LongLived
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from skillgit.domain.skill import Skill
@@ -123,15 +123,7 @@ class Inline:
     async def attempt(
         self, environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel
     ) -> Row:
-        try:
-            return await _attempt(environment, item, skill, target, judge)
-        except (KeyboardInterrupt, SandboxError, ConfigError, BackendError, EnvironmentFaultError):
-            raise
-        except BaseException as error:  # the environment may be a user's own class
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise
-            raise fault_of(error) from error
+        return await _explained(_attempt(environment, item, skill, target, judge))
 
     async def close(self, environment: Environment) -> None:
         opening, self._opening = self._opening, None
@@ -140,14 +132,40 @@ class Inline:
             await environment.close()
 
 
+async def graded_row(environment: Environment, item: Item, trajectory: Trajectory, judge: AskedModel) -> Row:
+    """Score a result that exists; a failure of the environment is an EnvironmentFaultError, however it fails."""
+
+    async def grade() -> Row:
+        score, _ = await environment.score(item, trajectory, judge)
+        return outcome_row(_checked(score))
+
+    return await _explained(grade())
+
+
+async def _explained(work: Awaitable[Row]) -> Row:
+    try:
+        return await work
+    except (KeyboardInterrupt, SandboxError, ConfigError, BackendError, EnvironmentFaultError):
+        raise
+    except BaseException as error:  # the environment may be a user's own class
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise fault_of(error) from error
+
+
+def _checked(score: object) -> Scored:
+    if not isinstance(score, Scored):
+        raise TypeError(f"score returned {type(score).__name__}, and not Scored")
+    return score
+
+
 async def _attempt(environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel) -> Row:
     target.judge = judge
     trajectory = await environment.rollout(item, skill, target)
     replies = tuple(target.replies)  # a scorer may ask the target too, whose verdicts are no part of the answer
     score, feedback = await environment.score(item, trajectory, judge)
-    if not isinstance(score, Scored):
-        raise TypeError(f"score returned {type(score).__name__}, and not Scored")
-    score, feedback = _with_cuts(score, feedback, trajectory, replies)
+    score, feedback = _with_cuts(_checked(score), feedback, trajectory, replies)
     # environments see an agent's answer only; the optimizer shall see how it came to it
     turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
     row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}

@@ -312,6 +312,45 @@ def asks_judge(environment: Environment) -> bool:
     return bool(getattr(environment, "asks_judge", False))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPart:
+    """One thing that the judge decides of an item's score."""
+
+    name: str = ""  # of the part of the score, as in ``Scored.parts``; empty where it is the score itself
+    criterion: str = ""  # what the judge grades by, as it reads it
+    position: str = ""  # where the judge sees the result, ``first`` or ``second``, in a comparison made in both orders
+
+
+@runtime_checkable
+class NamesJudged(Protocol):
+    """What an environment adds whose judge decides parts of a score, so that each is compared for itself."""
+
+    def judged_parts(self, item: Item) -> Sequence[JudgedPart]:
+        """Return the parts of the score of ``item`` that the judge decides; none if it is not asked."""
+        ...
+
+
+def judged_parts(environment: Environment, item: Item) -> Sequence[JudgedPart]:
+    """Return what the judge decides of the score of ``item``: all of it, unless the environment says otherwise."""
+    if isinstance(environment, NamesJudged):
+        return environment.judged_parts(item)
+    bounds = call_bounds(environment, item)
+    return (JudgedPart(),) if asks_judge(environment) and (bounds is None or bounds.judge[1]) else ()
+
+
+@runtime_checkable
+class LeavesFiles(Protocol):
+    """What an environment adds that says whether its rollouts make files for the scorer, which are not recorded.
+
+    Without it they may, and a recorded result is scored again only as far as the scorer looks at none.
+    """
+
+    @property
+    def leaves_files(self) -> bool:
+        """Whether a rollout may leave files, with the options that the environment was made with."""
+        ...
+
+
 @runtime_checkable
 class ProcessorBound(Protocol):
     """What an environment adds that keeps a processor busy: its rollouts and scores compute more than they wait.

@@ -132,7 +132,7 @@ def test_a_ledger_of_an_older_skillgit_keeps_what_was_paid_for(tmp_path):
             assert ledger.reply("k") == paid()
             new = replace(paid("l"), request="digest")
             assert ledger.record_reply(new) == new
-            assert ledger._connection.execute("PRAGMA user_version").fetchone() == (7,)
+            assert ledger._connection.execute("PRAGMA user_version").fetchone() == (8,)
 
 
 FORMAT_2 = (

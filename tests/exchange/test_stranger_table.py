@@ -70,6 +70,7 @@ WORDS = {
     "export": f"export {RUN}/v1 --to named",
     "plugin": f"plugin build named --skill {RUN}/v1",
     "eval": f"eval {RUN}/v0",
+    "eval --judge": f"eval {RUN}/v0 --judge",
     "verify": f"verify {RUN}/v0",
     "verify --claim": f"verify --claim {RUN}/v0",
     "claim": f"claim {RUN}/v0 --key ../key --output named",
@@ -93,7 +94,7 @@ WORDS = {
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""
-REFUSES = {"eval", "verify", "gate", "ablate", "prune", "compress", "cherry-pick", "revert"}
+REFUSES = {"eval", "eval --judge", "verify", "gate", "ablate", "prune", "compress", "cherry-pick", "revert"}
 """Commands that measure, and so ask for a configuration of the user's own."""
 WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",

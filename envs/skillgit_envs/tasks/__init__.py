@@ -16,7 +16,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
 from skillgit.plugin.data_rows import raise_all
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Target
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, JudgedPart, Target
 from skillgit.plugin.groups import related
 from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.splits import OPTIONS, Splits, check, data_files, near_duplicates
@@ -25,8 +25,9 @@ from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.shipped_environment import PackagedEnvironment, choice, in_turns, option, prompt_file, with_skill
-from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
+from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, part_names, scorers
 from skillgit_envs.tasks.checks.comparisons import Fields, Sheet
+from skillgit_envs.tasks.checks.graders import graded_by
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
 
 if TYPE_CHECKING:
@@ -291,6 +292,23 @@ class Tasks(PackagedEnvironment):
         # One that compares asks twice, with the places swapped.
         questions = sum(1 + ("against" in check) for check in _checks(item) if check["type"] == "judge")
         return CallBounds(target=(1, self._most_replies), judge=(questions, questions), repairs=questions)
+
+    @property
+    def leaves_files(self) -> bool:
+        """Whether rollouts may make files: only Python does."""
+        return "python" in TOOLS[self._tools]
+
+    def judged_parts(self, item: Item) -> list[JudgedPart]:
+        """Return what judges decide: each criterion, and of a comparison each of its two orders."""
+        checks = _checks(item)
+        groups = part_names(checks)
+        is_single = sum(map(len, groups)) == 1
+        return [
+            JudgedPart(name="" if is_single else name, criterion=criterion, position=order)
+            for check, names in zip(checks, groups, strict=True)
+            if check["type"] == "judge"
+            for name, (criterion, order) in zip(names, graded_by(check), strict=True)
+        ]
 
     @property
     def _most_replies(self) -> int:

@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.app.measure.claim import (
     NOTE,
@@ -30,8 +30,9 @@ from skillgit.app.measure.claim import (
 )
 from skillgit.app.measure.envelope import MOST_BYTES, Envelope, SshSignature, check_signature, read_envelope
 from skillgit.app.measure.verify import Verified, VerifyRequest, verify
-from skillgit.app.recorded.evidence_json import evidence_file, members, objects
+from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.recomputed_gates import recompute_gates
+from skillgit.app.recorded.replies import recorded_replies
 from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import recorded_config
@@ -40,10 +41,8 @@ from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.address import parse
-from skillgit.domain.credentials.detector import MASK
-from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import AddressKind
-from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.engine.session import Task
 from skillgit.errors import (
@@ -62,7 +61,7 @@ from skillgit.store.history_reader import read_run
 from skillgit.store.tree import entry_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from skillgit.app.setup.model_session import EvalWatcher
@@ -339,15 +338,6 @@ def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> 
         check.missing.append(f"the gate was not asked again: {error.message}")
 
 
-class _Unrecorded(dict[str, bytes]):
-    """The files that a rollout made, which no evidence holds: who asks for them cannot score from evidence."""
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise EnvironmentFaultError("it scores files that the target made", hint=BRING)
-
-    __getitem__ = __contains__ = __iter__ = __len__ = get = items = keys = values = _refuse
-
-
 def _again_the_scores(
     context: Context,
     workspace: Workspace,
@@ -395,30 +385,15 @@ async def _scored_again(
     digests = recorded_items(workspace, row.run, split) or {}
     items = {item.id: item for item in environment.items(split) if digests.get(item.id) == item.digest}
     differing: list[str] = []
-    for entry, outcome in _recorded_replies(workspace, score):
-        item = items.get(str(entry["id"]))
+    for reply in recorded_replies(workspace.repo, score.tree, score.table):
+        item = items.get(reply.item)
         if item is None:
-            raise EnvironmentFaultError(f"item {entry['id']} is not here as the run had it", hint=BRING)
-        conversation = members(evidence_file(workspace.repo, score.tree, str(entry.get("trajectory"))))
-        trajectory = Trajectory(
-            item_id=item.id,
-            turns=tuple(map(Turn.read, objects(conversation.get("turns")))),
-            answer=str(entry.get("answer")),
-            products=_Unrecorded(),
-        )
-        again, _ = await environment.score(item, trajectory, cast("Judge", None))
-        if abs(again.hard - outcome.hard) > _ROUNDING or abs(again.soft - outcome.soft) > _ROUNDING:
-            differing.append(f"item {item.id} scores {again.hard:g}, and {outcome.hard:g} was recorded")
+            raise EnvironmentFaultError(f"item {reply.item} is not here as the run had it", hint=BRING)
+        if reply.is_redacted:
+            raise EnvironmentFaultError(f"the answer to {reply.item} was redacted", hint=BRING)
+        again, _ = await environment.score(item, reply.trajectory(environment), cast("Judge", None))
+        if abs(again.hard - reply.outcome.hard) > _ROUNDING or abs(again.soft - reply.outcome.soft) > _ROUNDING:
+            differing.append(f"item {item.id} scores {again.hard:g}, and {reply.outcome.hard:g} was recorded")
         else:
             check.replies += 1
     return differing
-
-
-def _recorded_replies(workspace: Workspace, score: ScoreRecord) -> Iterator[tuple[dict[str, object], Scored]]:
-    """Yield the rows of first rollouts that have a score, with it; what redaction changed cannot be scored again."""
-    for entry in objects(evidence_file(workspace.repo, score.tree, score.table)):
-        hard, soft = entry.get("hard"), entry.get("soft")
-        if isinstance(hard, int | float) and isinstance(soft, int | float):
-            if MASK in str(entry.get("answer")):
-                raise EnvironmentFaultError(f"the answer to {entry.get('id')} was redacted", hint=BRING)
-            yield entry, Scored(float(hard), float(soft))

@@ -16,6 +16,7 @@ from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, read
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
 from skillgit.app.recorded.shortcut_facts import best_shortcuts, not_above
 from skillgit.app.setup.basis import Lender, ResultBasis, basis_of, find_lender, lender_of
+from skillgit.app.setup.judge_record import judge_command
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
@@ -405,6 +406,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
             plan=work.plan,
             work=work.measure,
             note=lambda: work.note(context.clock()),
+            judge_command=judge_command(request.revisions[0], request.config, request.overrides),
         )
         if isinstance(cost, Plan):
             return cost

@@ -11,6 +11,7 @@ from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
 from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
+from skillgit.app.setup.judge_record import judge_command
 from skillgit.app.setup.model_session import (
     EvalWatcher,
     Measuring,
@@ -111,20 +112,21 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
             plan=work.cost,
             work=work.measure,
             note=lambda: work.note(context),
+            judge_command=judge_command(request.revisions[0], request.config, request.overrides),
         )
         return cost if isinstance(cost, Plan) else work.result(cost=cost)
 
 
-def model_overrides(model: str | None) -> tuple[str, ...]:
-    """Return the settings that make ``model`` the target; what is before its first slash may be a backend."""
+def model_overrides(model: str | None, role: str = "target", option: str = "--model") -> tuple[str, ...]:
+    """Return the settings that give ``role`` the model; what is before its first slash may be a backend."""
     if model is None:
         return ()
     backend, slash, name = model.partition("/")
     if not slash or backend not in {plugin.name for plugin in installed(BACKENDS)}:
         backend, name = "", model
     if not name:
-        raise UsageError(f"--model {model} names no model", hint="write backend/model, like offline/reader")
-    return (*((f"model.target_backend={backend}",) if backend else ()), f"model.target={name}")
+        raise UsageError(f"{option} {model} names no model", hint="write backend/model, like offline/reader")
+    return (*((f"model.{role}_backend={backend}",) if backend else ()), f"model.{role}={name}")
 
 
 class _Retesting:

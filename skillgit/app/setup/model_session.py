@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from random import Random
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
 from skillgit.app.recorded.score_summary import Scores, by_type, scores
 from skillgit.app.setup.basis import basis_of, name_warnings
+from skillgit.app.setup.judge_record import judge_notes
 from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.servers import check_servers
@@ -160,14 +161,15 @@ def let_measure(
     caps: Caps,
     watcher: EvalWatcher,
     work: Callable[[Measuring], Coroutine[object, object, T]],
+    roles: Sequence[str] = (),
 ) -> T:
-    """Let ``work`` measure, with the ledger open, and return what it returns."""
+    """Let ``work`` measure, with the ledger open, and return what it returns; ``roles`` are asked, if given."""
     for note in (*setup.config.notes, *name_warnings(setup), f"by {basis_of(setup).sentence}"):
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
         session.calls.traffic.remark = watcher.remark
         scope = f"eval-{context.entropy(8).hex()}/measure"
-        return carry_out(setup, session, scope, work(Measuring(session, watcher)))
+        return carry_out(setup, session, scope, work(Measuring(session, watcher)), roles=roles)
 
 
 def measured_or_planned(
@@ -180,14 +182,29 @@ def measured_or_planned(
     plan: Callable[[Planner], Plan],
     work: Callable[[Measuring], Coroutine[object, object, T]],
     note: Callable[[], object] = lambda: None,
+    roles: Sequence[str] = (),
+    judge_command: str = "",
 ) -> T | Plan:
-    """Return what ``work`` measures, of which ``note`` is taken whatever ends it; for a dry run the plan."""
-    outline = planned(context, workspace, setup, plan)
+    """Return what ``work`` measures, of which ``note`` is taken whatever ends it; for a dry run the plan.
+
+    ``roles`` are those that are asked, if given. ``judge_command`` measures the judge, where it may have to be said
+    that it was not measured.
+    """
+
+    def outlined(planner: Planner) -> Plan:
+        outline = plan(planner)
+        notes = judge_notes(planner.session.calls.ledger, setup, judge_command) if judge_command else ()
+        return replace(outline, notes=(*outline.notes, *notes))
+
+    outline = planned(context, workspace, setup, outlined)
     if terms.dry_run:
         return outline
     watcher.remark(outline.sentence)
+    with Ledger.read(workspace.repo.private_dir / "ledger.db") as ledger:
+        for sentence in judge_notes(ledger, setup, judge_command) if judge_command else ():
+            watcher.remark(sentence)
     try:
-        return let_measure(context, workspace, setup, caps=terms.caps, watcher=watcher, work=work)
+        return let_measure(context, workspace, setup, caps=terms.caps, watcher=watcher, work=work, roles=roles)
     finally:
         note()
 
@@ -319,15 +336,16 @@ def carry_out(
     *,
     optimizer: bool = False,
     on_stop: str = "the evaluation is stopped",
+    roles: Sequence[str] = (),
 ) -> T:
     """Do ``work`` once every model answers, then close connections; the first Ctrl-C stops after calls in flight."""
     calls = session.calls
     calls.enter(scope, Cost())
-    roles = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))
+    usual = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))
 
     async def whole() -> T:
         try:
-            await ask_each(setup, calls, roles)
+            await ask_each(setup, calls, roles or usual)
             await check_servers(setup.routes)
             return await work
         finally:

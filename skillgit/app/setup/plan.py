@@ -29,7 +29,7 @@ class PlanRow:
     """What one role is asked in one stage.
 
     Attributes:
-        role: ``target``, ``judge`` or ``optimizer``.
+        role: ``target``, ``judge``, ``optimizer``, or ``other judge`` where a second one is asked.
         stage: The stage.
         model: The model that is asked, as ``backend/model``.
         calls: Model calls.

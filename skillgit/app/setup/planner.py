@@ -13,6 +13,8 @@ from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
 from skillgit.calls.pipeline import QUESTION, Route, reply_key
 from skillgit.calls.pricing import dollars
+from skillgit.engine.grading import STAGE as AGREEMENT
+from skillgit.engine.grading import Grading, grading_key
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.rollout import delivered, rollout_keys
 from skillgit.plugin.backend import Usage
@@ -83,9 +85,10 @@ class Planner:
         self.rollouts = 0
         self.known = 0
 
-    def preflight(self, *, optimizer: bool = False) -> None:
-        """Add the tiny call by which every model is reached that is not on this machine."""
-        roles = ("target", *(("judge",) if self.session.judged else ()), *(("optimizer",) if optimizer else ()))
+    def preflight(self, *, optimizer: bool = False, roles: Sequence[str] = ()) -> None:
+        """Add the tiny call by which every model is reached that is not on this machine; ``roles`` are all if given."""
+        usual = ("target", *(("judge",) if self.session.judged else ()), *(("optimizer",) if optimizer else ()))
+        roles = roles or usual
         for role in (role for role in asked_roles(self.setup) if role in roles):
             route = self.setup.routes[role]
             key = reply_key(route.answerer, request_digest(route.request(QUESTION)), (PREFLIGHT, role))
@@ -109,6 +112,24 @@ class Planner:
                 else:
                     self._take(sums, item, length, 1)
         self._add_rollouts(stage, sums, rounds=1, certain=certain)
+
+    def grade(self, gradings: Iterable[Grading]) -> None:
+        """Add gradings of results that are there; those that the ledger has cost nothing."""
+        by_role: dict[str, list[Grading]] = defaultdict(list)
+        for grading in gradings:
+            if self.session.calls.known_rollout(grading_key(self.session, grading)) is None:
+                by_role[grading.role].append(grading)
+        for role, missing in by_role.items():
+            sums = _Rollouts()
+            for grading in missing:
+                self._take(sums, grading.item, 0, 1, answer=tokens_of(grading.trajectory.answer))
+            least, most = sums.judge
+            bound = Bound.AT_LEAST if sums.is_open else Bound.EXACTLY if least == most else Bound.AT_MOST
+            tokens, pace = (sums.tokens["judge"], most * ANSWER_TOKENS), (1, self.session.workers)
+            self._rows.append(self._row(role, AGREEMENT, (most, bound), tokens, pace))
+            if sums.repairs:
+                again = (sums.repair_tokens, sums.repairs * ANSWER_TOKENS)
+                self._again.append(self._row(role, AGAIN, (sums.repairs, Bound.AT_MOST), again, pace))
 
     def recorded(self, rollouts: int) -> None:
         """Say that so many rollouts are recorded elsewhere than in the ledger."""
@@ -176,13 +197,13 @@ class Planner:
             ),
         )
 
-    def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
+    def _take(self, sums: _Rollouts, item: Item, document: int, times: int, *, answer: int = ANSWER_TOKENS) -> None:
         bounds, is_certain = self._bounds(item)
         length = self._length(item)
         sums.is_open |= not is_certain
         for role, calls, prompt in (
             ("target", bounds.target, length + document),
-            ("judge", bounds.judge, length + ANSWER_TOKENS + RUBRIC_TOKENS),
+            ("judge", bounds.judge, length + answer + RUBRIC_TOKENS),
         ):
             least, most = calls
             pair = getattr(sums, role)
@@ -193,7 +214,7 @@ class Planner:
             sums.tokens[role] += times * (most * prompt + grown)
         sums.longest = max(sums.longest, bounds.target[1])
         sums.repairs += times * bounds.repairs
-        sums.repair_tokens += times * bounds.repairs * (length + 2 * ANSWER_TOKENS + RUBRIC_TOKENS)
+        sums.repair_tokens += times * bounds.repairs * (length + answer + ANSWER_TOKENS + RUBRIC_TOKENS)
 
     def _add_rollouts(self, stage: str, sums: _Rollouts, *, rounds: int, certain: bool) -> None:
         width = self.session.workers

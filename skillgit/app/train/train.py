@@ -19,6 +19,7 @@ from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.basis import training_facts, training_lines, warnings_of
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_rest, plan_training, steps_of, strategy_notes
+from skillgit.app.setup.judge_record import judge_command, judge_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
@@ -229,7 +230,9 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             plan_training(plan_maker, beginning.skill)
             run = request.run or "a new one"
             facts = training_facts(setup, run=run, text=beginning.text, length=_length(setup))
-            notes = (*obstacles(setup, beginning.skill), *_notes(setup, caps))
+            command = judge_command(f"{request.run}/v0" if request.run else "v0")
+            judge = judge_notes(session.calls.ledger, setup, command)
+            notes = (*obstacles(setup, beginning.skill), *judge, *_notes(setup, caps))
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
@@ -415,7 +418,8 @@ class Training:
         is_begun = self._begun
         for sentence in (*training_lines(self.facts), *warnings_of(self._setup)):
             self._watcher.remark(sentence)
-        for sentence in filter(None, (self._lacking(), self._edited(), self._unknown_server())):
+        judge = judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
+        for sentence in filter(None, (self._lacking(), self._edited(), self._unknown_server(), *judge)):
             self._watcher.remark(sentence)
         if not is_begun:
             for sentence in obstacles(self._setup, self._start.skill):

@@ -40,7 +40,7 @@ SPLITS = ("train", "selection", "test", "all")
 
 
 @verb("eval")
-@click.argument("revisions", metavar="REV...", nargs=-1, required=True, shell_complete=complete_revisions)
+@click.argument("revisions", metavar="REV...", nargs=-1, shell_complete=complete_revisions)
 @config_option
 @override_option
 @split_option(SPLITS)
@@ -58,6 +58,21 @@ SPLITS = ("train", "selection", "test", "all")
     metavar="M",
     shell_complete=options.complete_models,
 )
+@flag("--judge", "Grade the recorded results of REV again, and say how far the judge agrees with itself")
+@option("--repeats", "With --judge: grade each result N times  [default: 3]", type=click.IntRange(min=1), metavar="N")
+@option("--items", "With --judge: draw N items  [default: 40]", type=click.IntRange(min=1), metavar="N")
+@option(
+    "--with other_judge",
+    "With --judge: compare with another judge, BACKEND/MODEL, a model of its backend, or that of a CONFIG.yaml",
+    metavar="M",
+    shell_complete=options.complete_models,
+)
+@option(
+    "--labels",
+    "With --judge: compare with the labels of results in FILE, one JSON object a line",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+)
 @note_option()
 @spending_options
 @quiet_option
@@ -72,7 +87,8 @@ def eval_command(
     against: tuple[str, ...],
     fresh: bool,
     model: str | None,
-    **terms: Any,  # noqa: ANN401 - the options that both ways to measure share
+    judge: bool,
+    **terms: Any,  # noqa: ANN401 - the options that all ways to measure share
 ) -> int:
     """Measure versions side by side and note the scores on their commits.
 
@@ -84,12 +100,32 @@ def eval_command(
     With --fresh every item is drawn anew, so that drift and noise show, and with --model under another target. Each
     version is then paired with what its run recorded; under another model nothing is tested.
 
+    With --judge no target is asked. Recorded results of one version, or those in the file of --labels, are graded
+    several times: how often a verdict flips, Krippendorff's alpha, kappa against another judge and against labels, what
+    place does to comparisons, and what grading alone does to a score. Exits with 1 if alpha is below .667. A run that
+    asks the same judge by the same criteria says so before its first call.
+
     The test split is for the end. Each evaluation on it is counted, and show says how many a version has had.
     """
     from skillgit.app.measure.eval import EvalRequest, evaluate  # noqa: PLC0415 - see the package
     from skillgit.app.measure.retest import RetestRequest, retest  # noqa: PLC0415 - as above
 
     names = tuple(name for names in against for name in names.split(",") if name)
+    of_judge = {name: value for name in _OF_JUDGE if (value := terms.pop(name)) is not None}
+    if judge:
+        modes = {
+            "--fresh": fresh,
+            "--model": model is not None,
+            "--against": names,
+            "--no-note": not terms.pop("note"),
+        }
+        if conflicts := [name for name, is_given in modes.items() if is_given]:
+            raise click.UsageError(f"--judge cannot be combined with {conflicts[0]}", click.get_current_context())
+        return _judge_agreement(session, revisions, of_judge | terms)
+    if not revisions:
+        raise click.UsageError("name a version to measure", click.get_current_context())
+    if of_judge:
+        raise click.UsageError(f"{_OF_JUDGE[next(iter(of_judge))]} needs --judge", click.get_current_context())
     if fresh or model is not None:
         if names or terms["split"] == "all":
             lacks = "--against" if names else "--split all"
@@ -99,6 +135,20 @@ def eval_command(
         return int(repetition.exit_code) if repetition else ExitCode.OK
     request = EvalRequest(revisions=revisions, against=names, **terms)
     result = measured(session, evaluate, request, "eval/1", eval_lines)
+    return int(result.exit_code) if result else ExitCode.OK
+
+
+_OF_JUDGE = {"repeats": "--repeats", "items": "--items", "other_judge": "--with", "labels": "--labels"}
+
+
+def _judge_agreement(session: CommandSession, revisions: tuple[str, ...], terms: dict[str, Any]) -> int:
+    from skillgit.app.measure.judge_agreement import JudgeRequest, judge_agreement  # noqa: PLC0415 - see the package
+    from skillgit.view.judges import judge_lines  # noqa: PLC0415 - as above
+
+    if len(revisions) > 1:
+        raise click.UsageError("--judge takes the results of one version", click.get_current_context())
+    request = JudgeRequest(revision=next(iter(revisions), None), **terms)
+    result = measured(session, judge_agreement, request, "judge-agreement/1", judge_lines)
     return int(result.exit_code) if result else ExitCode.OK
 
 

@@ -87,14 +87,22 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
 
 
 def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
-    """Return the score of each of several checks and criteria; later ones of one name, or of one type, are numbered."""
-    counts, parts = Counter[str](), []
-    for check, grade in zip(checks, grades, strict=True):
+    """Return the score of each of several checks and criteria."""
+    scores = [score for grade in grades for score in grade.parts or (grade.score,)]
+    names = [name for group in part_names(checks) for name in group]
+    return tuple(zip(names, scores, strict=True)) if len(scores) > 1 else ()
+
+
+def part_names(checks: Sequence[Fields]) -> list[list[str]]:
+    """Return the names of the parts of each check; later ones of one name, or of one type, are numbered."""
+    counts, groups = Counter[str](), list[list[str]]()
+    for check in checks:
         label = str(check.get("name") or check["type"])
-        for name, score in [(f"{label}: {part}", score) for part, score in grade.parts] or [(label, grade.score)]:
+        groups.append([])
+        for name in [f"{label}: {part}" for part in KINDS[check["type"]].parts(check)] or [label]:
             counts[name] += 1
-            parts.append((name if counts[name] == 1 else f"{name} {counts[name]}", score))
-    return tuple(parts) if len(parts) > 1 else ()
+            groups[-1].append(name if counts[name] == 1 else f"{name} {counts[name]}")
+    return groups
 
 
 _FENCE = re.compile(r"^(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^(?P=ticks)`*[ \t]*$", re.DOTALL | re.MULTILINE)

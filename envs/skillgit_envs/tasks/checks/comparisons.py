@@ -40,7 +40,7 @@ Reads = Literal["tag", "json", "whole"]
 class Grade:
     score: float  # from 0 to 1
     reason: str  # why, for the optimizer; the source of a check is no part of it
-    parts: tuple[tuple[str, float], ...] = ()  # the score of each of several criteria, by its first words
+    parts: tuple[float, ...] = ()  # the score of each part that its kind names; empty where there is one score only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,7 @@ class CheckKind:
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
     needs: tuple[str, ...] = ()  # the fields of which there must be one
     prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: fields  # completes them, or is a ValueError
+    parts: Callable[[Fields], tuple[str, ...]] = lambda _: ()  # names what is graded apart; empty for one score only
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 

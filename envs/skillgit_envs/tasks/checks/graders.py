@@ -140,6 +140,8 @@ T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
 _LONGEST_NAME = 60  # characters by which a criterion is told from others
+PLACES = ("first", "second")
+"""Where the result is in the two orders of a comparison."""
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
 
 
@@ -177,10 +179,9 @@ async def _judge(fields: Fields, sheet: Sheet) -> Grade:
     scores, reason = await _asked(sheet, "judge", question, read)
     misses = [score for score in scores if score < 1]
     total = sum(scores) / count
-    parts = [(shorten(text, _LONGEST_NAME), score) for text, score in zip(fields["criteria"], scores, strict=True)]
     which = f", less than full for {len(misses)} of {count} criteria" if misses and count > 1 else ""
     return Grade(
-        score=total, reason=f"the judge gives {total:.2f}{which}: {reason}", parts=tuple(parts) if count > 1 else ()
+        score=total, reason=f"the judge gives {total:.2f}{which}: {reason}", parts=tuple(scores) if count > 1 else ()
     )
 
 
@@ -201,7 +202,23 @@ async def _compared(fields: Fields, sheet: Sheet) -> Grade:
         points.append(pair[index])
         reasons.append(reason)
     score = sum(points) / len(points)
-    return Grade(score=score, reason=f"compared with a reference, the judge gives {score:.2f}: {' / '.join(reasons)}")
+    reason = f"compared with a reference, the judge gives {score:.2f}: {' / '.join(reasons)}"
+    return Grade(score=score, reason=reason, parts=tuple(points))
+
+
+def _parts(fields: Fields) -> tuple[str, ...]:
+    """Name the grades of a judge: each criterion by its first words, or where the result was in a comparison."""
+    if "against" in fields:
+        return tuple(f"shown {order}" for order in PLACES)
+    names = tuple(shorten(text, _LONGEST_NAME) for text in fields["criteria"])
+    return names if len(names) > 1 else ()
+
+
+def graded_by(fields: Fields) -> list[tuple[str, str]]:
+    """Return what each grade of a judge rests on, and in a comparison where the result is shown; else empty."""
+    if "against" in fields:
+        return [("\n".join([*fields["criteria"], str(fields["against"])]), order) for order in PLACES]
+    return [(text, "") for text in fields["criteria"]]
 
 
 def _criteria(fields: Fields) -> str:
@@ -259,6 +276,7 @@ KINDS = (
         grade=_judge,
         takes={"rubric": (str,), "criteria": (list,), "against": (str,)},
         prepare=_prepared,
+        parts=_parts,
         reads="whole",
     ),
 )
