@@ -267,7 +267,7 @@ def _configuration(server: LocalServer, model: LocalModel, servers: Sequence[Loc
     head = [
         f"Models of this machine, as skillgit doctor --local found them: {server.program} answers for every role.",
         "One small model for both roles shows that all works; a larger optimizer finds better edits.",
-        "Servers sample by default; at temperature 0 an item gives the same answer again, and small models score higher.",
+        "Servers sample by default; at temperature 0 an item gives the same answer again.",
         "There are " + "; ".join(others) + ".",
         "_base_ is the environment: tasks/default for your own tasks, or another configuration.",
     ]
