@@ -26,6 +26,7 @@ from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
 from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import read_reply, request_digest
+from skillgit.plugin.skill_marks import as_text
 from skillgit_backends.backend_settings import Gratis
 
 if TYPE_CHECKING:
@@ -66,9 +67,10 @@ class ReplayBackend:
         """Answer ``request``; a FatalBackendError if it was not recorded, a ConfigError if the record is unusable."""
         if self._record is None:
             self._record = open_record(self._path)
-        digest = request_digest(request)
-        if request.schema is not None and not self._record.count(digest):  # it may be older than schemas
-            digest = request_digest(replace(request, schema=None))
+        asked = (request, replace(request, messages=as_text(request.messages)))  # whoever was recorded read skills so
+        forms = [form for each in asked for form in (each, replace(each, schema=None))]  # it may be older than schemas
+        digests = list(dict.fromkeys(map(request_digest, forms)))
+        digest = next(filter(self._record.count, digests), digests[0])
         count = self._record.count(digest)
         if count == 0:
             raise self._unknown(request, digest, self._record)

@@ -15,6 +15,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, option_values
 from skillgit.plugin.seed_folder import read_skill
+from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import Splits, load_splits
 
 if TYPE_CHECKING:
@@ -42,12 +43,26 @@ def prompt_file(place: str | Path, name: str, wording: PromptWording = PromptWor
     return (folder / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
 
 
+USER = "\n\n[user]\n\n"
+"""What divides a prompt file into the system prompt and the user's turn, with ``{question}`` in the place of the item.
+
+What changes comes last, so that a provider's cache serves the rest; and a small model keeps to the form of an answer
+that ends the turn, not to one that only the system prompt names.
+"""
+
+
+def in_turns(prompt: str) -> tuple[str, str]:
+    """Return the system prompt and the user's turn of a prompt file; a file without one asks the question as it is."""
+    before, mark, turn = prompt.partition(USER)
+    return before, turn if mark else "{question}"
+
+
 def with_skill(prompt: str, skill: Skill, wording: PromptWording = PromptWording.OWN) -> str:
     """Return ``prompt`` with the skill, without its frontmatter, for ``{skill}``; a blank one is left out."""
     text = skill.document[len(frontmatter(skill.document)) :].strip()
-    own = wording is PromptWording.OWN
-    section = f'<skill name="{skill.name}">\n{text}\n</skill>\n\n' if own else f"## Skill\n{text}\n\n"
-    return prompt.replace("{skill}", section if text else "").rstrip("\n")
+    if wording is PromptWording.REFERENCE:
+        return prompt.replace("{skill}", f"## Skill\n{text}\n\n" if text else "").rstrip("\n")
+    return prompt.replace("{skill}", marked(skill.name, text)) if text else prompt.replace("{skill}", "").strip("\n")
 
 
 def sections(**texts: str) -> str:
@@ -168,11 +183,15 @@ class PackagedEnvironment(ABC):
         return prompt_file(self._folder, name, wording)
 
     def target_prompt(self) -> str:
-        """Return the system prompt, with ``{skill}`` in the place of the skill."""
+        """Return the system prompt and the user's turn, with ``{skill}`` and ``{question}`` in their places."""
         return self._prompt_file("system", self._wording)
 
     def _system(self, skill: Skill) -> str:
-        return with_skill(self.target_prompt(), skill, self._wording)
+        return with_skill(in_turns(self.target_prompt())[0], skill, self._wording)
+
+    def _turn(self, question: str) -> str:
+        """Return what the target is asked about an item: ``question``, and the form of the answer behind it."""
+        return in_turns(self.target_prompt())[1].replace("{question}", question)
 
 
 class Questions(PackagedEnvironment):

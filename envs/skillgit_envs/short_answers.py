@@ -80,8 +80,8 @@ class ShortAnswers(Questions):
         return ()
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        prompt, images = self._system(skill), self._images(item)
-        return await until_answered(target, item.id, prompt, self.question(item), max_turns=self._turns, images=images)
+        prompt, turn, images = self._system(skill), self._turn(self.question(item)), self._images(item)
+        return await until_answered(target, item.id, prompt, turn, max_turns=self._turns, images=images)
 
 
 class RightOrWrong(ShortAnswers):

@@ -39,6 +39,7 @@ from skillgit.plugin.backend import (
 )
 from skillgit.plugin.call_records import parameters_json
 from skillgit.plugin.redaction import redact
+from skillgit.plugin.skill_marks import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -186,10 +187,10 @@ class Route:
     def request(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), schema: Mapping[str, object] | None = None
     ) -> Request:
-        """Return the request that asks ``messages`` on this route."""
+        """Return the request that asks ``messages`` on this route, with skills as its backend reads them."""
         return Request(
             model=self.model,
-            messages=tuple(messages),
+            messages=tuple(messages) if self.backend.info.installs_skills else as_text(messages),
             max_output_tokens=self.max_output_tokens,
             temperature=self.temperature,
             reasoning_effort=self.reasoning_effort,

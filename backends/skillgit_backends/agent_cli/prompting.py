@@ -1,10 +1,9 @@
 """Owns how a request becomes what an agent is given: skills, pictures, instructions and a task.
 
-A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
-out: it is delivered as a file where the agent looks for skills. A sentence is in its place. Its other files stand
-at its end between ``<companion path="…">`` and ``</companion>``; they are delivered as files of its folder.
-With ``offered`` behind the name, a skill is installed as it is, its frontmatter too, and not a word says so: it is up
-to the agent whether it loads it.
+A skill that a system message marks (``skillgit.plugin.skill_marks``) is taken out: it is delivered as a file where the
+agent looks for skills. A sentence is in its place. Its other files stand at its end between ``<companion path="…">``
+and ``</companion>``; they are delivered as files of its folder. One that is offered is installed as it is, its
+frontmatter too, and not a word says so: it is up to the agent whether it loads it.
 
 Tools that an agent does not have are offered in words: it answers in JSON and names the ones to call.
 """
@@ -24,14 +23,13 @@ from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import BadRequestError, UnusableAnswerError
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
+from skillgit.plugin.skill_marks import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 Match = re.Match[str]
-_OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)"(?P<offered> offered)?>[ \t]*\n', re.MULTILINE)
-_CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)
 _COMPANION_END = re.compile(r"^</companion>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _NO_NAME = re.compile(r"[^a-z0-9]+")
@@ -92,20 +90,11 @@ def assignment(request: Request) -> Assignment:
     )
 
 
-def _blocks(text: str, openings: re.Pattern[str], closings: re.Pattern[str]) -> Iterator[tuple[Match, Match]]:
-    """Yield where blocks open and close: at the last closing line, as their text may speak of such lines."""
-    starts = list(openings.finditer(text))
-    for start, limit in zip(starts, [*(later.start() for later in starts[1:]), len(text)], strict=False):
-        ends = list(closings.finditer(text, start.end(), limit))
-        if ends:
-            yield start, ends[-1]
-
-
 def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
     """Return ``text`` without its skills, which are added to ``skills``."""
     parts: list[str] = []
     position = 0
-    for opening, closing in _blocks(text, _OPENED, _CLOSED):
+    for opening, closing in blocks(text):
         skill = _skill(opening, text[opening.end() : closing.start()], {skill.name for skill in skills})
         skills.append(skill)
         parts.append(text[position : opening.start()])
@@ -140,7 +129,7 @@ def _unfolded(body: str) -> tuple[str, dict[str, str]]:
     parts: list[str] = []
     files: dict[str, str] = {}
     position = 0
-    for opening, closing in _blocks(body, _COMPANION, _COMPANION_END):
+    for opening, closing in blocks(body, _COMPANION, _COMPANION_END):
         path = opening["path"]
         hidden = any(part.startswith(".") for part in path.split("/"))
         if not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *files, path))):

@@ -13,6 +13,7 @@ from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image, Message, Part, ReplyForm, Text, Tool, ToolCall, system
+from skillgit.plugin.skill_marks import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -164,7 +165,7 @@ def _tool_call(call: ToolCall) -> Any:  # noqa: ANN401 - a class of the extra
 def section(skill: Skill) -> str:
     """Return the skill as the target reads it; empty where it says nothing."""
     text = skill.document[len(frontmatter(skill.document)) :].strip()
-    return f'<skill name="{skill.name}">\n{text}\n</skill>' if text else ""
+    return marked(skill.name, text) if text else ""
 
 
 def with_section(messages: Sequence[Message], text: str) -> list[Message]:

@@ -221,7 +221,7 @@ class LiveMathematicianBench(Questions):
         return Secrets(answers=(str(item.content["correct"]),), inputs=(question, theorem, sketch))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        task = question(item, self._shown, self._wording)
+        task = self._turn(question(item, self._shown, self._wording))
         return await until_answered(
             target, item.id, self._system(skill), task, max_turns=self._turns, review=self._review
         )

@@ -245,7 +245,7 @@ class OfficeQA(Questions):
         only = sources(item) if self._own else None
         pages = oracle_pages(item, self._corpus) if self._oracle else ""
         task = question(item, documents=only or (), pages=pages, wording=self._wording)
-        messages, tools = (system(self._system(skill)), user(task)), OfficeTools(search=self._search)
+        messages, tools = (system(self._system(skill)), user(self._turn(task))), OfficeTools(search=self._search)
         async with AsyncExitStack() as stack:
             if sandbox := self._desk_sandbox:
                 folder = self._corpus.folder

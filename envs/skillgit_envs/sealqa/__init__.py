@@ -250,7 +250,7 @@ class SealQA(Questions):
         return "\n\n".join((*documents, material({"question": item.content["question"]})))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        prompt, task = self._system(skill), self.task(item)
+        prompt, task = self._system(skill), self._turn(self.task(item))
         if not self._has_tools:
             trajectory = await until_answered(target, item.id, prompt, task)
             return replace(trajectory, answer=self._answer(trajectory.turns[-1].content))

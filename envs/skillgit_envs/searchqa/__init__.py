@@ -25,6 +25,7 @@ from skillgit_envs.shipped_environment import (
     Questions,
     choice,
     fields_hint,
+    in_turns,
     option,
     prompt_file,
     sections,
@@ -145,8 +146,8 @@ _DOCUMENT = "[DOC]"
 
 
 def system_prompt(skill: Skill, wording: PromptWording = PromptWording.OWN) -> str:
-    """Return the system prompt: the role, the skill without its frontmatter, and how to answer."""
-    return with_skill(prompt_file(__package__, "system", wording), skill, wording)
+    """Return the system prompt: the role, the skill without its frontmatter, and what holds for all questions."""
+    return with_skill(in_turns(prompt_file(__package__, "system", wording))[0], skill, wording)
 
 
 def user_prompt(question: str, context: str, wording: PromptWording = PromptWording.OWN) -> str:
@@ -267,7 +268,7 @@ class SearchQA(Questions):
         prompt = system(self._system(skill))
         task = user_prompt(str(item.content["question"]), str(item.content["context"]), self._wording)
         turns: list[Turn] = []
-        question, answer, has_answer = task, "", False
+        question, answer, has_answer = self._turn(task), "", False
         while True:
             reply = await target.chat([prompt, user(question)])
             turns += [Turn(role="user", content=question), Turn(role="assistant", content=reply.text)]

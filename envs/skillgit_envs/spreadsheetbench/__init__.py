@@ -249,6 +249,7 @@ class SpreadsheetBench(PackagedEnvironment):
         work = Work(
             item=item,
             system=self._system(skill),
+            turn=self._turn,
             books={case.number: read_again(case.question) for case in self._tasks.cases[item.id]},
             areas=answer_cells(str(item.content["answer_position"])),
             sandbox=self._sandbox,

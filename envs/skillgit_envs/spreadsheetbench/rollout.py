@@ -17,7 +17,7 @@ from skillgit_envs.shipped_environment import PromptWording, sections
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, Area, Contents, contents, preview
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Result, Sandbox
@@ -29,6 +29,7 @@ class Work:
 
     item: Item
     system: str
+    turn: Callable[[str], str]  # the description of the task, to what the target is asked
     books: Mapping[int, bytes]  # number of a case to its workbook
     areas: Sequence[Area]  # the answer cells; none if the position cannot be read
     sandbox: Sandbox
@@ -46,7 +47,8 @@ class Work:
 
 async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Trajectory:
     """Let the target write a program, and run it on each case's workbook; the products are the workbooks by case."""
-    request = task(work.item, await preview(work.first, work.sandbox, ROWS[work.wording]), work.wording)
+    description = task(work.item, await preview(work.first, work.sandbox, ROWS[work.wording]), work.wording)
+    request = work.turn(description)
     turns: Sequence[Turn]
     if mode == "react":
         limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))

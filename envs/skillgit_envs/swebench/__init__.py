@@ -232,7 +232,7 @@ class SWEBench(Questions):
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         async with self._engine.opened(Instance(item)) as workbench:
             shell = Shell(workbench=workbench, seconds=self._seconds)
-            messages = (system(self._system(skill)), user(self.task(item)))
+            messages = (system(self._system(skill)), user(self._turn(self.task(item))))
             conversation = await converse(target, messages, shell, self._turns)
         text = shell.patch.decode(errors="replace")
         return Trajectory(item_id=item.id, turns=conversation.turns, answer=text, products={PATCH: shell.patch})

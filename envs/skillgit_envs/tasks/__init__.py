@@ -24,7 +24,7 @@ from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
-from skillgit_envs.shipped_environment import PackagedEnvironment, choice, option, prompt_file, with_skill
+from skillgit_envs.shipped_environment import PackagedEnvironment, choice, in_turns, option, prompt_file, with_skill
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
 from skillgit_envs.tasks.checks.comparisons import Fields, Sheet
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 FORMS: Mapping[str, str] = {
     "whole": "Your whole reply is taken as the result.",
-    "tag": "Give the result, and nothing else, between <answer> and </answer>.",
-    "last_line": "Give the result, and nothing else, on the last line of your reply.",
-    "json": "Give the result as JSON in a block of code at the end of your reply.",
-    "code": "Give the result in a block of code at the end of your reply.",
+    "tag": "Give the final answer between <answer> and </answer>.",
+    "last_line": "Give the final answer on the last line of your reply.",
+    "json": "Give the final answer as JSON in a block of code at the end of your reply.",
+    "code": "Give the final answer in a block of code at the end of your reply.",
 }
 """How a result is taken out of a reply, to what the target is told of it."""
 LOOK = "Use the tools to look into these files: {}"
@@ -48,10 +48,11 @@ RUN = "Python finds them in the folder {}. Files that you write beside it are ha
 
 
 def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> tuple[Message, ...]:
-    prompt = prompt_file(__package__, "system").replace("{form}", FORMS[str(item.content["extract"])])
+    prompt, turn = in_turns(prompt_file(__package__, "system"))
     pictures = [attachments.picture(entry) for entry in listed(item, "images")]
     texts = [*_about_files(item, attachments, tools), str(item.content["prompt"])]
-    question = Message(role="user", parts=(Text(text="\n\n".join(texts)), *pictures))
+    asked = turn.replace("{form}", FORMS[str(item.content["extract"])]).replace("{question}", "\n\n".join(texts))
+    question = Message(role="user", parts=(Text(text=asked), *pictures))
     return system(with_skill(prompt, skill)), question
 
 
@@ -261,7 +262,7 @@ class Tasks(PackagedEnvironment):
         )
 
     def target_prompt(self) -> str:
-        """Return the system prompt, with ``{skill}`` in the place of the skill and the forms of results that occur."""
+        """Return the prompt, ``{skill}`` and ``{question}`` in their places, with the forms of results that occur."""
         forms = dict.fromkeys(FORMS[str(item.content["extract"])] for item in self._every)
         return super().target_prompt().replace("{form}", " Or: ".join(forms))
 

@@ -27,6 +27,7 @@ from skillgit.plugin.environment import (
     opened,
 )
 from skillgit.plugin.registry import load_environment
+from skillgit.plugin.skill_marks import as_text
 from skillgit.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class _StandIn:
     ) -> Reply:
         del form
         if not self.question:
-            self.question = tuple(message.turn() for message in messages)
+            self.question = tuple(message.turn() for message in as_text(messages))
             self.tools = tuple(tool.name for tool in tools)
         await asyncio.sleep(0)  # so that a rollout that asks for ever can be stopped
         raise _AskedError("a stand-in answers no question")
