@@ -1,9 +1,9 @@
 """The marks around a skill in a system message, by which an agent is given it as a file and any other model as text.
 
-An environment puts a skill between ``<skill name="…">`` and ``</skill>``, each on a line of its own. A backend that
-installs skills takes it out and places it where its agent looks for skills; with ``offered`` behind the name it is
-installed as it is, and it is up to the agent to load it. Every other model reads the text without the marks: a small
-one answers worse between them (docs/results.md).
+An environment puts a skill between ``<skill name="…">`` and ``</skill>``, each on a line of its own (:func:`marked`).
+A backend that installs skills takes it out and places it where its agent looks for skills; with ``offered`` behind the
+name it is installed as it is, and it is up to the agent to load it. Every other model reads the text without the marks,
+as a small one answers worse between them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,54 @@ if TYPE_CHECKING:
 
 FORM = "text/1"
 """How a model that installs no skills reads one; it changes whenever :func:`as_text` can change a message."""
-_OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)"(?P<offered> offered)?>[ \t]*\n', re.MULTILINE)
+_OPENED = re.compile(
+    r'^<skill name="(?P<name>[^"\n]*)"(?: lines="(?P<lines>\d{1,9})")?(?P<offered> offered)?>[ \t]*\n', re.MULTILINE
+)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
-def marked(name: str, text: str) -> str:
-    return f'<skill name="{name}">\n{text}\n</skill>'
+def marked(name: str, text: str, *, offered: bool = False) -> str:
+    """Return ``text`` between the marks of the skill ``name``; they count its lines where one of them is like a mark.
+
+    >>> print(marked("x", "- Be brief."))
+    <skill name="x">
+    - Be brief.
+    </skill>
+    """
+    is_like_marks = _OPENED.search(f"{text}\n") or _CLOSED.search(text)
+    lines = f' lines="{text.count(chr(10)) + 1}"' if is_like_marks else ""
+    return f'<skill name="{name}"{lines}{" offered" if offered else ""}>\n{text}\n</skill>'
 
 
-def blocks(
-    text: str, openings: re.Pattern[str] = _OPENED, closings: re.Pattern[str] = _CLOSED
-) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Yield the marks around each skill: the last closing one before the next skill, as a skill may speak of marks."""
-    starts = list(openings.finditer(text))
-    for start, limit in zip(starts, [*(later.start() for later in starts[1:]), len(text)], strict=False):
-        ends = list(closings.finditer(text, start.end(), limit))
-        if ends:
-            yield start, ends[-1]
+def skill_blocks(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Yield the marks around each skill: the closing one is behind the lines that the opening one counts, if it does.
+
+    Otherwise it is the last one before the next skill, as a skill may speak of marks.
+    """
+    position = 0
+    while opening := _OPENED.search(text, position):
+        following = _OPENED.search(text, opening.end())
+        limit = following.start() if following else len(text)
+        if opening["lines"] is None:
+            closing = _last(_CLOSED, text, opening.end(), limit)
+        else:
+            closing = _CLOSED.match(text, _behind_lines(text, opening.end(), int(opening["lines"])))
+        if closing:
+            yield opening, closing
+        position = closing.end() if closing else opening.end()
+
+
+def _last(pattern: re.Pattern[str], text: str, start: int, end: int) -> re.Match[str] | None:
+    match = None
+    for match in pattern.finditer(text, start, end):  # noqa: B007 - the last match is wanted
+        pass
+    return match
+
+
+def _behind_lines(text: str, position: int, count: int) -> int:
+    while count and position < len(text):
+        position, count = text.find("\n", position) + 1 or len(text), count - 1
+    return position
 
 
 def without_marks(text: str) -> str:
@@ -47,11 +78,12 @@ def without_marks(text: str) -> str:
     'Answer.\n\n- Be brief.\n\nNow.'
     """
     parts, position = list[str](), 0
-    for opening, closing in blocks(text):
+    for opening, closing in skill_blocks(text):
         if not opening["offered"]:
-            parts += [text[position : opening.start()], text[opening.end() : closing.start()]]
-            position = closing.end()
-    return "".join([*parts, text[position:]]).strip() if parts else text
+            skill = text[opening.end() : closing.start()].removesuffix("\n")
+            parts += [text[position : opening.start()], skill]
+            position = closing.end() - closing.group().endswith("\n")
+    return "".join([*parts, text[position:]])
 
 
 def as_text(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -60,6 +92,6 @@ def as_text(messages: Sequence[Message]) -> tuple[Message, ...]:
     for message in messages:
         if message.role != "system":
             plain.append(message)
-        elif text := without_marks(message.text):
+        elif (text := without_marks(message.text)).strip():
             plain.append(message if text == message.text else replace(message, parts=(Text(text=text),)))
     return tuple(plain)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from skillgit.plugin.backend import Reply, ToolCall, Usage, flatten
+from wire import brain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,15 +15,20 @@ if TYPE_CHECKING:
 
 Script = tuple[tuple[str, str], ...]
 TOOL = "tool:"
+TARGET = "target:"
 
 
 def reply(question: Question, script: Sequence[Sequence[str]]) -> Reply | None:
     """Return the reply of the last entry of ``script`` whose first part stands in the conversation, if there is one.
 
-    A text ``tool:NAME {arguments}`` is a call of that tool.
+    ``TARGET`` stands in every conversation of the target, and in no other. A text ``tool:NAME {arguments}`` is a call
+    of that tool.
     """
+    is_target = brain.ROLES.get(brain.find(question.model)) == "target"
     conversation = flatten(question.messages)
-    text = next((text for needle, text in reversed(script) if needle in conversation), None)
+    text = next(
+        (text for needle, text in reversed(script) if (is_target if needle == TARGET else needle in conversation)), None
+    )
     if text is None:
         return None
     usage = Usage(tokens_in=-(-len(conversation) // 4), tokens_out=-(-len(text) // 4))

@@ -23,10 +23,10 @@ from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import BadRequestError, UnusableAnswerError
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
-from skillgit.plugin.skill_marks import blocks
+from skillgit.plugin.skill_marks import skill_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 Match = re.Match[str]
@@ -94,7 +94,7 @@ def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
     """Return ``text`` without its skills, which are added to ``skills``."""
     parts: list[str] = []
     position = 0
-    for opening, closing in blocks(text):
+    for opening, closing in skill_blocks(text):
         skill = _skill(opening, text[opening.end() : closing.start()], {skill.name for skill in skills})
         skills.append(skill)
         parts.append(text[position : opening.start()])
@@ -129,7 +129,7 @@ def _unfolded(body: str) -> tuple[str, dict[str, str]]:
     parts: list[str] = []
     files: dict[str, str] = {}
     position = 0
-    for opening, closing in blocks(body, _COMPANION, _COMPANION_END):
+    for opening, closing in _companion_blocks(body):
         path = opening["path"]
         hidden = any(part.startswith(".") for part in path.split("/"))
         if not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *files, path))):
@@ -137,6 +137,15 @@ def _unfolded(body: str) -> tuple[str, dict[str, str]]:
             parts.append(body[position : opening.start()])
             position = closing.end()
     return "".join([*parts, body[position:]]), files
+
+
+def _companion_blocks(body: str) -> Iterator[tuple[Match, Match]]:
+    """Yield the marks around each companion: the last closing one before the next, as its text may speak of marks."""
+    starts = list(_COMPANION.finditer(body))
+    for start, limit in zip(starts, [*(later.start() for later in starts[1:]), len(body)], strict=False):
+        ends = list(_COMPANION_END.finditer(body, start.end(), limit))
+        if ends:
+            yield start, ends[-1]
 
 
 def _described(head: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
+from skillgit.plugin.skill_marks import without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,7 +210,6 @@ def overlap(question: frozenset[str], candidates: Sequence[Sentence]) -> list[fl
     return [sum(weight[word] for word in sorted(question & sentence.words)) for sentence in candidates]
 
 
-_SKILL = re.compile(r"<skill\b[^>]*>(?P<body>.*)</skill>", re.DOTALL)
 _CONTEXT = re.compile(r"<context>(?P<body>.*?)</context>", re.DOTALL)
 _QUESTION = re.compile(r"<question>(?P<body>.*?)</question>", re.DOTALL)
 _NO_LIMIT = 1_000
@@ -231,22 +231,26 @@ class SearchTask:
 
 
 def skill_text(messages: Sequence[Message]) -> str:
-    """Return the skill inside the system message, or the whole system message where no skill is marked."""
-    text = "\n".join(message.text for message in messages if message.role == "system")
-    match = _SKILL.search(text)
-    return match["body"] if match else text
+    """Return what the system messages say: the skill, and what holds for all tasks."""
+    return without_marks("\n".join(message.text for message in messages if message.role == "system"))
 
 
 def parse_task(prompt: str) -> SearchTask:
-    """Read a task prompt; without marks, the last paragraph is the question and the rest the context."""
+    """Read a task prompt; what follows the question is the form of the answer, and no material.
+
+    Without marks, the last paragraph that ends with a question mark is the question, or else the last one; what is
+    before it is the context.
+    """
     context, question = _CONTEXT.search(prompt), _QUESTION.search(prompt)
     if question is not None:
-        rest = prompt[: question.start()] + prompt[question.end() :]
+        rest = prompt[: question.start()]
         return SearchTask(
             context=(context["body"] if context else rest).strip(), question=" ".join(question["body"].split())
         )
     paragraphs = [part for part in re.split(r"\n\s*\n", prompt.strip()) if part.strip()]
-    return SearchTask(context="\n".join(paragraphs[:-1]), question=" ".join("".join(paragraphs[-1:]).split()))
+    asking = [number for number, part in enumerate(paragraphs) if part.rstrip().endswith("?")]
+    place = asking[-1] if asking else len(paragraphs) - 1
+    return SearchTask(context="\n".join(paragraphs[:place]), question=" ".join("".join(paragraphs[place:][:1]).split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

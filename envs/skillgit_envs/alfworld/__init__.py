@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 REPLY_CHARACTERS = 2000  # so much of an earlier reply is shown again
 
 
-def system_prompt(skill: Skill, max_steps: int) -> str:
-    return with_skill(prompt_file(__package__, "system").replace("{max_steps}", str(max_steps)), skill)
-
-
 def seen(observation: str, commands: Sequence[str] = ()) -> str:
     """Return what the target sees, followed by the commands that are possible, if they are to be shown."""
     text = f"<observation>\n{observation}\n</observation>"
@@ -256,9 +252,9 @@ class ALFWorld(PackagedEnvironment):
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
     def target_prompt(self) -> str:
-        """Return the system prompt; in the words of the reference, with the part of each message that is fixed."""
+        """Return system prompt and user's turn; in the words of the reference, with what is fixed of each message."""
         if self._wording is PromptWording.OWN:
-            return super().target_prompt()
+            return super().target_prompt().replace("{max_steps}", str(self._most_replies))
         role, request = (self._prompt_file(name, self._wording) for name in ("role", "request"))
         return f"{role}\n\n{{skill}}{request}"
 
@@ -320,13 +316,14 @@ class ALFWorld(PackagedEnvironment):
     async def _play(self, item: Item, skill: Skill, target: Target, game: Game, start: Mapping[str, Any]) -> Trajectory:
         """Play one game; a reply without a command uses up a step, changes nothing, and the target is told so."""
         max_steps, history = self._most_replies, int(self._options["history_length"])
-        instructions = system_prompt(skill, max_steps)
+        instructions = self._system(skill)
         state = await game.start(start, max_steps)
         observations, replies, commands = [state.observation], list[str](), list[str]()
         while not state.over:
             possible = state.commands if self._options["admissible_commands"] else ()
             if self._wording is PromptWording.OWN:
-                messages = conversation(instructions, observations, replies, possible, history)
+                *before, last = conversation(instructions, observations, replies, possible, history)
+                messages = [*before, user(self._turn(last.text))]
             else:
                 messages = reference_messages(skill, observations, commands, possible, history)
             reply = await target.chat(messages)

@@ -19,6 +19,7 @@ from skillgit.plugin.backend import Tool, assistant, system, user
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, SummaryShare
 from skillgit.plugin.skill_library import library_skill, read_library
+from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.shipped_environment import PackagedEnvironment, choice, fields_hint, option, require
 
@@ -247,7 +248,7 @@ class Trigger(PackagedEnvironment):
 def _copy(skill: LibrarySkill) -> str:
     description = " - ".join(filter(None, (skill.description, skill.when)))
     head = f"---\nname: {skill.folder}\ndescription: {json.dumps(description)}\n---"
-    return f'<skill name="{skill.folder}" offered>\n{head}\n\n{BODY}\n</skill>'
+    return marked(skill.folder, f"{head}\n\n{BODY}", offered=True)
 
 
 def _uses(reply: Reply) -> list[ToolUse]:

@@ -33,7 +33,7 @@ def of(body):
 
 
 def test_named_files_are_delivered_in_the_folder_of_the_skill():
-    shown = given(with_skill("{skill}Work.", delivered(SKILL, TargetSettings())))
+    shown = given(with_skill("{skill}\n\nWork.", delivered(SKILL, TargetSettings())))
     (found,) = shown.skills
     assert dict(found.files) == {path: text for path, text in SKILL.text_files() if path != "SKILL.md"}
     assert "companion" not in found.document

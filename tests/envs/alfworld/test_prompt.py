@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 from skillgit.domain.skill import Skill
-from skillgit_envs.alfworld import REPLY_CHARACTERS, conversation, shortened, system_prompt
+from skillgit_envs.alfworld import REPLY_CHARACTERS, ALFWorld, conversation, shortened
 
 SKILL = Skill(
     "home", {"SKILL.md": b"---\nname: home\ndescription: Does chores. Use at home.\n---\n\n# Home\n\nOpen drawers.\n"}
 )
 
 
-def test_the_skill_stands_once_in_the_system_prompt_without_its_frontmatter():
-    text = system_prompt(SKILL, 50)
+def test_the_skill_stands_once_in_the_system_prompt_without_its_frontmatter(tmp_path):
+    environment = ALFWorld({}, tmp_path)
+    text = environment._system(SKILL)
     assert text.count("Open drawers.") == 1
     assert "description:" not in text
     assert "after 50 commands" in text
-    assert "<skill" not in system_prompt(Skill("home", {"SKILL.md": b"---\nname: home\n---\n"}), 50)
+    assert "<skill" not in environment._system(Skill("home", {"SKILL.md": b"---\nname: home\n---\n"}))
 
 
 def test_only_the_last_message_lists_what_is_possible():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
@@ -149,7 +150,7 @@ def test_the_environment_keeps_every_promise(tmp_path):
 @pytest.mark.slow
 def test_it_trains_over_the_wire_with_a_judge(tmp_path):
     said = (
-        ("You answer questions about what there is to see", "<answer>A</answer>"),
+        (TARGET, "<answer>A</answer>"),
         ("You compare the answer", "True"),
     )
     backend = ("-o", "env.scorer=official", "-o", "model.judge_backend=openai_compatible", "-o", "model.judge=analyst")

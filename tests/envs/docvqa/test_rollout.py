@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from wire.scripted import TARGET
 from wire.training import course
 
 from skillgit.domain.evaluation import Split
@@ -59,7 +60,7 @@ def test_a_page_that_has_gone_is_a_fault_and_not_a_wrong_answer(tmp_path: Path):
 
 @pytest.mark.slow
 def test_pages_go_over_the_wire(tmp_path: Path):
-    said = (("You answer questions about the picture", "<answer>2</answer>"),)
+    said = ((TARGET, "<answer>2</answer>"),)
     for name in ("seeing", "blind"):
         (tmp_path / name).mkdir()
     repository, asked = train(tmp_path / "seeing", "docvqa", scripted=said, keep=True)

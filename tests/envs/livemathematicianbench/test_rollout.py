@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
@@ -60,7 +61,7 @@ def test_real_items_are_trained_on_over_the_wire(real: Path, tmp_path: Path):
         tmp_path,
         "livemathematicianbench",
         *data,
-        scripted=(("You are asked which of several", "<answer>(A)</answer>"),),
+        scripted=((TARGET, "<answer>(A)</answer>"),),
     )
     assert {entry.role for entry in asked} == {"target", "optimizer"}, asked
     assert events(repository)[0]["kind"] == "run-finished"

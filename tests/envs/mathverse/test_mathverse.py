@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
@@ -258,7 +259,7 @@ def test_the_environment_keeps_every_promise(tmp_path):
 
 @pytest.mark.slow
 def test_it_trains_over_the_wire_with_a_judge(tmp_path):
-    said = (("You are given a mathematical problem", "<answer>A</answer>"), ("You compare an answer", "1"))
+    said = ((TARGET, "<answer>A</answer>"), ("You compare an answer", "1"))
     backend = ("-o", "env.scorer=official", "-o", "model.judge_backend=openai_compatible", "-o", "model.judge=analyst")
     repository, asked = train(tmp_path, "mathverse", *backend, scripted=said, keep=True)
     assert {entry.role for entry in asked} >= {"target"}

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
@@ -172,7 +173,7 @@ def test_the_environment_keeps_every_promise(tmp_path):
 
 @pytest.mark.slow
 def test_several_pictures_go_over_the_wire(tmp_path):
-    said = (("You are shown several pictures", "<answer>A</answer>"),)
+    said = ((TARGET, "<answer>A</answer>"),)
     repository, asked = train(tmp_path, "mmrb", scripted=said, keep=True)
     assert max(json.dumps(entry.document).count('"image_url"') for entry in asked if entry.role == "target") >= 2
     assert events(repository)[0]["kind"] == "run-finished"

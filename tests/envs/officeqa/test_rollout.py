@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from over_the_wire import events, train
 from program import skillgit
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.backend import Message, Tool
 
-ASK = "You answer questions about the figures"
 ALL = ("calder_1961_03.txt", "calder_1961_06.txt", "calder_1961_09.txt")
 
 
@@ -147,7 +147,7 @@ def test_documents_that_have_gone_are_a_fault_and_not_a_wrong_answer(tmp_path: P
 @pytest.mark.slow
 def test_tools_work_over_the_wire(tmp_path: Path):
     said = (
-        (ASK, 'tool:grep {"pattern": "Customs"}'),
+        (TARGET, 'tool:grep {"pattern": "Customs"}'),
         ("calder_1961_03.txt:", "<answer>187.9</answer>"),
     )
     few = ("-o", "evaluation.gate_metric=hard", "-o", "env.limit=2", "-o", "train.batch_size=2")
@@ -173,7 +173,7 @@ def test_real_bulletins_go_over_the_wire(real: Path, tmp_path: Path):
     ]
     (tmp_path / "rows.json").write_text(json.dumps(questions))
     said = (
-        (ASK, 'tool:read {"path": "treasury_bulletin_2016_12.txt", "lines": 5}'),
+        (TARGET, 'tool:read {"path": "treasury_bulletin_2016_12.txt", "lines": 5}'),
         ("DECEMBER 2016", "December 2016"),
     )
     options = (

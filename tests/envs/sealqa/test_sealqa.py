@@ -14,6 +14,7 @@ from over_the_wire import events, train
 from program import skillgit
 from saying import Says
 from wire import wire_server
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
@@ -296,7 +297,7 @@ def test_a_training_without_a_judge_is_refused_before_anything_is_asked(tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-o", "env.mode=documents", "-o", "env.subset=longseal")])
 def test_it_trains_over_the_wire_with_a_judge(options, tmp_path):
-    said = (("You answer questions of fact", "<answer>14</answer>"), ("You grade the answer", "CORRECT"))
+    said = ((TARGET, "<answer>14</answer>"), ("You grade the answer", "CORRECT"))
     judge = ("-o", "model.judge_backend=openai_compatible", "-o", "model.judge=analyst")
     repository, asked = train(tmp_path, "sealqa", *judge, *options, scripted=said, keep=True)
     sent = json.dumps([entry.document for entry in asked])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from over_the_wire import events, train
 from saying import Says
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
@@ -294,7 +295,7 @@ def test_the_environment_keeps_every_promise_with_a_search(tmp_path):
 
 @pytest.mark.slow
 def test_it_trains_over_the_wire_with_a_search(tmp_path):
-    said = (("You answer questions of fact", "<answer>3</answer>"), ("You grade the answer", "C"))
+    said = ((TARGET, "<answer>3</answer>"), ("You grade the answer", "C"))
     judge = ("-o", "model.judge_backend=openai_compatible", "-o", "model.judge=analyst")
     repository, asked = train(tmp_path, "sealqa", *judge, "-o", "env.mode=search", scripted=said, keep=True)
     assert any("Read a page that a search has found." in json.dumps(entry.document) for entry in asked)

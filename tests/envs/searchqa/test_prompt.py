@@ -11,23 +11,14 @@ def skill(body: str) -> Skill:
     return Skill(name="searchqa", files={"SKILL.md": f"---\nname: searchqa\ndescription: d\n---\n{body}".encode()})
 
 
-def test_the_system_prompt_is_role_skill_and_task():
+def test_the_system_prompt_is_the_skill_between_its_marks():
     assert system_prompt(skill("\n# Rules\n\n- One {skill} word.\n")) == (
-        "You answer questions from search results.\n"
-        "\n"
-        '<skill name="searchqa">\n'
-        "# Rules\n"
-        "\n"
-        "- One {skill} word.\n"
-        "</skill>\n"
-        "\n"
-        "Think about what the question asks for, then give the final answer between <answer> and </answer>."
+        '<skill name="searchqa">\n# Rules\n\n- One {skill} word.\n</skill>'
     )
 
 
-def test_a_blank_skill_is_left_out():
-    assert "<skill" not in system_prompt(skill("\n\n"))
-    assert "results.\n\nThink" in system_prompt(skill(""))
+def test_a_blank_skill_leaves_nothing():
+    assert system_prompt(skill("\n\n")) == system_prompt(skill("")) == ""
 
 
 def test_the_user_prompt_is_search_results_and_question():

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.trajectory import Item
@@ -77,7 +78,10 @@ def test_a_review_sees_skill_context_question_and_the_answer_before(tmp_path: Pa
     first, second = target.heard
     assert [message.role for message in second] == ["system", "user"]
     assert second[0] == first[0]
-    assert second[1].text.startswith(first[1].text)
+    form = "Give the final answer between <answer> and </answer>."
+    assert second[1].text.startswith(first[1].text.removesuffix(form))
+    assert form not in second[1].text, "the request to review asks for the same form"
+    assert second[1].text.endswith("between <answer> and </answer>.")
     assert "<context>\n[DOC] c\n</context>" in second[1].text
     assert "<question>\nWhich?\n</question>" in second[1].text
     assert "<previous_answer>\nOxford Silver\n</previous_answer>" in second[1].text
@@ -104,7 +108,7 @@ def test_reviews_end_with_an_answer_and_never_lose_one(
 def test_reviews_change_the_digest_and_their_absence_does_not(tmp_path: Path):
     digests = [SearchQA({"max_turns": turns}, tmp_path).digest for turns in (1, 2, 3)]
     assert len(set(digests)) == 3
-    assert digests[0] == SearchQA({}, tmp_path).digest == "b569113730ae", "runs of earlier versions go on"
+    assert digests[0] == SearchQA({}, tmp_path).digest != "b569113730ae", "that of other prompts"
 
 
 def test_less_than_one_turn_is_refused(tmp_path: Path):
@@ -121,7 +125,7 @@ def test_items_are_read_when_they_are_wanted(tmp_path: Path):
 @pytest.mark.slow
 def test_reviews_go_over_the_wire(tmp_path: Path):
     said = (
-        ("You answer questions from search results", "<answer>Oxford Silver</answer>"),
+        (TARGET, "<answer>Oxford Silver</answer>"),
         ("<previous_answer>", "<answer>Oxford Gold</answer>"),
     )
     repository, asked = train(tmp_path, "searchqa", "-o", "env.max_turns=2", scripted=said, keep=True)

@@ -16,6 +16,7 @@ from saying import Says
 from soaking import soak
 from swebench_cases import DONE, bash, clone, gold, own_items, row, write
 from wire import wire_server
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
@@ -199,7 +200,7 @@ def test_the_environment_keeps_every_promise(tmp_path):
 
 FIXED = "Several faults were mended."
 SAID = (
-    ("You mend faults in software projects", f"tool:bash {json.dumps({'command': FIX})}"),
+    (TARGET, f"tool:bash {json.dumps({'command': FIX})}"),
     ("[exit code", FIXED),
 )
 

@@ -8,11 +8,12 @@ import pytest
 from over_the_wire import events, train
 from program import skillgit
 from saying import Says
+from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
-from skillgit_envs.tasks import Tasks
+from skillgit_envs.tasks import FORMS, Tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ def test_without_tools_the_target_is_asked_once(tmp_path: Path):
     target = Says("It is <answer>so</answer>.")
     trajectory, (scored, said) = rolled_out(tmp_path, {"prompt": "Why?", "answer": "so"}, target)
     assert [turn.role for turn in trajectory.turns] == ["user", "assistant"]
-    assert trajectory.turns[0].content == "Why?"
+    assert trajectory.turns[0].content == f"Why?\n\n{FORMS['tag']}"
     assert (trajectory.answer, scored.hard, said) == ("so", 1.0, "correct")
 
 
@@ -102,7 +103,7 @@ def test_a_file_with_a_rubric_trains_over_the_wire(tmp_path: Path):
     folder.mkdir(parents=True)
     (folder / "evals.json").write_text(json.dumps({"skill_name": "sales", "evals": evals}))
     script = (
-        ("You carry out tasks.", "Dear guest, welcome."),
+        (TARGET, "Dear guest, welcome."),
         ("# Grade a result", '{"scores": [1, 0], "reason": "warm, but nobody is named"}'),
     )
     options = ("-o", f"env.data_path={folder / 'evals.json'}", "-o", "env.split_ratio=1:1:1")
@@ -120,7 +121,7 @@ def test_a_target_with_python_trains_over_the_wire(tmp_path: Path):
     rows = [{"id": str(n), "prompt": f"Work out {n} + {n}.", "answer": 2 * n, "check": "numeric"} for n in range(12)]
     (tmp_path / "sums.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     script = (
-        ("You carry out tasks.", 'tool:python {"code": "print(20 + 1)"}'),
+        (TARGET, 'tool:python {"code": "print(20 + 1)"}'),
         ("[exit code 0]", "<answer>21</answer>"),
     )
     options = ("-o", f"env.data_path={tmp_path / 'sums.jsonl'}", "-o", "env.split_ratio=1:1:1")
