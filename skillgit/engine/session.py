@@ -20,8 +20,8 @@ from skillgit.engine.earlier_attempts import Attempts
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.plugin.environment import Environment, asks_judge
+from skillgit.plugin.plugin_identity import environment_digest
 from skillgit.plugin.redaction import redact
-from skillgit.plugin.skill_marks import FORM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,9 +46,7 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """Identify the environment: its own digest, and its source, which no author has to raise by hand."""
-        own = self.environment.digest
-        return own if self.source is None else short_digest([own, self.source.identity, FORM])
+        return environment_digest(self.environment, self.source)
 
     def item_set(self, split: Split) -> str:
         return item_set_digest({item.id: item.digest for item in self.items[split]})

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit import errors
 from skillgit.domain.evaluation import Split
-from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.executors.attempt import AskedModel, Inline, described, fault_of
+from skillgit.plugin.plugin_identity import environment_digest
 from skillgit.plugin.registry import find_environment
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class EnvironmentRecipe:
             environment = plugin.cls(dict(self.options), self.root)
             for split in Split:
                 environment.items(split)  # some learn from it where the files of their items are
-            digest = short_digest([environment.digest, plugin.source.identity])
+            digest = environment_digest(environment, plugin.source)
         except Exception as error:  # a plug-in may fail in any way
             words = error.message if isinstance(error, SkillgitError) else described(error)
             raise ConfigError(

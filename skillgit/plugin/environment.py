@@ -355,7 +355,10 @@ class ShowsPrompt(Protocol):
     """What an environment may add, so that the optimizer knows under which prompt the target works."""
 
     def target_prompt(self) -> str:
-        """Return the target's system prompt, with ``{skill}`` in the place of the skill."""
+        """Return the system prompt with ``{skill}`` for the skill and, behind a line ``[user]``, the user's turn.
+
+        ``{question}`` is in the place of the item. A prompt without that line is the system prompt alone.
+        """
         ...
 
 

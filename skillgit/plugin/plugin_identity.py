@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
+from skillgit.plugin.skill_marks import FORM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.metadata import Distribution
     from types import ModuleType
+
+    from skillgit.plugin.environment import Environment
 
 _PACKAGE = "__init__.py"
 
@@ -30,6 +33,17 @@ class PluginSource:
     @property
     def identity(self) -> str:
         return short_digest([self.name, self.version, self.code])
+
+
+def own_digest(environment: Environment) -> str:
+    """Identify what decides an outcome besides item, skill, model and code: its own word, and how skills are read."""
+    return short_digest([environment.digest, FORM])
+
+
+def environment_digest(environment: Environment, source: PluginSource | None) -> str:
+    """Identify an environment: its own digest, and its source, which no author has to raise by hand."""
+    own = own_digest(environment)
+    return own if source is None else short_digest([own, source.identity])
 
 
 def source_of_files(name: str, files: Mapping[Path, bytes], folder: Path) -> PluginSource:

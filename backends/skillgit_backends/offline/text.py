@@ -212,6 +212,8 @@ def overlap(question: frozenset[str], candidates: Sequence[Sentence]) -> list[fl
 
 _CONTEXT = re.compile(r"<context>(?P<body>.*?)</context>", re.DOTALL)
 _QUESTION = re.compile(r"<question>(?P<body>.*?)</question>", re.DOTALL)
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_ENDS_WITH_TAG = re.compile(r"</\w+>\s*\Z")
 _NO_LIMIT = 1_000
 _FRAME = re.compile(r"^<(environment|record|contrast|earlier_attempts)\b.*?^</\1[^>]*>\n+", re.DOTALL | re.MULTILINE)
 _MARKS = re.compile(r"(</?[a-z_]+)-\d+(?=[ >])")
@@ -236,18 +238,21 @@ def skill_text(messages: Sequence[Message]) -> str:
 
 
 def parse_task(prompt: str) -> SearchTask:
-    """Read a task prompt; what follows the question is the form of the answer, and no material.
+    """Read a task prompt; paragraphs without tags behind the question are the form of the answer, and no material.
 
-    Without marks, the last paragraph that ends with a question mark is the question, or else the last one; what is
+    Without tags, the last paragraph that ends with a question mark is the question, or else the last one; what is
     before it is the context.
     """
     context, question = _CONTEXT.search(prompt), _QUESTION.search(prompt)
     if question is not None:
-        rest = prompt[: question.start()]
+        behind = _BLANK_LINE.split(prompt[question.end() :])
+        while len(behind) > 1 and not _ENDS_WITH_TAG.search(behind[-1]):
+            behind.pop()
+        rest = prompt[: question.start()] + "\n\n".join(behind)
         return SearchTask(
             context=(context["body"] if context else rest).strip(), question=" ".join(question["body"].split())
         )
-    paragraphs = [part for part in re.split(r"\n\s*\n", prompt.strip()) if part.strip()]
+    paragraphs = [part for part in _BLANK_LINE.split(prompt.strip()) if part.strip()]
     asking = [number for number, part in enumerate(paragraphs) if part.rstrip().endswith("?")]
     place = asking[-1] if asking else len(paragraphs) - 1
     return SearchTask(context="\n".join(paragraphs[:place]), question=" ".join("".join(paragraphs[place:][:1]).split()))

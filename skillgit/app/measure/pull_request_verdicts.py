@@ -42,10 +42,7 @@ class KnownOutcomes:
         self.is_unknown = False  # whether an outcome is taken whose server was not recorded
         self._items = {item.id: item.digest for item in setup.task.items[split]}
         self._target = setup.routes["target"].name
-        task = setup.task
-        # The form that was recorded before sources counted says nothing of code that changes under one name.
-        own = {task.environment.digest} if task.source is not None and not task.source.code else set()
-        self._environments = {task.digest} | own
+        self._environment = setup.task.digest
 
     @property
     def judge(self) -> str:
@@ -76,7 +73,7 @@ class KnownOutcomes:
     def _is_alike(self, run: str) -> bool:
         """Say whether ``run`` measured under the conditions of the setup; items are looked at one by one."""
         start = started(self._workspace, run)
-        if start is None or start.environment not in self._environments:
+        if start is None or start.environment != self._environment:
             return False
         provenance = self._setup.measured(recorded_setup(self._workspace, run))
         if provenance is Provenance.OTHER:
@@ -111,7 +108,7 @@ class KnownOutcomes:
         """Say whether ``note`` tells of items as they are here, under the same conditions."""
         if (note.split, note.target, note.judge) != (self._split.value, self._target, self.judge):
             return False
-        if note.environment not in self._environments or self._setup.measured(note.setup) is Provenance.OTHER:
+        if note.environment != self._environment or self._setup.measured(note.setup) is Provenance.OTHER:
             return False
         if not note.outcomes.keys() <= self._items.keys():
             return False

@@ -17,6 +17,7 @@ from skillgit.domain.served_model import ServedModel, differing_facts
 from skillgit.errors import SkillgitError
 from skillgit.index import item_queries, queries
 from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.plugin_identity import own_digest
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit
 
@@ -195,14 +196,13 @@ def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
     # Another version of an installed package is no change where the environment's own digest is the same: that is its
     # author's word for it.
     event, task = start.event, setup.task
-    # Runs from before sources counted have recorded the environment's own digest alone.
-    if not isinstance(event, RunStarted) or event.environment in {task.digest, task.environment.digest}:
+    if not isinstance(event, RunStarted) or event.environment == task.digest:
         return ""
     document = start_document(repo, start.evidence, ENVIRONMENT)
     plugin, now = document.get("plugin"), task.source
     if isinstance(plugin, dict) and now is not None:
         if plugin.get("code") != now.code:
             return f"the source of environment {task.environment.info.name} has changed since run {event.run} began"
-        if not now.code and plugin.get("name") == now.name and document.get("own") == task.environment.digest:
+        if not now.code and plugin.get("name") == now.name and document.get("own") == own_digest(task.environment):
             return ""
     return f"the environment is not the one that run {event.run} was trained with"

@@ -34,6 +34,7 @@ from skillgit.engine.strategy import Strategy, strategy_of
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge, asks_target_once, check_machine, is_processor_bound
+from skillgit.plugin.plugin_identity import own_digest
 from skillgit.plugin.registry import Loaded, find_environment, find_strategy, policy_code
 from skillgit.plugin.skill_library import InstallsSkills
 from skillgit.store.evidence import read_evidence
@@ -128,7 +129,7 @@ class Setup:
         environment = {
             "name": info.name,
             "digest": task.digest,
-            "own": task.environment.digest,
+            "own": own_digest(task.environment),
             "plugin": asdict(task.source) if task.source is not None else None,
             "scorer": info.scorer,
             "setup": self.digest,

@@ -60,7 +60,9 @@ def test_a_page_that_has_gone_is_a_fault_and_not_a_wrong_answer(tmp_path: Path):
 
 @pytest.mark.slow
 def test_pages_go_over_the_wire(tmp_path: Path):
-    said = ((TARGET, "<answer>2</answer>"),)
+    edit = {"op": "append", "content": "- Copy what the page says.", "support": 1}
+    patch = {"title": "copy", "reasoning": "It was not.", "edits": [edit], "findings": []}
+    said = (("# Analyse failures", json.dumps(patch)), (TARGET, "<answer>2</answer>"))
     for name in ("seeing", "blind"):
         (tmp_path / name).mkdir()
     repository, asked = train(tmp_path / "seeing", "docvqa", scripted=said, keep=True)
