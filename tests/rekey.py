@@ -4,9 +4,10 @@
     python tests/rekey.py write FOLDER places.json     with today's
 
 ``FOLDER`` holds ``replies.jsonl``, as ``configs/recorded`` does, and its configuration is ``FOLDER.yaml``; give the
-path from the root. The first run notes the place of each reply: the kind of the prompt, the tasks that it shows, the
-text of the skill and how many turns there were. The second one finds replies by their places where the request is none
-of the record.
+whole path. The first run notes the place of each reply: of the optimizer's, the kind of the prompt, the tasks
+that it shows, the text of the skill and how many turns there were; of the target's, the lines of the request. The
+second one finds replies by their places where the request is none of the record: a target's by the request that has
+most lines in common with it.
 A reply was given to the older wording all the same: whoever publishes the record says so.
 """
 
@@ -18,10 +19,12 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from skillgit.cli.main import run as skillgit
 from skillgit.plugin.backend import Reply, Request, estimated_usage
 from skillgit.plugin.call_records import request_digest
+from skillgit.plugin.skill_marks import as_text
 from skillgit_backends.offline.text import Briefing
 from skillgit_backends.replay import ReplayBackend
 
@@ -35,8 +38,28 @@ def place(request: Request) -> str:
     return json.dumps([heading, ids, numbers, Briefing(shown).document, len(request.messages)])
 
 
+def lines_of(request: Request) -> list[str]:
+    return sorted({line for message in request.messages for line in message.text.splitlines() if line.strip()})
+
+
+def is_of_optimizer(request: Request) -> bool:
+    return request.messages[0].text.startswith("# ") and "<skill" in request.messages[-1].text
+
+
+def nearest(lines: list[str], replies: list[tuple[list[str], str]]) -> str | None:
+    """Return the reply to the request that is most like one with ``lines``; each is given once."""
+    wanted = set(lines)
+    place = max(replies, key=lambda each: len(wanted & set(each[0])) / len(wanted | set(each[0])), default=None)
+    if place is not None:
+        replies.remove(place)
+    return place[1] if place else None
+
+
 def main(mode: str, folder: str, notes: str) -> None:
-    known: dict[str, str] = {} if mode == "note" else json.loads(Path(notes).read_text())
+    empty: dict[str, Any] = {"optimizer": {}, "target": []}
+    noted = empty if mode == "note" else json.loads(Path(notes).read_text())
+    known: dict[str, str] = noted["optimizer"]
+    replies: list[tuple[list[str], str]] = noted["target"]
     lines: dict[str, str] = {}
     by_request = ReplayBackend.complete
 
@@ -44,12 +67,15 @@ def main(mode: str, folder: str, notes: str) -> None:
         try:
             reply = await by_request(self, request)
         except Exception:
-            if (text := known.get(place(request))) is None:
+            text = known.get(place(request)) if is_of_optimizer(request) else nearest(lines_of(request), replies)
+            if text is None:
                 raise
             reply = Reply(text=text, usage=estimated_usage(request.messages, text))
-        if mode == "note":
+        if mode == "note" and is_of_optimizer(request):
             known[place(request)] = reply.text
-        lines[request_digest(replace(request, schema=None))] = reply.text
+        elif mode == "note":
+            replies.append((lines_of(request), reply.text))
+        lines[request_digest(replace(request, messages=as_text(request.messages), schema=None))] = reply.text
         return reply
 
     ReplayBackend.complete = complete  # type: ignore[method-assign]
@@ -59,7 +85,7 @@ def main(mode: str, folder: str, notes: str) -> None:
             if code:
                 sys.exit(code)
     if mode == "note":
-        Path(notes).write_text(json.dumps(known))
+        Path(notes).write_text(json.dumps(noted))
     else:
         rows = (json.dumps({"request": digest, "reply": text}, ensure_ascii=False) for digest, text in lines.items())
         (Path(folder) / "replies.jsonl").write_text("".join(f"{row}\n" for row in rows), "utf-8")
