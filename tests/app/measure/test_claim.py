@@ -135,12 +135,12 @@ def test_a_predicate_has_the_fields_of_its_number(desk):
 def test_it_holds_what_another_can_make_again_and_nothing_of_the_machine(desk):
     text, predicate = canonical(payload(desk)).decode(), payload(desk)["predicate"]
     assert not [word for word in (str(desk), "maintainers", "usd", "sign@") if word in text]
-    assert predicate["version"]["commit"] == git("rev-parse", f"{RUN}/v3", cwd=desk / "mine").out.strip()
-    assert predicate["score"]["value"] == 0.55
+    assert predicate["version"]["commit"] == git("rev-parse", f"best/{RUN}", cwd=desk / "mine").out.strip()
+    assert predicate["score"]["value"] == 0.7
     assert predicate["items"]["count"] == 20
     assert predicate["gate"]["decision"] == "accept_new_best"
     assert predicate["models"] == {"target": "offline/reader", "judge": ""}
-    git("checkout", "-q", "--detach", f"{RUN}/v3", cwd=desk / "clone")
+    git("checkout", "-q", "--detach", f"origin/best/{RUN}", cwd=desk / "clone")
     entries = read_entries(desk / "clone/skills/searchqa")
     digests = payload(desk)["subject"][0]["digest"]
     assert digests == {"gitTree": tree_id(entries), "sha256": listing_digest(entries)}
@@ -331,7 +331,7 @@ def test_replies_are_scored_by_the_configuration_that_is_named(desk):
 
 
 def test_a_folder_alone_is_compared(desk, tmp_path):
-    git("checkout", "-q", "--detach", f"{RUN}/v3", cwd=desk / "clone")
+    git("checkout", "-q", "--detach", f"origin/best/{RUN}", cwd=desk / "clone")
     folder = shutil.copytree(desk / "clone/skills/searchqa", tmp_path / "searchqa")
     alone = checked(desk, inside=str(tmp_path), folder="searchqa")
     assert (alone.recomputation.agreeing, alone.recomputation.wording, alone.exit_code) == (3, "in part", 21)
@@ -418,7 +418,7 @@ def test_a_claim_names_no_path_and_no_revision(desk):
         altered = set_leaf(statement, ("predicate", "version", "commit"), commit)
         found = checked(desk, forged(desk, altered))
         assert found.exit_code is not ExitCode.OK
-    for data in (b'{"a":1,"a":1}', canonical(statement) + b" ", b"null", canonical(statement).replace(b"0.55", b"NaN")):
+    for data in (b'{"a":1,"a":1}', canonical(statement) + b" ", b"null", canonical(statement).replace(b"0.7", b"NaN")):
         with pytest.raises(UsageError, match="no statement of type"):
             checked(desk, forged(desk, data))
     (desk / "large").write_bytes(b" " * (2 << 20))
