@@ -180,6 +180,7 @@ def test_files_are_shown_as_text_before_the_task(tmp_path: Path):
     system, question = messages(item, SKILL, reader.attachments, "none")
     assert question.text == (
         '<file name="notes/a.txt">\nfirst\n</file>\n\n<file name="notes/b.txt">\nsecond\n</file>\n\nSum up.'
+        "\n\nGive the final answer between <answer> and </answer>."
     )
     assert "# Rules {form}" in system.text, "a skill is not filled in"
     assert system.text.endswith("between <answer> and </answer>.")
