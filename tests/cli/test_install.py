@@ -185,8 +185,10 @@ def test_a_terminal_is_asked(trained, place, claude, answer, code):
 
 
 def test_the_list_tells_what_became_of_each_place(trained, tmp_path):
-    first, last = skillgit("rev-parse", "v1", cwd=trained).out.strip(), skillgit("rev-parse", "v3", cwd=trained).out
-    for folder, version in (("a", "v1"), ("b", "v3"), ("c", "v1"), ("d", "v1")):
+    events = json.loads(skillgit("log", "--json", cwd=trained).out)["events"]
+    newest = f"v{max(event['version'] for event in events if event['version'] is not None)}"
+    first, last = (skillgit("rev-parse", version, cwd=trained).out.strip() for version in ("v1", newest))
+    for folder, version in (("a", "v1"), ("b", newest), ("c", "v1"), ("d", "v1")):
         skillgit("install", version, "--to", tmp_path / folder, cwd=trained)
     (tmp_path / "c/searchqa/SKILL.md").chmod(0o755)
     shutil.rmtree(tmp_path / "d")
@@ -194,15 +196,15 @@ def test_the_list_tells_what_became_of_each_place(trained, tmp_path):
     rows = json.loads(skillgit("install", "--list", "--json", cwd=trained).out)["places"]
 
     assert [(row["place"], row["name"], row["commit"], row["state"], row["newer"]) for row in rows] == [
-        (str(tmp_path / "a/searchqa"), f"{RUN}/v1", first, "unchanged", f"{RUN}/v3"),
-        (str(tmp_path / "b/searchqa"), f"{RUN}/v3", last.strip(), "unchanged", ""),
-        (str(tmp_path / "c/searchqa"), f"{RUN}/v1", first, "changed by hand", f"{RUN}/v3"),
-        (str(tmp_path / "d/searchqa"), f"{RUN}/v1", first, "gone", f"{RUN}/v3"),
+        (str(tmp_path / "a/searchqa"), f"{RUN}/v1", first, "unchanged", f"{RUN}/{newest}"),
+        (str(tmp_path / "b/searchqa"), f"{RUN}/{newest}", last, "unchanged", ""),
+        (str(tmp_path / "c/searchqa"), f"{RUN}/v1", first, "changed by hand", f"{RUN}/{newest}"),
+        (str(tmp_path / "d/searchqa"), f"{RUN}/v1", first, "gone", f"{RUN}/{newest}"),
     ]
     plain = skillgit("install", "--list", "--plain", cwd=trained).out.splitlines()
     assert [line.split("\t")[3] for line in plain] == ["unchanged", "unchanged", "changed by hand", "gone"]
     text = skillgit("install", "--list", cwd=trained).out
-    assert f"unchanged        {tmp_path}/a/searchqa   newer: {RUN}/v3\n" in text
+    assert f"unchanged        {tmp_path}/a/searchqa   newer: {RUN}/{newest}\n" in text
     several = skillgit("uninstall", cwd=trained, code=ExitCode.USAGE)
     assert f"hint: skillgit uninstall --to {tmp_path}/a/searchqa" in several.err
     skillgit("uninstall", "--to", tmp_path / "b/searchqa", cwd=trained)

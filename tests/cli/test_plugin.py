@@ -18,7 +18,12 @@ def test_a_plugin_is_built_checked_and_its_cases_come_back(tmp_path_factory, tmp
         f"{tmp_path}/plugin is not what would be built"
     )
     built = skillgit(*words, cwd=repository)
-    assert "searchqa v3 · 1 eval case" in built.out
+    (best,) = [
+        f"v{event['version']}"
+        for event in json.loads(skillgit("log", "--json", cwd=repository).out)["events"]
+        if event["is_best"]
+    ]
+    assert f"searchqa {best} · 1 eval case" in built.out
     assert built.err == "left out other: it has a check that no grader equals\n"
     assert "holds this already" in skillgit(*words, "--check", cwd=repository).out
     again = tmp_path / "again.jsonl"

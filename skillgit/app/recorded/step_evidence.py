@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
-from skillgit.engine.looks import LOOKS
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
+_LOOKS = "looks.json"
 _FAILING = ("regressed", "persistent_fail")
 _TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 
@@ -84,7 +84,7 @@ class StepEvidence:
     def __init__(self, repo: Repo, tree: str) -> None:
         self._repo = repo
         self._tree = tree
-        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON, LOOKS))
+        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON, _LOOKS))
         self.present = files is not None
         self._files: Mapping[str, bytes] = files or {}
 
@@ -99,7 +99,7 @@ class StepEvidence:
 
     def looks(self) -> tuple[DraftLook, ...]:
         """Return what the drafts of the step did on train items, draft by draft."""
-        return _looks(self._files.get(LOOKS))
+        return _looks(self._files.get(_LOOKS))
 
     def findings(self) -> tuple[TrajectoryPattern, ...]:
         rows = objects(members(parsed(self._files.get(_FINDINGS))).get("findings"))
@@ -134,8 +134,8 @@ def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
 
 def looks_in(repo: Repo, tree: str) -> tuple[DraftLook, ...]:
     """Return the looks at drafts that the evidence in ``tree`` tells of; none if it is not here."""
-    files = read_evidence(repo, tree, (LOOKS,)) if tree else None
-    return _looks((files or {}).get(LOOKS))
+    files = read_evidence(repo, tree, (_LOOKS,)) if tree else None
+    return _looks((files or {}).get(_LOOKS))
 
 
 def _looks(content: bytes | None) -> tuple[DraftLook, ...]:

@@ -40,12 +40,12 @@ def test_without_an_older_version_each_check_has_its_mean():
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    """A run on tasks of three checks each, two of them with a name."""
+    """A run on tasks of three checks each, two of them with a name; the seed answers too long, so that a step tries."""
     repository = new_repository(tmp_path_factory.mktemp("checks") / "repository")
     rows = [
         {
             "id": f"t{number}",
-            "prompt": f"Who wrote book {number}? Author {number} did, in 19{number:02d}.",
+            "prompt": f"Who wrote book {number}? Author {number} (a novelist from the north) did, in 19{number:02d}.",
             "checks": [
                 {"type": "contains", "answer": f"Author {number}", "name": "author"},
                 {"type": "regex", "pattern": "^.{1,20}$", "name": "short"},

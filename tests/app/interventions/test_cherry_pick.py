@@ -66,8 +66,10 @@ def test_what_the_gate_refuses_stands_on_a_side_branch_and_the_run_stays(user, r
 
 
 def test_edits_that_do_not_apply_are_named(user, repository, eyes):
-    with pytest.raises(SkillgitError, match=r"two/v2 does not apply to one/v\d: delete '.*': the anchor") as caught:
-        pick(user, repository, "two/v2", eyes)
+    with pytest.raises(
+        SkillgitError, match=r"one/v3 does not apply to two/v\d: insert after '.*': the anchor"
+    ) as caught:
+        pick(user, repository, "one/v3", eyes, onto="two")
     assert "skillgit merge" in caught.value.hint
 
 

@@ -20,7 +20,7 @@ def join(user, repository, into, other, eyes, **more):
 
 def test_a_plan_names_the_conflicts_and_the_price_and_does_nothing(user, repository, eyes):
     before = refs(repository)
-    plan = join(user, repository, "one", "two", eyes, terms=DRY)
+    plan = join(user, repository, "two", "one", eyes, terms=DRY)
     assert "one of ours, theirs" in plan.facts["conflict 1"]
     choices = plan.facts["conflict 1"].splitlines()[0].count(",")
     assert plan.rollouts >= 20 * (1 + choices)
@@ -30,8 +30,8 @@ def test_a_plan_names_the_conflicts_and_the_price_and_does_nothing(user, reposit
 
 
 def test_conflicts_are_settled_by_scores(user, repository, eyes, document):
-    plan = join(user, repository, "one", "two", eyes, terms=DRY)
-    merged = join(user, repository, "one", "two", eyes)
+    plan = join(user, repository, "two", "one", eyes, terms=DRY)
+    merged = join(user, repository, "two", "one", eyes)
     assert merged.decided.accepted
     assert merged.decided.cost.calls <= plan.total.calls
     assert eyes.remarks[1] == plan.sentence
@@ -41,31 +41,31 @@ def test_conflicts_are_settled_by_scores(user, repository, eyes, document):
         assert one.chosen == next(name for name, score in scores.items() if score == scores[one.chosen])
     last = merged.stretches[-1]
     assert [tried.score for tried in last.tried if tried.choice == last.chosen] == [merged.decided.verdict.score]
-    assert document(repository, "run/one").count("<!-- skillgit:slow -->") == 1
+    assert document(repository, "run/two").count("<!-- skillgit:slow -->") == 1
 
 
 def test_the_commit_of_a_merge_has_both_lines_as_parents(repository, trailers, evidence, sound):
-    skillgit("merge", "one", "two", "-q", cwd=repository)
-    parents = git("log", "-1", "--format=%P", "run/one", cwd=repository).out.split()
-    tips = [git("rev-parse", name, cwd=repository).out.strip() for name in ("run/one^", "best/two")]
+    skillgit("merge", "two", "one", "-q", cwd=repository)
+    parents = git("log", "-1", "--format=%P", "run/two", cwd=repository).out.split()
+    tips = [git("rev-parse", name, cwd=repository).out.strip() for name in ("run/two^", "best/one")]
     assert parents == tips
-    assert trailers(repository, "run/one")["Skillgit-Origin"].startswith("merge number=1 of=two/v")
-    chosen = [row["chosen"] for row in evidence(repository, "run/one", "merge.json")]
+    assert trailers(repository, "run/two")["Skillgit-Origin"].startswith("merge number=1 of=one/v")
+    chosen = [row["chosen"] for row in evidence(repository, "run/two", "merge.json")]
     assert set(chosen) <= {"ours", "theirs", "both", "neither"}
     sound(repository)
 
 
 def test_the_graph_of_the_log_shows_what_a_merge_took_in(user, repository, eyes):
-    join(user, repository, "one", "two", eyes)
-    made, taken = (git("rev-parse", name, cwd=repository).out.strip() for name in ("run/one", "best/two"))
+    join(user, repository, "two", "one", eyes)
+    made, taken = (git("rev-parse", name, cwd=repository).out.strip() for name in ("run/two", "best/one"))
     assert log(user(repository), LogRequest(all_runs=True, graph=True)).parents == {made: (taken,)}
 
 
 def test_merging_again_brings_nothing(user, repository, eyes):
-    join(user, repository, "one", "two", eyes)
+    join(user, repository, "two", "one", eyes)
     before = refs(repository)
-    with pytest.raises(SkillgitError, match=r"two/v\d brings nothing to one/v\d"):
-        join(user, repository, "one", "two", eyes)
+    with pytest.raises(SkillgitError, match=r"one/v\d brings nothing to two/v\d"):
+        join(user, repository, "two", "one", eyes)
     assert refs(repository) == before
 
 
@@ -93,11 +93,11 @@ def test_runs_without_a_common_commit_are_merged_against_their_seed(user, reposi
 
 
 def test_the_command_prints_a_plan_and_a_result(repository):
-    plan = skillgit("merge", "one", "two", "-n", cwd=repository)
+    plan = skillgit("merge", "two", "one", "-n", cwd=repository)
     assert "conflict 1" in plan.out
     assert "at most" in plan.out
-    done = skillgit("merge", "one", "two", "--json", "-q", cwd=repository)
+    done = skillgit("merge", "two", "one", "--json", "-q", cwd=repository)
     told = json.loads(done.out)
     assert told["schema"] == "skillgit.merge/2"
     assert told["decided"]["accepted"] is True
-    assert "Traceback" not in skillgit("merge", "one", "nothing", cwd=repository, code=3).err
+    assert "Traceback" not in skillgit("merge", "two", "nothing", cwd=repository, code=3).err

@@ -75,9 +75,11 @@ def test_where_nothing_applies_nothing_is_measured(user, repository, eyes, monke
     assert {row.name for row in found.rows if row.reason} == refused(repository)
 
 
-def test_what_does_not_apply_any_more_is_listed_with_the_reason(user, repository, eyes):
+def test_what_does_not_apply_any_more_is_listed_with_the_reason(user, repository, eyes, document, by_hand):
+    by_hand(repository, "two", document(repository, "rejected/two/0006"))
     found = retried(user, repository, eyes, run="two")
     reasons = [row.reason for row in found.rows if row.reason]
+    assert reasons
     assert all(row.score is None for row in found.rows if row.reason)
     assert all("does not apply" in reason or "already has" in reason or "same text" in reason for reason in reasons)
 
@@ -102,25 +104,25 @@ def test_only_the_runs_own_model_may_keep_one(user, repository, eyes):
 
 @pytest.fixture
 def gone_back(repository, document, by_hand):
-    """A repository whose run ``two`` refused an edit and then went back to a text that misses it."""
-    skillgit("cherry-pick", "one/v1", "--run", "two", "-q", cwd=repository, code=1)
-    by_hand(repository, "two", document(repository, "two/v0"))
+    """A repository whose run ``one`` refused an edit and then went back to a text that misses it."""
+    skillgit("cherry-pick", "two/v1", "--run", "one", "-q", cwd=repository, code=1)
+    by_hand(repository, "one", document(repository, "one/v0"))
     return repository
 
 
 def test_the_first_that_passes_becomes_a_version(user, gone_back, eyes, trailers):
-    plain = retried(user, gone_back, eyes, run="two")
+    plain = retried(user, gone_back, eyes)
     passing = [row.name for row in plain.rows if row.passes]
     assert passing[0] == "i1"
     assert plain.exit_code is ExitCode.OK
-    found = retried(user, gone_back, eyes, run="two", keep=True)
-    assert (found.kept.accepted, found.kept.of) == (True, "two/i1")
+    found = retried(user, gone_back, eyes, keep=True)
+    assert (found.kept.accepted, found.kept.of) == (True, "one/i1")
     assert (found.kept.event.version, found.kept.event.score) == (found.base + 1, found.rows[0].score)
-    assert trailers(gone_back, "run/two")["Skillgit-Origin"] == "resurrect number=2 of=two/i1"
+    assert trailers(gone_back, "run/one")["Skillgit-Origin"] == "resurrect number=2 of=one/i1"
 
 
 def test_history_is_sound_after_a_retry(gone_back, sound):
-    done = skillgit("retry", "two", "--keep", cwd=gone_back)
+    done = skillgit("retry", "one", "--keep", cwd=gone_back)
     assert "accepted" in done.out
     sound(gone_back)
 

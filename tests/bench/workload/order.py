@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.gate_decision import GateRule
 from skillgit.engine.evaluate import WAVE, order
 from skillgit_envs import searchqa
+from skillgit_envs.shipped_environment import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,15 +82,17 @@ def plan_of(recording: Recording) -> Plan:
     return _Planner(recording).planned()
 
 
+def user_turn(item: Mapping[str, Any]) -> str:
+    """Return what a target is asked about ``item``: the question, and the form of the answer behind it."""
+    _, turn = in_turns(searchqa.SearchQA({}, Path()).target_prompt())
+    return turn.replace("{question}", searchqa.user_prompt(item["question"], item["context"]))
+
+
 class _Planner:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._plan = Plan()
-        self._golds = {
-            searchqa.user_prompt(item["question"], item["context"]): item
-            for split in recording.items.values()
-            for item in split
-        }
+        self._golds = {user_turn(item): item for split in recording.items.values() for item in split}
         self._outcomes = {
             (call.system, self._item(call)): searchqa.score(
                 _ANSWER.findall(call.text)[-1], self._golds[call.user]["answers"]

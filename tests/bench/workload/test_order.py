@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.workload.order import Course, Plan, plan_of
+from bench.workload.order import Course, Plan, plan_of, user_turn
 from bench.workload.reference_schedule import phases
 from bench.workload.trainings import Call, Recording
 from hypothesis import given
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.gate_decision import GateRule
 from skillgit.engine.evaluate import WAVE, EarlyStop, order
-from skillgit_envs.searchqa import user_prompt
 
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
 ITEMS = {
@@ -30,7 +29,7 @@ def asked(scope, stage, skill, split, *, solved):
             stage=stage,
             document={
                 "model": "reader",
-                "messages": [{"content": skill}, {"content": user_prompt(item["question"], "")}],
+                "messages": [{"content": skill}, {"content": user_turn(item)}],
             },
             text=f"<answer>{'yes' if number in solved else 'no'}</answer>",
         )

@@ -183,7 +183,6 @@ def test_files_are_shown_as_text_before_the_task(tmp_path: Path):
         "\n\nGive the final answer between <answer> and </answer>."
     )
     assert "# Rules {form}" in system.text, "a skill is not filled in"
-    assert system.text.endswith("between <answer> and </answer>.")
 
 
 def test_pictures_are_shown(tmp_path: Path):
