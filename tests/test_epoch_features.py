@@ -85,8 +85,8 @@ def test_a_refused_reflection_has_a_branch_a_label_and_an_address_of_its_own(eve
     assert "by=meta" in told
     assert "Skillgit-Gate: reject" in told
     rows = json.loads(skillgit("log", "--json", cwd=repository).out)["events"]
-    row = next(row for row in rows if row["origin"] == "meta" and row["kind"] == "rejected")
-    assert (row["step"], row["epoch"]) == (step, epoch)
+    row = next(row for row in rows if (row["origin"], row["kind"], row["step"]) == ("meta", "rejected", step))
+    assert row["epoch"] == epoch
     assert re.search(rf"m{epoch} .*meta: ", skillgit("log", cwd=repository).out)
     shown = skillgit("show", f"m{epoch}", cwd=repository)
     assert re.match(rf"m{epoch}  . rejected", shown.out)

@@ -105,6 +105,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
 
 
 _NAMED = 5  # events that an error names
+_ITS_OWN = "name one: skillgit train CONFIG"  # which one a run of elsewhere was trained by, only its people know
 
 
 def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
@@ -152,9 +153,9 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
         names = run_names(workspace.repo.tips())
         hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
         if request.run in names:
-            return recorded_config(context, workspace, request.run, request.overrides, hint)
+            return recorded_config(context, workspace, request.run, request.overrides, _ITS_OWN)
         if run := _run_at(workspace, request.start):
-            return recorded_config(context, workspace, run, request.overrides, hint)
+            return recorded_config(context, workspace, run, request.overrides, _ITS_OWN)
         newest = default_run(workspace) if names else None
     if request.run:
         raise UsageError(f"there is no run {request.run} yet whose configuration could be taken", hint=hint)
