@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.item_history import Cell
 from skillgit.app.workspace.workspace import Absence, measure
+from skillgit.domain.asked_question import marked_question
 from skillgit.view import numbers
 from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _HEAD, _TAIL = 200, 400
-_QUESTION = re.compile(r"<(question|task)>\s*(.*?)\s*</\1>", re.DOTALL)
 _ANSWER = 28
 _MOST = 12  # names that a list of them shows
 
@@ -75,8 +74,8 @@ def excerpt(text: str) -> str:
 
 def asked(text: str) -> str:
     """Return on one line what a prompt asks, without the passages and tables around it, for lists of items."""
-    questions = _QUESTION.findall(text)
-    return one_line(questions[-1][1]) if questions else excerpt(inert(text))
+    question = marked_question(text)
+    return one_line(question) if question else excerpt(inert(text))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scripted import ScriptedBackend
 
 from skillgit.calls.pipeline import Route
+from skillgit.domain.asked_question import question_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
@@ -56,6 +57,8 @@ FILES = [
     *(("sealqa", mode) for mode in ("closed", "documents", "search")),
     *(("spreadsheetbench", mode) for mode in ("program", "tools")),
 ]
+QUESTIONS = {"spreadsheetbench": "instruction", "swebench": "problem_statement", "tasks": "prompt"}
+"""Environment to the field of an item that is its question, where it is not called so."""
 PLACES = re.compile(r"\{(?:skill|question|form|libraries|max_steps)\}|\[user\]")
 RULE = "- Answer as the source writes it."
 
@@ -116,6 +119,23 @@ def test_the_form_of_the_answer_is_last_and_the_system_prompt_is_the_same_for_al
         assert CASES[case][1] in conversation[1].text.rpartition("\n\n")[2]
         assert (conversation[0].text + conversation[1].text).count(RULE) == 1
         assert not PLACES.search(conversation[0].text + conversation[1].text)
+
+
+def test_history_tells_the_question_from_what_is_around_it(case, tmp_path):
+    if case == "alfworld":
+        pytest.skip("a game asks nothing")
+    name, options = case.partition(" ")[0], CASES[case][0]
+    try:
+        conversations = asked(case, skill_of(RULE), tmp_path)
+        items = load_environment(name, tmp_path)(options, tmp_path).items(Split.TRAIN)
+    except (SandboxError, ConfigError) as error:
+        pytest.skip(error.message)
+    for item, (_, turn) in zip(items, conversations, strict=False):
+        words = " ".join(str(item.content[QUESTIONS.get(name, "question")]).split())
+        question = question_of(turn.text)
+        assert question in words, "nothing else is in it"
+        assert words.endswith(question[-60:]), "it goes to the end"
+        assert len(question) >= min(20, len(words))
 
 
 def test_no_trace_of_a_skill_is_sent_where_there_is_none(case, tmp_path):

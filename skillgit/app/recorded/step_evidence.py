@@ -5,11 +5,11 @@ Evidence may come from strangers and may be damaged: whatever is not as it shoul
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evidence_json import members, objects, parsed
+from skillgit.domain.asked_question import question_of
 from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
 from skillgit.store.evidence import read_evidence
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
 _LOOKS = "looks.json"
 _FAILING = ("regressed", "persistent_fail")
-_TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+_LONGEST_QUESTION = 600  # characters, counted from its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,12 +224,10 @@ def _compared(row: Mapping[str, object]) -> TrainAttempt:
 
 
 def _question(trajectory: bytes | None) -> str:
-    """Return the last paragraph of the first thing that was said to the target: tasks end with what is asked."""
+    """Return what the first thing that was said to the target asks."""
     turns = objects(members(parsed(trajectory)).get("turns"))
     prompt = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
-    paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", prompt)]
-    texts = [paragraph for paragraph in paragraphs if paragraph]
-    return texts[-1][-600:] if texts else ""
+    return question_of(prompt)[-_LONGEST_QUESTION:]
 
 
 def _names(value: object) -> tuple[str, ...]:
