@@ -8,8 +8,10 @@ import re
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
+
+from served import JsonHandler, listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,14 +61,12 @@ def planted_judge(rate: float = 0.0, seed: int = 0, first: float = 0.0) -> Itera
     """Serve a judge on the loopback during a block."""
     judge = PlantedJudge(rate, seed, first)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._send(404, {"error": {"message": "there is nothing here"}})
+            self.send_json({"error": {"message": "there is nothing here"}}, 404)
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = self.read_json()
             messages = body["messages"]
             question = str(messages[-1]["content"])
             if question != "Reply with OK.":
@@ -77,7 +77,7 @@ def planted_judge(rate: float = 0.0, seed: int = 0, first: float = 0.0) -> Itera
                     self.close_connection = True
                     return
                 if judge.refused and judge.asked % judge.refused == 0:
-                    self._send(500, {"error": {"message": "out of memory"}})
+                    self.send_json({"error": {"message": "out of memory"}}, 500)
                     return
             text = "OK" if question == "Reply with OK." else judge.reply(str(messages[1]["content"]))
             message = {"role": "assistant", "content": text}
@@ -85,28 +85,10 @@ def planted_judge(rate: float = 0.0, seed: int = 0, first: float = 0.0) -> Itera
             usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
             document = {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"]}
             judge.answered += question != "Reply with OK."
-            self._send(200, {**document, "choices": [choice], "usage": usage})
+            self.send_json({**document, "choices": [choice], "usage": usage})
 
-        def _send(self, status: int, document: object) -> None:
-            content = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    judge.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield judge
-    finally:
-        judge.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as judge.url:
+        try:
+            yield judge
+        finally:
+            judge.released.set()

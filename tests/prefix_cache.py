@@ -17,10 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-HOST = "127.0.0.1"
+from served import JsonHandler, listening
+
 LETTERS = 4  # characters of a token
 LEAST_ALIKE = 0.1  # share of a prompt that a slot has to have, to be preferred to the one idle longest
 TASKS = Path(__file__).parent / "domain" / "archive_sections"
@@ -156,18 +157,12 @@ def skill_in(prompt: str) -> str:
 
 
 def _handler(model: CachedModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = 1 << 16  # head and body in one packet
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._send({"object": "list", "data": [{"id": "target", "object": "model", "created": 1}]})
+            self.send_json({"object": "list", "data": [{"id": "target", "object": "model", "created": 1}]})
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = self.read_json()
             messages, cached = body["messages"], 0
             if messages[-1]["content"] == "Reply with OK.":
                 text, size = "OK", 4
@@ -180,15 +175,7 @@ def _handler(model: CachedModel) -> type[BaseHTTPRequestHandler]:
             usage |= {"total_tokens": sum(usage.values()), "prompt_tokens_details": {"cached_tokens": cached}}
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             reply = {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice]}
-            self._send(reply | {"usage": usage})
-
-        def _send(self, document: object) -> None:
-            content = json.dumps(document).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.send_json(reply | {"usage": usage})
 
     return Handler
 
@@ -196,14 +183,5 @@ def _handler(model: CachedModel) -> type[BaseHTTPRequestHandler]:
 @contextmanager
 def served(model: CachedModel) -> Iterator[str]:
     """Serve ``model``, and the optimizer under any other name, while the block lasts; yield the address."""
-    server = ThreadingHTTPServer((HOST, 0), _handler(model))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    model.url = f"http://{HOST}:{server.server_port}/v1"
-    try:
+    with listening(_handler(model)) as model.url:
         yield model.url
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

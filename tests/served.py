@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 HOST = "127.0.0.1"
 MODEL = "qwen"
@@ -34,6 +35,42 @@ def ollama(digest: str, *, created: int) -> dict[str, object]:
     }
 
 
+class JsonHandler(BaseHTTPRequestHandler):
+    """Answers in JSON, and writes no log."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # head and body in one packet
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def read_json(self) -> dict[str, Any]:
+        return json.loads(self.rfile.read(int(self.headers["content-length"])))
+
+    def send_json(self, document: object, status: int = 200) -> None:
+        content = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
+    """Serve while the block lasts, on a free port, or on the one that another server had; yield the address."""
+    server = ThreadingHTTPServer((HOST, port), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://{HOST}:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 @dataclass(slots=True, kw_only=True)
 class Served:
     """What the server says; a test changes it between two commands, as a restart does."""
@@ -51,19 +88,14 @@ class Served:
 
 
 def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             served.looks.append(self.path)
             document = served.says.get(self.path.partition("?")[0])
-            self._send(404 if document is None else 200, document or {"error": {"message": "Not Found"}})
+            self.send_json(document or {"error": {"message": "Not Found"}}, 404 if document is None else 200)
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = self.read_json()
             text = "\n".join(str(message["content"]) for message in body["messages"])
             served.keys.add(str(self.headers.get("authorization")))
             if text != "Reply with OK.":
@@ -71,15 +103,7 @@ def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
             message = {"role": "assistant", "content": served.answer(text)}
             usage = {"prompt_tokens": 10, "completion_tokens": 5}
             choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-            self._send(200, {"id": "x", "model": body["model"], "choices": choices, "usage": usage})
-
-        def _send(self, status: int, document: object) -> None:
-            content = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.send_json({"id": "x", "model": body["model"], "choices": choices, "usage": usage})
 
     return Handler
 
@@ -88,14 +112,5 @@ def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
 def model_server(answer: Callable[[str], str], *, port: int = 0, **settings: object) -> Iterator[Served]:
     """Serve while the block lasts, on a free port, or on the one that another server had."""
     served = Served(answer=answer, **settings)  # type: ignore[arg-type]
-    server = ThreadingHTTPServer((HOST, port), _handler(served))
-    server.daemon_threads = True
-    served.url = f"http://{HOST}:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with listening(_handler(served), port) as served.url:
         yield served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -67,8 +67,9 @@ class ReplayBackend:
         """Answer ``request``; a FatalBackendError if it was not recorded, a ConfigError if the record is unusable."""
         if self._record is None:
             self._record = open_record(self._path)
-        asked = (request, replace(request, messages=as_text(request.messages)))  # whoever was recorded read skills so
-        forms = [form for each in asked for form in (each, replace(each, schema=None))]  # it may be older than schemas
+        # What was recorded may have read skills as text, and may be older than schemas.
+        requests = (request, replace(request, messages=as_text(request.messages)))
+        forms = [form for each in requests for form in (each, replace(each, schema=None))]
         digests = list(dict.fromkeys(map(request_digest, forms)))
         digest = next(filter(self._record.count, digests), digests[0])
         count = self._record.count(digest)

@@ -64,7 +64,7 @@ class LeakKind(StrEnum):
     ANSWER = "answer"
     INPUT = "input"
     CHECK = "check"
-    CUE = "cue"  # a choice that is right wherever it is listed, whatever is asked
+    CUE = "cue"  # a choice that is right wherever it is listed, for every question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

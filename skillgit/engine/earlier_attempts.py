@@ -13,6 +13,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
+from skillgit.domain.evidence_names import PATCH, ROLLOUT, SALVAGE, SCREENING
 from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine.prompt_sections import tagged
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.session import Session
 
-ROLLOUT, SCREENING, PATCH, SALVAGE = "rollout.json", "screening.json", "patch.json", "salvage.json"
 FILES = (ROLLOUT, SCREENING, PATCH, SALVAGE)
 QUESTION_SHOWN, ANSWER_SHOWN, FEEDBACK_SHOWN, RULE_SHOWN = 200, 120, 200, 160
 """Characters that are shown of each."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import Application, EditSource, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.evidence_names import COMPARISON
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -320,7 +321,7 @@ def comparison_file(comparison: EpochComparison) -> evidence_files.Evidence:
         for pairs, is_shown in ((comparison.pairs, True), (comparison.rest, False))
         for pair in pairs
     ]
-    return {"comparison.json": evidence_files.json_file(rows)}
+    return {COMPARISON: evidence_files.json_file(rows)}
 
 
 def _side(rollout: Rollout) -> dict[str, object]:

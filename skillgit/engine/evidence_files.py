@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from skillgit.domain.evidence_names import FINDINGS, PATCH
 from skillgit.domain.ids import text_digest
 from skillgit.domain.outcomes import outcome_row
 from skillgit.domain.untrusted.model_text import storable
@@ -97,14 +98,14 @@ def patch_file(
         document["appendix"] = list(appendix)
     if lines:
         document["lines"] = True
-    return {"patch.json": json_file(document)}
+    return {PATCH: json_file(document)}
 
 
 def findings_file(findings: Sequence[Finding], unusable: int, calls: Sequence[str] = ()) -> Evidence:
     """Return ``findings.json``: what analysts saw, how many gave no usable reply, and which later calls did not."""
     rows = [{"pattern": finding.pattern, "count": finding.count, "items": list(finding.items)} for finding in findings]
     document: dict[str, object] = {"findings": rows, "unusable_replies": unusable}
-    return {"findings.json": json_file(document | ({"unusable_calls": list(calls)} if calls else {}))}
+    return {FINDINGS: json_file(document | ({"unusable_calls": list(calls)} if calls else {}))}
 
 
 def merged(parts: Iterable[Mapping[str, bytes]]) -> Evidence:

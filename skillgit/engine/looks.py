@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
+from skillgit.domain.evidence_names import LOOKS
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import skill_tokens
 from skillgit.engine.prompt_sections import proposed_fields, tagged, trajectory_text
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.proposals import Proposed
 
-LOOKS = "looks.json"
 _ANSWER_SHOWN = 400  # characters of the answer that the base gave
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 HISTORY_TOKENS = 3000  # the budget where the settings name none
 CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many
 ITEMS_SHOWN = 24  # items of one step that are named
-REPEATED = 3  # so many changed lines in a row that the skill has now are told; of more, the first and the number
+REPEATED = 3  # changed lines in a row that are shown where the skill has them now; of more, the first and the number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

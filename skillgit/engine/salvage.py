@@ -10,6 +10,7 @@ from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Event, Rejected
+from skillgit.domain.evidence_names import PATCH, SALVAGE
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import EditRecord
 from skillgit.engine import evidence_files
@@ -73,7 +74,7 @@ async def salvage(
         rows.append(_row(part, transition.event))
         if not isinstance(transition.event, Rejected):
             return replace(transition, evidence=evidence_files.merged([transition.evidence, _kept(whole, rows)]))
-    files = {"salvage.json": evidence_files.json_file({"parts": rows})}
+    files = {SALVAGE: evidence_files.json_file({"parts": rows})}
     return replace(whole, evidence=evidence_files.merged([whole.evidence, files]))
 
 
@@ -153,9 +154,9 @@ def _kept(whole: Transition, rows: list[dict[str, object]]) -> evidence_files.Ev
     files = {
         f"salvage/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
         for path, content in whole.evidence.items()
-        if path.startswith(("patch.json", "selection"))
+        if path.startswith((PATCH, "selection"))
     }
     event = cast("Rejected", whole.event)
     verdict, flips = event.verdict, {"fixed": list(event.fixed), "broken": list(event.broken)}
     summary = {"score": verdict.score, "current": verdict.current, "p": verdict.p, **flips}
-    return files | {"salvage.json": evidence_files.json_file({"whole": summary, "parts": rows})}
+    return files | {SALVAGE: evidence_files.json_file({"whole": summary, "parts": rows})}

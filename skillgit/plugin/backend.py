@@ -368,7 +368,7 @@ class ModelServer:
     url: str  # of the API; a user, a query and a fragment in it are never recorded
     variable: str = ""  # the environment variable that named it; empty for a setting and for a default
     is_pinned: bool = False  # whether it is a provider's own, whose names mean the same models everywhere
-    names_deployments: bool = False  # whether a name there is one that its owner gave, whatever model it stands for
+    names_deployments: bool = False  # whether a name there is its owner's, and may stand for any model
 
 
 @runtime_checkable

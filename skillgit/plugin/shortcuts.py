@@ -391,7 +391,7 @@ def _whole(kind: ShortcutKind, cases: Sequence[MeasuredItem]) -> _Trial:
 
 
 def _are_labels(cases: Sequence[MeasuredItem], form: AnswerForm) -> bool:
-    """Say whether items are answered by labels that most share, or in their own words: what is usual is no cue then.
+    """Say whether items are answered by labels that most share, or in their own words; a usual label is not a cue.
 
     Letters are the choices of a list that only the target sees, as in a picture.
     """

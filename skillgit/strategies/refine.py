@@ -151,7 +151,7 @@ def _parts(search: Search, proposal: Proposal) -> list[DraftText]:
     """Return what analysts proposed as drafts: removals apart, since only a look may show that a rule is not needed.
 
     Where an edit rewords a rule that the target did not follow, the removal of this rule is tried too: if all goes as
-    well without it, the rule was not what the target needed, whatever its words.
+    well without it, the target did not need the rule, in these or other words.
     """
     if proposal.candidate.rewrite is not None:  # the update mode of the run asks for whole texts
         return [DraftText(number=0, shape=DraftShape.TEXT, draft=proposal.choice, result=proposal.candidate)]

@@ -21,9 +21,10 @@ from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
 from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.evidence_names import LOOKS
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.engine.looks import LOOKS, DraftShape, LookResult, gain
+from skillgit.engine.looks import DraftShape, LookResult, gain
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.store.event_writer import RunWriter
 from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, Refine

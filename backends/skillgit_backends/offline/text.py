@@ -254,8 +254,8 @@ def parse_task(prompt: str) -> SearchTask:
         )
     paragraphs = [part for part in _BLANK_LINE.split(prompt.strip()) if part.strip()]
     asking = [number for number, part in enumerate(paragraphs) if part.rstrip().endswith("?")]
-    place = asking[-1] if asking else len(paragraphs) - 1
-    return SearchTask(context="\n".join(paragraphs[:place]), question=" ".join("".join(paragraphs[place:][:1]).split()))
+    index = asking[-1] if asking else len(paragraphs) - 1
+    return SearchTask(context="\n".join(paragraphs[:index]), question=" ".join("".join(paragraphs[index:][:1]).split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,8 +321,8 @@ class Briefing:
 
     @property
     def attempts(self) -> list[TaskAttempt]:
-        shown = sections(self.text, "trajectory") or sections(self.text, "tried")
-        return [_attempt(attributes, body) for attributes, body in shown]
+        trajectories = sections(self.text, "trajectory") or sections(self.text, "tried")
+        return [_attempt(attributes, body) for attributes, body in trajectories]
 
     @property
     def pairs(self) -> list[TaskAttempt]:

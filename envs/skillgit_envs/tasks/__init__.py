@@ -52,8 +52,8 @@ def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> 
     prompt, turn = in_turns(prompt_file(__package__, "system"))
     pictures = [attachments.picture(entry) for entry in listed(item, "images")]
     texts = [*_about_files(item, attachments, tools), str(item.content["prompt"])]
-    asked = turn.replace("{form}", FORMS[str(item.content["extract"])]).replace("{question}", "\n\n".join(texts))
-    question = Message(role="user", parts=(Text(text=asked), *pictures))
+    request = turn.replace("{form}", FORMS[str(item.content["extract"])]).replace("{question}", "\n\n".join(texts))
+    question = Message(role="user", parts=(Text(text=request), *pictures))
     return system(with_skill(prompt, skill)), question
 
 

@@ -17,6 +17,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 
-PATCH = "patch.json"
 _KINDS = frozenset(
     {EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED, EventKind.REVERTED, EventKind.EDITED}
 )

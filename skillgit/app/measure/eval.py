@@ -276,6 +276,23 @@ def work_tree_remark(workspace: Workspace, resolutions: Iterable[Resolved | None
     return work_tree_differs(f"measure {WORKTREE}", paths) if paths else ""
 
 
+def set_up_arms(
+    context: Context, workspace: Workspace, names: NamedRevisions, terms: MeasuringTerms
+) -> tuple[Setup, Arms, str]:
+    """Return what to measure with, what to measure, and a remark on the work tree; empty if it has the same texts.
+
+    A UsageError if the items that come with the environment would measure a skill of the user's own.
+    """
+    lender = lender_for(workspace, names, terms)
+    setup = measuring_setup(context, workspace, lender, terms, skill=measured_skill(workspace, names))
+    environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
+    arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
+    for skill in dict.fromkeys(arm.skill.name for arm in arms.every):
+        refuse_samples(setup.config, environment, skill, "measured")
+    paths = dict.fromkeys(arm.path for arm in arms.every)
+    return setup, arms, work_tree_remark(workspace, [each for _, each in names.every], paths)
+
+
 def emptied(skill: Skill) -> Skill:
     """Return ``skill`` with its name and description, and not a word below them."""
     return Skill(skill.name, {DOCUMENT: frontmatter(skill.document).encode()})
@@ -382,14 +399,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
-        lender = lender_for(workspace, names, request)
-        setup = measuring_setup(context, workspace, lender, request, skill=measured_skill(workspace, names))
-        environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
-        arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
-        for skill in dict.fromkeys(arm.skill.name for arm in arms.every):
-            refuse_samples(setup.config, environment, skill, "measured")
-        paths = dict.fromkeys(arm.path for arm in arms.every)
-        remark = work_tree_remark(workspace, [each for _, each in names.every], paths)
+        setup, arms, remark = set_up_arms(context, workspace, names, request)
         work = _Evaluating(workspace, setup, request, arms, remark)
         if arms.against and not arms.pairs and not request.dry_run:
             plan = planned(context, workspace, setup, work.plan)

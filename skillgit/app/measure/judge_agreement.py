@@ -142,7 +142,7 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLabel:
-    """What a person, or whoever knows, says of one result."""
+    """What a person, or another trusted source, says of one result."""
 
     item: str
     result: str | None  # the result; None means the recorded one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.eval import Arm, Arms, lender_for, measured_skill, read_arms, resolve_all, work_tree_remark
+from skillgit.app.measure.eval import Arm, Arms, resolve_all, set_up_arms
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
@@ -21,7 +21,7 @@ from skillgit.app.setup.model_session import (
     too_few,
 )
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
@@ -92,14 +92,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
-        lender = lender_for(workspace, names, request)
-        setup = measuring_setup(context, workspace, lender, request, skill=measured_skill(workspace, names))
-        environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
-        arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
-        for skill in dict.fromkeys(arm.skill.name for arm in arms.every):
-            refuse_samples(setup.config, environment, skill, "measured")
-        paths = dict.fromkeys(arm.path for arm in arms.every)
-        remark = work_tree_remark(workspace, [each for _, each in names.every], paths)
+        setup, arms, remark = set_up_arms(context, workspace, names, request)
         if remark and not request.dry_run:
             watcher.remark(remark)
         work = _Retesting(workspace, setup, request, arms, runs=names.runs, remark=remark)

@@ -108,9 +108,9 @@ class Jobs:
     def job(self, workspace: Workspace, path: str) -> SkillJob:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
         repo, name = workspace.repo, path.rpartition("/")[2]
-        overrides = with_own_tasks(
-            self.context, workspace, self._config, self.request.overrides, lambda: path, required=True
-        )
+        overrides = self.request.overrides
+        config = load_config(self.context, self._config, overrides)
+        overrides = with_own_tasks(self.context, workspace, config, overrides, lambda: path, required=True)
         setup = identified(workspace, set_up(load_config(self.context, self._config, overrides)))
         base = self.base(workspace)
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)

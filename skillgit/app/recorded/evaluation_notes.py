@@ -38,7 +38,7 @@ class NotedOutcomes:
     served: str = ""  # digest of the server that answered; empty for a provider that fixes what names mean
 
     def counts_for(self, run: OwnConditions) -> bool:
-        """Say whether it tells of items of ``run`` as the run measured them."""
+        """Say whether its items are those of ``run``, measured as the run did."""
         names = ("split", "item_set", "target", "environment", "judge", "served", "setup", "skill")
         return run.counts(items=self.outcomes.keys(), **{name: getattr(self, name) for name in names})
 

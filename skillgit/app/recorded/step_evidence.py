@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.asked_question import question_of
 from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
+from skillgit.domain.evidence_names import COMPARISON, FINDINGS, LOOKS, PATCH, ROLLOUT
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
-_LOOKS = "looks.json"
 _FAILING = ("regressed", "persistent_fail")
 _LONGEST_QUESTION = 600  # characters, counted from its end
 
@@ -84,36 +83,36 @@ class StepEvidence:
     def __init__(self, repo: Repo, tree: str) -> None:
         self._repo = repo
         self._tree = tree
-        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON, _LOOKS))
+        files = read_evidence(repo, tree, (PATCH, ROLLOUT, FINDINGS, COMPARISON, LOOKS))
         self.present = files is not None
         self._files: Mapping[str, bytes] = files or {}
 
     def edits(self) -> tuple[AppliedEdit, ...]:
         """Return the edits that took effect, in the order of their application."""
-        rows = objects(members(parsed(self._files.get(_PATCH))).get("edits"))
+        rows = objects(members(parsed(self._files.get(PATCH))).get("edits"))
         edits = [row for row in rows if row.get("status") == "applied"]
         return tuple(_edit(index, row) for index, row in enumerate(edits))
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        return _left_out(self._files.get(_PATCH))
+        return _left_out(self._files.get(PATCH))
 
     def looks(self) -> tuple[DraftLook, ...]:
         """Return what the drafts of the step did on train items, draft by draft."""
-        return _looks(self._files.get(_LOOKS))
+        return _looks(self._files.get(LOOKS))
 
     def findings(self) -> tuple[TrajectoryPattern, ...]:
-        rows = objects(members(parsed(self._files.get(_FINDINGS))).get("findings"))
+        rows = objects(members(parsed(self._files.get(FINDINGS))).get("findings"))
         return tuple(
             TrajectoryPattern(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
             for row in rows
         )
 
     def rollouts(self) -> int:
-        return len(objects(parsed(self._files.get(_ROLLOUT))))
+        return len(objects(parsed(self._files.get(ROLLOUT))))
 
     def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:
         """Return what happened to ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
-        rows = {_text(row, "id"): row for row in objects(parsed(self._files.get(_ROLLOUT)))}
+        rows = {_text(row, "id"): row for row in objects(parsed(self._files.get(ROLLOUT)))}
         attempts = [rows[item] for item in items if item in rows]
         paths = [_text(row, "trajectory") for row in attempts if _text(row, "trajectory")]
         turns = (read_evidence(self._repo, self._tree, paths) or {}) if paths else {}
@@ -121,21 +120,21 @@ class StepEvidence:
 
     def compared(self) -> tuple[TrainAttempt, ...]:
         """Return the train items that a slow update saw fail, worst first: those that got lost, those that stayed."""
-        rows = [row for row in objects(parsed(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
+        rows = [row for row in objects(parsed(self._files.get(COMPARISON))) if row.get("category") in _FAILING]
         ranking = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
         return tuple(_compared(row) for row in ranking)
 
 
 def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
     """Return the edits that the evidence in ``tree`` tells were chosen and not applied; none if it is not here."""
-    files = read_evidence(repo, tree, (_PATCH,)) if tree else None
-    return _left_out((files or {}).get(_PATCH))
+    files = read_evidence(repo, tree, (PATCH,)) if tree else None
+    return _left_out((files or {}).get(PATCH))
 
 
 def looks_in(repo: Repo, tree: str) -> tuple[DraftLook, ...]:
-    """Return the looks at drafts that the evidence in ``tree`` tells of; none if it is not here."""
-    files = read_evidence(repo, tree, (_LOOKS,)) if tree else None
-    return _looks((files or {}).get(_LOOKS))
+    """Return the looks at drafts in the evidence ``tree``; none if it is not here."""
+    files = read_evidence(repo, tree, (LOOKS,)) if tree else None
+    return _looks((files or {}).get(LOOKS))
 
 
 def _looks(content: bytes | None) -> tuple[DraftLook, ...]:

@@ -50,18 +50,17 @@ def _meant(workspace: Workspace) -> str:
 def with_own_tasks(
     context: Context,
     workspace: Workspace,
-    name: str,
+    config: ResolvedConfig,
     overrides: Sequence[str],
     find_skill: Callable[[], str],
     *,
     required: bool = False,
 ) -> tuple[str, ...]:
-    """Return ``overrides`` with the reviewed tasks of a skill, where the configuration ``name`` wants them as its data.
+    """Return ``overrides`` with the reviewed tasks of a skill, where ``config``, loaded with them, wants these as data.
 
     It does if it is one for tasks and names no data. The skill is the one that the command names, else the one in the
     folder that ``find_skill`` returns. If it has no tasks, a NotFoundError where it is named or they are ``required``.
     """
-    config = load_config(context, name, overrides)
     if not _wants_tasks(config, workspace.skill) or not (path := workspace.skill or find_skill()):
         return tuple(overrides)
     file = own_tasks(workspace.repo.workdir, name_of(path))
@@ -92,12 +91,12 @@ def load_for_skill(
     if not context.skill and not _wants_tasks(config, ""):
         return config
     try:
-        with nullcontext(workspace) if workspace is not None else open_workspace(context) as place:
+        with nullcontext(workspace) if workspace is not None else open_workspace(context) as opened:
             own = with_own_tasks(
-                context, place, name, overrides, lambda: skill or meant_skill(place, TASKS_ENVIRONMENT)
+                context, opened, config, overrides, lambda: skill or meant_skill(opened, TASKS_ENVIRONMENT)
             )
     except RepositoryNotFoundError:
         if context.skill:
             raise
         return config
-    return load_config(context, name, own)
+    return config if own == tuple(overrides) else load_config(context, name, own)

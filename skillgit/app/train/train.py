@@ -119,8 +119,8 @@ def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
     """
     if request.skill:
         return request
-    if request.config is not None:  # a mistake in it is said first, also outside of a repository
-        load_config(context, request.config, request.overrides)
+    # A mistake in the configuration is said first, also outside of a repository.
+    settings = None if request.config is None else load_config(context, request.config, request.overrides)
     with open_workspace(context) as workspace:
         request, config = replace(request, skill=workspace.skill), request.config
         is_begun = request.run in run_names(workspace.repo.tips())
@@ -133,7 +133,8 @@ def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
             of_run = workspace.index.skill_path(request.run) if is_begun and request.run else ""
             return of_run or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
 
-        overrides = with_own_tasks(context, workspace, config, request.overrides, skill)
+        settings = settings or load_config(context, config, request.overrides)
+        overrides = with_own_tasks(context, workspace, settings, request.overrides, skill)
         return replace(request, config=config, overrides=overrides)
 
 

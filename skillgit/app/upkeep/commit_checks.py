@@ -25,6 +25,7 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.event_kinds import TRAITS
+from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
 from skillgit.domain.protected_regions import frontmatter, protected, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill, hidden_characters
@@ -155,8 +156,8 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
         yield from selection_problems(files, summary, getattr(event, "verdict", None))
     if isinstance(event, Accepted | Rejected) and (event.origin is Origin.MERGE or _restores(event)):
         return  # a whole text, not edits of the base
-    if "patch.json" in files:
-        yield from _patch_problems(repo, record, files["patch.json"], versions, is_import=is_import)
+    if PATCH in files:
+        yield from _patch_problems(repo, record, files[PATCH], versions, is_import=is_import)
 
 
 def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
 from skillgit.domain.event import Accepted, Event, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
 from skillgit.domain.event_kinds import TRAITS
+from skillgit.domain.evidence_names import COMPARISON, PATCH, ROLLOUT, SCREENING
 from skillgit.domain.ids import short_digest
 from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
@@ -64,13 +65,13 @@ def needed_files(event: Event) -> tuple[str, ...]:
     if isinstance(event, RunStarted):
         files += _PLAN
     if isinstance(event, Accepted | Rejected):
-        files.append("patch.json")
+        files.append(PATCH)
     if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
-        files.append("rollout.json")
+        files.append(ROLLOUT)
     if isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None:
-        files.append("screening.json")
+        files.append(SCREENING)
     if isinstance(event, SlowProposed):
-        files.append("comparison.json")
+        files.append(COMPARISON)
     if TRAITS[event.kind].has_outcomes and isinstance(getattr(event, "evaluation", None), EvaluationSummary):
         files.append("selection.json")
     if isinstance(event, Accepted | Rejected) and event.verdict.repeats:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
+from skillgit.domain.evidence_names import LOOKS, ROLLOUT, SCREENING
 from skillgit.domain.proposal import Origin, Screening
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
-from skillgit.engine.looks import LOOKS
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.store.commit_message import Recorded
-
-SCREENING, ROLLOUT = "screening.json", "rollout.json"
 
 
 def screening_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from skillgit.app.upkeep import commit_checks, event_checks
 from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems, unpublished_problem
-from skillgit.app.upkeep.round_checks import SCREENING, joining_problems, rival_problems
+from skillgit.app.upkeep.round_checks import joining_problems, rival_problems
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
@@ -33,6 +33,7 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.event_keys import other_lines
+from skillgit.domain.evidence_names import PATCH, SCREENING
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillError, SkillgitError
@@ -335,7 +336,7 @@ def history_digest(records: Sequence[Recorded]) -> str:
 def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: Sequence[str]) -> Replayed:
     event = record.event
     proposes = isinstance(event, Accepted | Rejected)
-    has_patch = proposes and bool(read_evidence(repo, record.evidence, ("patch.json",)))
+    has_patch = proposes and bool(read_evidence(repo, record.evidence, (PATCH,)))
     lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
     if proposes and not has_patch:
         lacking.append("patch, without patch.json")

@@ -30,6 +30,7 @@ from skillgit.domain.event import (
     event_step,
 )
 from skillgit.domain.event_keys import lines_of
+from skillgit.domain.evidence_names import COMPARISON, FINDINGS, PATCH, ROLLOUT
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import STRICT
 from skillgit.domain.proposal import Origin
@@ -132,7 +133,7 @@ def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, 
             _best(layout, event.version, event.step)
     layout.add(f"{folder}/candidate_skill.md", text)
     layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
-    edits = _patch(layout, folder, event, members(document(evidence, "patch.json")), text)
+    edits = _patch(layout, folder, event, members(document(evidence, PATCH)), text)
     action = _action(event.verdict)
     if event.verdict.decision is Decision.INDECISIVE:
         layout.remark(f"the gate of step {event.step} did not decide; that layout calls it a rejection")
@@ -154,7 +155,7 @@ def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, 
 def _record(layout: Layout, event: Accepted | Rejected | Skipped, evidence: Mapping[str, bytes]) -> Row:
     """Return what the record of every step says; its outcomes and findings are added on the way."""
     folder = f"steps/step_{event.step:04d}"
-    rows = layout.add_outcomes(f"{folder}/rollout", evidence, "rollout.json")
+    rows = layout.add_outcomes(f"{folder}/rollout", evidence, ROLLOUT)
     if entries := _findings(evidence):
         layout.add_json(f"{folder}/patches/minibatch_fail_000.json", _analysis(entries, len(rows)))
     earlier = [record for record in layout.history if record["epoch"] == event.epoch]
@@ -253,7 +254,7 @@ def _tokens(cost: Cost) -> Row:
 
 
 def _failures(evidence: Mapping[str, bytes]) -> Row:
-    results = [row for row in objects(document(evidence, "rollout.json")) if "hard" in row]
+    results = [row for row in objects(document(evidence, ROLLOUT)) if "hard" in row]
     patterns = [
         {"pattern": row.get("pattern"), "count": row.get("count"), "task_ids": row.get("items")}
         for row in _findings(evidence)
@@ -263,7 +264,7 @@ def _failures(evidence: Mapping[str, bytes]) -> Row:
 
 
 def _findings(evidence: Mapping[str, bytes]) -> list[Row]:
-    return objects(members(document(evidence, "findings.json")).get("findings"))
+    return objects(members(document(evidence, FINDINGS)).get("findings"))
 
 
 def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
@@ -303,7 +304,7 @@ def _slow(layout: Layout, event: SlowProposed, evidence: Mapping[str, bytes]) ->
     if event.evaluation is not None and verdict is not None:
         result["skillgit"] = {"title": event.title, **_own(layout, event.evaluation, verdict)}
         layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
-    pairs = document(evidence, "comparison.json")
+    pairs = document(evidence, COMPARISON)
     if isinstance(pairs, list):
         layout.add_json(f"{folder}/comparison_pairs.json", [_pair(pair) for pair in objects(pairs)])
     layout.add_json(f"{folder}/slow_result.json", result)

@@ -32,6 +32,7 @@ from skillgit.domain.event import (
     event_step,
     version_of,
 )
+from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.run_state import RunState, fold
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, UsageError
@@ -357,7 +358,7 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditTableRow]:
         event = record.event
         if not isinstance(event, Accepted | Rejected):
             continue
-        patch = members(evidence_file(repo, record.evidence, "patch.json"))
+        patch = members(evidence_file(repo, record.evidence, PATCH))
         edits = [row for row in objects(patch.get("edits")) if row.get("status") == "applied"]
         for index, edit in enumerate(event.edits):
             text = edits[index] if index < len(edits) else {}

@@ -31,6 +31,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
+from skillgit.domain.evidence_names import COMPARISON
 from skillgit.domain.outcomes import contradicted
 from skillgit.domain.protected_regions import has_marker, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT
@@ -164,7 +165,7 @@ def _evidence(source: Import, folder: str, slow: Row, meta: Row) -> dict[str, by
     files = {f"{ORIGIN}/{name}": json_file(content) for name, content in records.items() if content}
     pairs = source.directory.listing(f"{folder}/comparison_pairs.json")
     if pairs is not None:
-        files["comparison.json"] = json_file([_pair(pair) for pair in pairs])
+        files[COMPARISON] = json_file([_pair(pair) for pair in pairs])
     return files
 
 

@@ -24,6 +24,7 @@ from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Templat
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Models, Rejected, Skipped
+from skillgit.domain.evidence_names import FINDINGS, ROLLOUT
 from skillgit.domain.gate_decision import GateRule, NoRegression
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts, changed_lines
@@ -191,10 +192,10 @@ def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
     directory, files = source.directory, dict(patch.evidence)
     rollout = read_outcomes(directory, [f"{folder}/rollout" for folder in _folders(source, step)], "rollout")
     if rollout is not None:
-        files |= rollout.evidence("rollout.json")
+        files |= rollout.evidence(ROLLOUT)
     findings = list(_findings(source, step))
     if findings:
-        files["findings.json"] = json_file({"findings": findings, "unusable_replies": 0})
+        files[FINDINGS] = json_file({"findings": findings, "unusable_replies": 0})
     for name in _FILES:
         if (content := directory.mapping(f"{step.folder}/{name}")) is not None:
             files[f"{ORIGIN}/{name}"] = json_file(content)
