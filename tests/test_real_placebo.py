@@ -19,8 +19,9 @@ from program import run
 sys.path.insert(0, str(Path(__file__).parent / "bench"))
 
 import measure
-from real_placebo import HEADINGS, Noisy, exact_interval, rewordings
+from real_placebo import HEADINGS, Noisy, rewordings
 
+from skillgit.domain.agreement import exact_interval
 from skillgit.domain.placebo import SENTENCES
 from skillgit.domain.skill import DOCUMENT, Skill
 

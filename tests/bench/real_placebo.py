@@ -24,7 +24,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from math import comb
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -35,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from prefix_cache import TASKS, CachedModel, number_of, served, solves
 
+from skillgit.domain.agreement import exact_interval
 from skillgit.domain.gate_policies import MARGIN, PAIRED, STRICT, Comparison, Policy, Terms
 from skillgit.domain.placebo import no_op
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -174,27 +174,6 @@ class Workplace:
         if done.returncode:
             raise SystemExit(f"skillgit {words[0]} ended with {done.returncode}: {done.stderr.strip()}")
         return done.stdout
-
-
-def exact_interval(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson of ``count`` of ``n``.
-
-    >>> [round(bound, 3) for bound in exact_interval(1, 40)]
-    [0.001, 0.132]
-    """
-    tail = (1 - confidence) / 2
-
-    def at_least(least: int, share: float) -> float:
-        return sum(comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(least, n + 1))
-
-    def bound(least: int, goal: float) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if at_least(least, middle) < goal else (low, middle)
-        return (low + high) / 2
-
-    return (bound(count, tail) if count else 0.0), (bound(count + 1, 1 - tail) if count < n else 1.0)
 
 
 def planted(skill: Skill) -> list[Skill]:

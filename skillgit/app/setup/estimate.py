@@ -116,7 +116,7 @@ def _target_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
     width, per_epoch = planner.session.strategy.width(settings), planner.session.per_epoch
     epochs, rest = divmod(steps, max(per_epoch, 1))
-    waits = epochs * ceil(per_epoch / width) + ceil(rest / width)  # rounds end with their epoch
+    waits = _rounds(steps, per_epoch, width)
     # which items the rest of an epoch has is not known
     to_come = [(train, epochs), (planner.dearest(train, rest * settings.train.step_size), 1)]
     samples = settings.gradient.samples
@@ -196,6 +196,11 @@ def _last_merges(settings: MethodSettings, task: Task, steps: int) -> int:
         steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size),
         settings.train.round_steps,
     )
+    return _rounds(steps, per_epoch, width)
+
+
+def _rounds(steps: int, per_epoch: int, width: int) -> int:
+    """Return how many rounds of ``width`` steps there are in ``steps`` steps; a round ends with its epoch."""
     epochs, rest = divmod(steps, max(per_epoch, 1))
     return epochs * ceil(per_epoch / width) + ceil(rest / width)
 
