@@ -76,6 +76,18 @@ def test_every_start_of_a_program_was_looked_at():
     assert files == STARTS.keys()
 
 
+def test_every_start_from_asyncio_is_whole():
+    """One that a cancellation can cut in half leaves a program behind, and may never return."""
+    starts = "asyncio.create_subprocess_exec"
+    for package in ("skillgit", "envs/skillgit_envs", "backends/skillgit_backends"):
+        for path in (ROOT / package).rglob("*.py"):
+            if path.name == "bubblewrap_environment.py":  # Harbor's process, which is killed as a whole
+                continue
+            calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+            whole = [part for call in calls if ast.unparse(call.func) == "whole_start" for part in call.args]
+            assert [call for call in calls if ast.unparse(call.func) == starts] == whole, path
+
+
 NAMES = (
     *("PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "IFS", "PYTHONPATH", "PYTHONHOME"),
     *("GIT_DIR", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "NODE_OPTIONS", "PERL5OPT", "GCONV_PATH", "TMPDIR", "HOME"),

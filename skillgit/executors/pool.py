@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from skillgit.errors import ConfigError, EnvironmentFaultError, SkillgitError
 from skillgit.executors.attempt import described
 from skillgit.executors.worker import END_S, Frame, next_frame, packed, retold, told
+from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -305,12 +306,14 @@ class ProcessFleet:
         return self._size
 
     async def hire(self, recipe: EnvironmentRecipe) -> WorkerLink:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-c", "from skillgit.executors.worker import main; main()"),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for this process, which lets workers end in order
+        process = await whole_start(
+            asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-c", "from skillgit.executors.worker import main; main()"),
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for this process, which lets workers end in order
+            )
         )
         link = _ProcessLink(process)
         link.send(recipe)

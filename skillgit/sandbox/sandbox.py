@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
+from skillgit.plugin.process_start import whole_start
 from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name, off_the_loop
 from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
 from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Launch, Mechanism, Mode, Unconfined
@@ -159,21 +160,23 @@ async def carry_out(launch: Launch, job: Job) -> Result:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)  # noqa: FBT003 - the library's signature
     with theirs:
+        reader, writer = await asyncio.open_connection(sock=ours)
         try:
-            process = await asyncio.create_subprocess_exec(
-                *launch.argv,
-                str(theirs.fileno()),
-                pass_fds=(theirs.fileno(),),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env={},
-                start_new_session=True,
+            process = await whole_start(
+                asyncio.create_subprocess_exec(
+                    *launch.argv,
+                    str(theirs.fileno()),
+                    pass_fds=(theirs.fileno(),),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    env={},
+                    start_new_session=True,
+                )
             )
         except OSError as error:
-            ours.close()
+            writer.close()
             raise EnvironmentFaultError(f"the sandbox cannot start: {error}", hint="see docs/sandbox.md") from error
-    reader, writer = await asyncio.open_connection(sock=ours)
     output, log = _Output(job.limits.output_kb << 10), _Told()
     try:
         await _spoken(process, reader, writer, launch, job, output, log)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.app.workspace.command_journal import TERMINAL, command_line, start_command
 from skillgit.errors import ConflictError
+from skillgit.plugin.process_start import whole_start
 from skillgit.view.catalogue import RENAMED, current
 
 if TYPE_CHECKING:
@@ -143,12 +144,14 @@ async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
             ran.output[:], ran.code = [f"skillgit: {error}", f"hint: {error.hint}"], error.exit_code
         await follow(ran, on_line)
         return
-    process = await asyncio.create_subprocess_exec(
-        *command_line(context, ran.argv),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=dict(context.environ),
+    process = await whole_start(
+        asyncio.create_subprocess_exec(
+            *command_line(context, ran.argv),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=dict(context.environ),
+        )
     )
     try:
         if process.stdout is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendTimeoutError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Request, Usage, estimated_usage, token_count
+from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -122,8 +123,10 @@ async def run(
 async def _started(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Process:
     pipe = asyncio.subprocess.PIPE
     try:
-        return await asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        return await whole_start(
+            asyncio.create_subprocess_exec(
+                *command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            )
         )
     except (FileNotFoundError, PermissionError) as error:
         hint = "install it, or set the path of the backend"

@@ -18,6 +18,7 @@ from tempfile import TemporaryFile, mkdtemp
 from typing import IO, TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -132,10 +133,10 @@ class TrialProcess:
     async def _started(self) -> _Runner:
         pipe, log, folder = asyncio.subprocess.PIPE, TemporaryFile(), Path(mkdtemp(prefix="skillgit-harbor-"))  # noqa: SIM115 - it lives as long as the process
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await whole_start(asyncio.create_subprocess_exec(
                 self._python, str(_PROGRAM), str(folder), *self._modules, env=self._environment,
                 stdin=pipe, stdout=pipe, stderr=log, limit=_LONGEST_LINE, start_new_session=True,
-            )  # fmt: skip
+            ))  # fmt: skip
         except OSError as error:
             log.close()
             await asyncio.to_thread(folder.rmdir)

@@ -25,6 +25,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.process_start import whole_start
 from skillgit.sandbox import Job, Limits
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ class ContainerEngine:
         apart = (*(() if job.network else ("--network", "none")), "--security-opt", "no-new-privileges", *limits)
         start = ("--pull", "never", "--entrypoint", "/bin/bash", image, "-s")
         command = (self.program, "run", "--rm", "--interactive", "--init", "--name", name, *apart, *start)
-        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
+        process = await whole_start(asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe))
         try:
             async with asyncio.timeout(job.seconds + _SLACK_S):
                 output, errors = await process.communicate(_program(job))

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.process_start import whole_start
 from skillgit_envs.swebench.engines import PATCH, BoxJob, processor
 from skillgit_envs.swebench.instances import END, EXIT, START, Instance
 
@@ -156,8 +157,8 @@ async def official_reports(python: str, requests: Sequence[Mapping[str, object]]
         await asyncio.to_thread(paths[0].write_text, json.dumps(requests), encoding="utf-8")
         command = (python or sys.executable, "-I", str(_PROGRAM), *map(str, paths))
         errors = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=errors, stderr=errors
+        process = await whole_start(
+            asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=errors, stderr=errors)
         )
         try:
             async with asyncio.timeout(_WAIT_S):

@@ -24,6 +24,7 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from skillgit.errors import UsageError
+from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,8 +77,15 @@ class Screens(AppService):
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         size = {"COLUMNS": str(width), "ROWS": str(height)}
-        self._process = process = await asyncio.create_subprocess_exec(
-            *self._words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._environ, **size}, start_new_session=True
+        self._process = process = await whole_start(
+            asyncio.create_subprocess_exec(
+                *self._words,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env={**self._environ, **size},
+                start_new_session=True,
+            )
         )
         self._stdin = process.stdin
         return process

@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,16 @@ def is_alive(number: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return text.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def running(word: str) -> list[int]:
+    """Return the processes with ``word`` in their command lines."""
+    numbers = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if word.encode() in path.read_bytes():
+                numbers.append(int(path.parent.name))
+    return [number for number in numbers if is_alive(number)]
 
 
 def trivia(**more: Any) -> Request:

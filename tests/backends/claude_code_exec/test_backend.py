@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from stand_ins import HANG, SKILL, first_note, is_alive, noted, trivia, write_agent
+from stand_ins import HANG, SKILL, first_note, is_alive, noted, running, trivia, write_agent
 
 from skillgit.errors import (
     BackendError,
@@ -266,6 +266,24 @@ def test_a_cancelled_call_leaves_no_process(tmp_path: Path):
         return children
 
     assert not any(map(is_alive, asyncio.run(cancelled())))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="who is alive is read from /proc")  # noqa: PTH112
+def test_a_call_that_is_cancelled_at_any_step_of_its_start_ends_with_its_process(tmp_path: Path):
+    path, _ = write_agent(tmp_path, HANG)
+
+    async def cancelled_after(steps: int) -> None:
+        task = asyncio.create_task(ClaudeCodeExecBackend({"path": path}).complete(trivia()))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        async with asyncio.timeout(60):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    for steps in range(9):
+        asyncio.run(cancelled_after(steps))
+        assert not running(path), steps
 
 
 def test_tools_are_offered_and_called_through_a_schema(tmp_path: Path):
