@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser import chromium
+from program import git
 from serving import serving, two_runs
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with two finished runs, which stays as it is."""
     return two_runs(tmp_path_factory)
+
+
+@pytest.fixture(autouse=True)
+def _unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test that changes the repository of all: another worker reads it at the same time."""
+    if "repository" not in request.fixturenames:
+        yield
+        return
+    path = request.getfixturevalue("repository")
+    before = git("for-each-ref", cwd=path).out
+    yield
+    assert git("for-each-ref", cwd=path).out == before, "take a copy of the repository"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from program import git, skillgit
 from read_page import by_id, parsed, rows, section, text
+from serving import serving
 from trained_runs import RUN, user
 
 from skillgit.app.history.show import event_detail
@@ -298,14 +300,14 @@ def test_links_of_versions_and_of_evidence_lead_somewhere(visitor: httpx2.Client
     assert wrong == set()
 
 
-def test_a_note_that_was_measured_otherwise_says_in_what(
-    repository: Path, visitor: httpx2.Client, changed: str
-) -> None:
+def test_a_note_that_was_measured_otherwise_says_in_what(repository: Path, changed: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
     line = {"kind": "evaluation", "split": "test", "item_set": "ffff", "environment": "", "n": 3, "scored": 3}
     line |= {"hard": 1.0, "soft": 1.0, "seed": 1, "target": "other/model"}
     who = ("-c", "user.name=U", "-c", "user.email=u@localhost")
-    events = asked(repository, "log", RUN)["events"]
+    events = asked(copy, "log", RUN)["events"]
     commit = next(row["commit"] for row in events if f"v{row['version']}" == changed)
     words = ("notes", "--ref=skillgit/evals", "append", "-m", json.dumps(line), commit)
-    git(*who, *words, cwd=repository)
-    assert "not as the run: other model, items" in text(section(shown(visitor, changed), "record"))
+    git(*who, *words, cwd=copy)
+    with serving(copy) as served, served.visit() as visitor:
+        assert "not as the run: other model, items" in text(section(shown(visitor, changed), "record"))
