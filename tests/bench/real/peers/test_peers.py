@@ -1,0 +1,103 @@
+"""Each peer trains on a small task twice: the same requests, the same text, and no item of the test split."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from prefix_cache import TASKS, number_of, solves
+from program import run
+from served import model_server
+
+PEERS = Path(__file__).parent
+PYTHON = os.environ.get("SKILLGIT_PEERS_PYTHON", "")
+VERSIONS = {"gepa": "0.1.4", "skillopt": "0.2.0"}
+SIZES = {"train": 12, "selection": 8, "test": 4}
+SEED_TEXT = "# Archive section\n\nSay in which section of the Debian archive the package belongs."
+HEAD = "---\nname: archive-section\ndescription: Names the section of a package.\n---\n"
+
+
+def ready(name: str) -> str:
+    """Return why ``name`` cannot run in the interpreter of the peers; empty if it can."""
+    if not PYTHON:
+        return "SKILLGIT_PEERS_PYTHON names no interpreter with skillgit and the peers"
+    looked = run(PYTHON, "-c", f"import importlib.metadata as m, skillgit; print(m.version({name!r}))")
+    installed = looked.out.strip()
+    if installed != VERSIONS[name]:
+        return f"{PYTHON} has {name} {installed or '(none)'}, not {VERSIONS[name]}"
+    return ""
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Put a task into ``tmp_path / "task"`` and return its items."""
+    every = [json.loads(line) for line in (TASKS / "tasks.jsonl").read_text(encoding="utf-8").splitlines()]
+    few = [row for split, size in SIZES.items() for row in [row for row in every if row["split"] == split][:size]]
+    folder, skill = tmp_path / "task" / "tasks", tmp_path / "task" / ".claude" / "skills" / "archive-section"
+    folder.mkdir(parents=True)
+    skill.mkdir(parents=True)
+    (folder / "archive-section.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in few), encoding="utf-8")
+    (skill / "SKILL.md").write_text(f"{HEAD}\n{SEED_TEXT}\n", encoding="utf-8")
+    return few
+
+
+def written(prompt: str) -> str:
+    """Return what answers every question of both peers: a whole text, or edits, choices, guidance and memory."""
+    number = number_of("text", prompt)
+    line = f"- Rule {number % 12} holds for its kind of package ({number % 1000})."
+    if "```" in prompt:
+        known = re.findall(r"^- Rule [^\n]*$", prompt.split("```")[1], re.MULTILINE)
+        return "\n".join(("```", SEED_TEXT, "", *known, line, "```"))
+    edits = [{"op": "append", "content": line}, {"op": "append", "content": line.replace("Rule", "Habit")}]
+    return json.dumps(
+        {
+            "batch_size": 8,
+            "failure_summary": [{"failure_type": "wrong", "count": 2, "description": "The section is wrong."}],
+            "patch": {"reasoning": "They fail.", "edits": edits},
+            "reasoning": "They fail.",
+            "edits": edits * 3,
+            "selected_indices": [0, 1, 2, 3],
+            "slow_update_content": f"Keep to the list ({number % 1000}).",
+            "meta_skill_content": f"Lines work ({number % 1000}).",
+        }
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_peer_trains_on_a_task_and_asks_the_same_again(name, rows, tmp_path):
+    if reason := ready(name):
+        pytest.skip(reason)
+    answers = {row["question"]: row["answer"] for row in rows}
+
+    def answer(prompt: str) -> str:
+        question = next(question for question in answers if question in prompt)
+        return f"<answer>{answers[question] if solves(prompt, question) else 'nothing'}</answer>"
+
+    seen, results = [], []
+    for out in (tmp_path / "first", tmp_path / "second"):
+        with model_server(answer) as target, model_server(written) as optimizer:
+            program = PEERS / f"{name}_program.py"
+            addresses = ("--target", target.url, "--optimizer", optimizer.url, "--model", "target")
+            done = run(PYTHON, program, tmp_path / "task", "--seed", "1", *addresses, "--out", out)
+        assert done.code == 0, done
+        seen.append((Counter(target.questions), Counter(optimizer.questions)))
+        results.append([(out / file).read_text(encoding="utf-8") for file in ("best.md", "summary.json")])
+    assert seen[0] == seen[1]
+    assert results[0] == results[1]
+
+    best, summary = results[0][0], json.loads(results[0][1])
+    assert (summary["program"], summary["version"], summary["seed"]) == (name, VERSIONS[name], 1)
+    assert best.startswith("# Archive section\n")
+    assert summary["candidates_measured"] > 1
+    selected = [row["question"] for row in rows if row["split"] == "selection"]
+    for arm, text in (("seed", SEED_TEXT), ("best", best)):
+        score = sum(solves(text, question) for question in selected) / len(selected)
+        assert summary["selection"][arm] == pytest.approx(score), arm
+    assert summary["selection"]["best"] > summary["selection"]["seed"]
+    asked = "\n".join(seen[0][0])
+    assert [row["id"] for row in rows if row["split"] == "test" and row["question"] in asked] == []
