@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 
 import gepa
 from gepa.core.adapter import EvaluationBatch
+from openai.types.chat import ChatCompletionMessageParam
 from task import Optimizer, Outcome, Task, new_folder, wanted, write_result
 
 from skillgit.domain.trajectory import Item
@@ -65,13 +66,21 @@ class Adapter:
 
 def main() -> None:
     words = wanted(__doc__ or "")
-    task = Task(words)
+    task, optimizer = Task(words), Optimizer(words)
+
+    def reflect(prompt: str | list[ChatCompletionMessageParam]) -> str:
+        messages: list[ChatCompletionMessageParam] = (
+            [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        )
+        reply = optimizer.chat.completions.create(model=words.optimizer_model, messages=messages)
+        return reply.choices[0].message.content or ""
+
     result = gepa.optimize(
         seed_candidate={COMPONENT: task.body},
         trainset=list(task.train),
         valset=list(task.selection),
         adapter=Adapter(task),
-        reflection_lm=Optimizer(words),
+        reflection_lm=reflect,
         reflection_minibatch_size=MINIBATCH,
         max_metric_calls=METRIC_CALLS,
         run_dir=str(new_folder(words.out)),

@@ -18,10 +18,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from openai import OpenAI, OpenAIError
-from openai.types.chat import ChatCompletionMessageParam
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.protected_regions import frontmatter
@@ -140,22 +139,17 @@ class Task:
         )
 
 
-class Optimizer:
-    """The model that writes texts, asked once for each question."""
+class Optimizer(OpenAI):
+    """The model that writes texts, asked once for each reply: an error ends the program, past any handler of a peer."""
 
     def __init__(self, words: argparse.Namespace) -> None:
-        self.model: str = words.optimizer_model
-        self.client = OpenAI(base_url=words.optimizer, api_key="none", timeout=PATIENCE_S, max_retries=0)
+        super().__init__(base_url=words.optimizer, api_key="none", timeout=PATIENCE_S, max_retries=0)
 
-    def __call__(self, prompt: str | list[ChatCompletionMessageParam]) -> str:
-        messages: list[ChatCompletionMessageParam] = (
-            [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        )
+    def request(self, *details: Any, **options: Any) -> Any:
         try:
-            reply = self.client.chat.completions.create(model=self.model, messages=messages)
+            return super().request(*details, **options)
         except OpenAIError as error:
             raise SystemExit(f"the optimizer cannot be asked: {error}") from error
-        return reply.choices[0].message.content or ""
 
 
 def wanted(document: str) -> argparse.Namespace:
