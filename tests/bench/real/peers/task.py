@@ -30,6 +30,7 @@ from skillgit.errors import BadRequestError, EnvironmentFaultError, SkillgitErro
 from skillgit.plugin.backend import Backend, Message, Reply, ReplyForm, Request, Tool
 from skillgit.plugin.registry import load_backend, load_environment
 from skillgit.plugin.seed_folder import read_skill
+from skillgit.plugin.skill_marks import as_text
 
 PATIENCE_S = 7200
 """How long a reply may take: a person may write it."""
@@ -64,7 +65,7 @@ class _Asked:
     async def chat(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
     ) -> Reply:
-        request = Request(model=self._model, messages=tuple(messages), tools=tuple(tools), temperature=0.0)
+        request = Request(model=self._model, messages=as_text(messages), tools=tuple(tools), temperature=0.0)
         self.messages = request.messages
         reply = await self._backend.complete(request if form is None else form.applied(request))
         self.reply = reply.text

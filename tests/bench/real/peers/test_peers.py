@@ -6,11 +6,12 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from prefix_cache import TASKS, number_of, solves
-from program import run
+from program import Done, run
 from served import model_server
 
 PEERS = Path(__file__).parent
@@ -48,11 +49,11 @@ def rows(tmp_path):
 def written(prompt: str) -> str:
     """Return what answers every question of both peers: a whole text, or edits, choices, guidance and memory."""
     number = number_of("text", prompt)
-    line = f"- Rule {number % 12} holds for its kind of package ({number % 1000})."
+    lines = [f"- Rule {(number + 5 * place) % 12} holds for its kind of package." for place in range(2)]
     if "```" in prompt:
         known = re.findall(r"^- Rule [^\n]*$", prompt.split("```")[1], re.MULTILINE)
-        return "\n".join(("```", SEED_TEXT, "", *known, line, "```"))
-    edits = [{"op": "append", "content": line}, {"op": "append", "content": line.replace("Rule", "Habit")}]
+        return "\n".join(("```", SEED_TEXT, "", *dict.fromkeys((*known, lines[0])), "```"))
+    edits = [{"op": "append", "content": line} for line in lines]
     return json.dumps(
         {
             "batch_size": 8,
@@ -73,31 +74,44 @@ def test_a_peer_trains_on_a_task_and_asks_the_same_again(name, rows, tmp_path):
     if reason := ready(name):
         pytest.skip(reason)
     answers = {row["question"]: row["answer"] for row in rows}
+    selected = [row["question"] for row in rows if row["split"] == "selection"]
+    tested = [row["question"] for row in rows if row["split"] == "test"]
 
     def answer(prompt: str) -> str:
         question = next(question for question in answers if question in prompt)
         return f"<answer>{answers[question] if solves(prompt, question) else 'nothing'}</answer>"
 
-    seen, results = [], []
-    for out in (tmp_path / "first", tmp_path / "second"):
-        with model_server(answer) as target, model_server(written) as optimizer:
-            program = PEERS / f"{name}_program.py"
+    def start(out: Path, optimize: Callable[[str], str]) -> tuple[Done, Counter[str], Counter[str]]:
+        with model_server(answer) as target, model_server(optimize) as optimizer:
             addresses = ("--target", target.url, "--optimizer", optimizer.url, "--model", "target")
-            done = run(PYTHON, program, tmp_path / "task", "--seed", "1", *addresses, "--out", out)
-        assert done.code == 0, done
-        seen.append((Counter(target.questions), Counter(optimizer.questions)))
-        results.append([(out / file).read_text(encoding="utf-8") for file in ("best.md", "summary.json")])
-    assert seen[0] == seen[1]
-    assert results[0] == results[1]
+            program = PEERS / f"{name}_program.py"
+            done = run(PYTHON, program, tmp_path / "task", "--seed", "1", *addresses, "--out", tmp_path / out)
+        return done, Counter(target.questions), Counter(optimizer.questions)
 
-    best, summary = results[0][0], json.loads(results[0][1])
-    assert (summary["program"], summary["version"], summary["seed"]) == (name, VERSIONS[name], 1)
+    def failing(_prompt: str) -> str:
+        raise ConnectionAbortedError
+
+    done, on_items, on_texts = start(Path("whole"), written)
+    assert done.code == 0, done
+    stopped, some_items, some_texts = start(Path("again"), failing)
+    assert stopped.code == 1
+    assert "the optimizer cannot be asked" in stopped.err
+    assert set(some_texts.values()) == {1}
+    assert some_items <= on_items
+    assert not (tmp_path / "again" / "best.md").exists()
+    again = start(Path("again"), written)
+    assert again[0].code == 0, again[0]
+    assert again[1:] == (on_items, on_texts)
+    best, summary = ((tmp_path / "whole" / file).read_text(encoding="utf-8") for file in ("best.md", "summary.json"))
+    assert (tmp_path / "again" / "best.md").read_text(encoding="utf-8") == best
+    assert (tmp_path / "again" / "summary.json").read_text(encoding="utf-8") == summary
+
+    figures = json.loads(summary)
+    assert (figures["program"], figures["version"], figures["seed"]) == (name, VERSIONS[name], 1)
+    assert figures["candidates_measured"] > 1
     assert best.startswith("# Archive section\n")
-    assert summary["candidates_measured"] > 1
-    selected = [row["question"] for row in rows if row["split"] == "selection"]
     for arm, text in (("seed", SEED_TEXT), ("best", best)):
         score = sum(solves(text, question) for question in selected) / len(selected)
-        assert summary["selection"][arm] == pytest.approx(score), arm
-    assert summary["selection"]["best"] > summary["selection"]["seed"]
-    asked = "\n".join(seen[0][0])
-    assert [row["id"] for row in rows if row["split"] == "test" and row["question"] in asked] == []
+        assert figures["selection"][arm] == pytest.approx(score), arm
+    assert figures["selection"]["best"] > figures["selection"]["seed"]
+    assert [question for question in tested if any(question in asked for asked in on_items)] == []
