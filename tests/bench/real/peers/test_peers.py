@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from prefix_cache import TASKS, number_of, solves
-from program import Done, run
+from program import SKILLGIT, Done, run
 from served import model_server
 
 PEERS = Path(__file__).parent
@@ -68,6 +68,23 @@ def written(prompt: str) -> str:
     )
 
 
+def evaluated(folder: Path, answer: Callable[[str], str]) -> Counter[str]:
+    """Return what ``skillgit eval`` asks the target of the seed on the selection split."""
+    author = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "seed")):
+        assert run("git", *author, *words, cwd=folder).code == 0
+    with model_server(answer, says={}) as target:
+        settings = (
+            *("model.target_backend=openai_compatible", "model.target=target", "calls.temperature=0"),
+            *(f"model.target_base_url={target.url}", "env.data_path=tasks/archive-section.jsonl"),
+        )
+        words = [word for setting in settings for word in ("-o", setting)]
+        done = run(*SKILLGIT, "eval", "HEAD", "--split", "selection", "--config", "tasks/default", *words, cwd=folder)
+    assert done.code == 0, done
+    assert len(target.questions) == SIZES["selection"]
+    return Counter(target.questions)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VERSIONS)
 def test_a_peer_trains_on_a_task_and_asks_the_same_again(name, rows, tmp_path):
@@ -78,8 +95,8 @@ def test_a_peer_trains_on_a_task_and_asks_the_same_again(name, rows, tmp_path):
     tested = [row["question"] for row in rows if row["split"] == "test"]
 
     def answer(prompt: str) -> str:
-        question = next(question for question in answers if question in prompt)
-        return f"<answer>{answers[question] if solves(prompt, question) else 'nothing'}</answer>"
+        question = next((question for question in answers if question in prompt), "")  # none: whether it is there
+        return f"<answer>{answers[question] if question and solves(prompt, question) else 'nothing'}</answer>"
 
     def start(out: Path, optimize: Callable[[str], str]) -> tuple[Done, Counter[str], Counter[str]]:
         with model_server(answer) as target, model_server(optimize) as optimizer:
@@ -93,6 +110,7 @@ def test_a_peer_trains_on_a_task_and_asks_the_same_again(name, rows, tmp_path):
 
     done, on_items, on_texts = start(Path("whole"), written)
     assert done.code == 0, done
+    assert evaluated(tmp_path / "task", answer) <= on_items
     stopped, some_items, some_texts = start(Path("again"), failing)
     assert stopped.code == 1
     assert "the optimizer cannot be asked" in stopped.err
