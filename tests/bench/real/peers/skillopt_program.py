@@ -66,7 +66,7 @@ SETTINGS: Mapping[str, object] = {
 }
 
 
-class Loader(SplitDataLoader):  # type: ignore[misc] - the peer is not installed where types are checked
+class Loader(SplitDataLoader):  # type: ignore[misc]  # the peer is absent where types are checked
     """The splits of the task, without that for the test."""
 
     def __init__(self, task: Task) -> None:
