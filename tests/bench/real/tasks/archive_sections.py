@@ -8,13 +8,11 @@ Nothing here makes the labels: a section is what the archive says. ``apt-cache d
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from hashlib import sha256
 from pathlib import Path
-from shutil import which
 
-from drawing import Candidate, Missing, Source, Task, main, paragraphs
+from available import packages
+from drawing import Candidate, Source, Task, main
 
 LICENCE = (
     "Names, summaries and sections are metadata of the Debian archive; the summaries have the licences of their "
@@ -25,46 +23,21 @@ SAME_FOR_ALL = {"debug", "oldlibs"}
 _DUMMY = re.compile(r"\b(?:transitional|dummy) |\bdebug(?:ging)? symbols\b", re.IGNORECASE)
 
 
-def available(path: Path | None) -> str:
-    """Return the text of ``apt-cache dumpavail``."""
-    if path is not None:
-        return path.read_text(encoding="utf-8")
-    if which("apt-cache") is None:
-        raise Missing("There is no apt-cache here: run this on Debian, or name the text of its dumpavail with --from.")
-    done = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, check=False)
-    if done.returncode:
-        raise Missing(f"apt-cache dumpavail failed: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout.decode()
-
-
 def read(path: Path | None) -> Source:
-    text = available(path)
-    by_name: dict[str, Candidate] = {}
-    for fields in paragraphs(text):
-        name, summary = fields.get("Package", ""), fields.get("Description", "").partition("\n")[0]
-        section = fields.get("Section", "").rpartition("/")[2]
-        # A package from elsewhere is not in the archive's pool, and its section follows no rule of the archive.
-        in_pool = fields.get("Filename", "").startswith("pool/")
-        if not (name and summary and section and in_pool) or section in SAME_FOR_ALL or _DUMMY.search(summary):
-            continue
-        by_name[name] = Candidate(
-            key=name,
-            origin=fields.get("Source", name).partition(" ")[0],
-            stratum=section,
-            row={"question": f"Package: {name}\nSummary: {summary}", "answer": section},
-            provenance={
-                "package": name,
-                "version": fields.get("Version", ""),
-                "sha256": fields.get("SHA256", ""),
-            },
-        )
-    if not by_name:
-        raise Missing("The archive's lists have no package: run apt-get update first.")
-    return Source(
-        name="apt-cache dumpavail" if path is None else path.name,
-        digest=sha256(text.encode()).hexdigest(),
+    text, records = packages(path)
+    return text.source(
         licence=LICENCE,
-        candidates=list(by_name.values()),
+        candidates=[
+            Candidate(
+                key=record.name,
+                origin=record.source,
+                stratum=record.section,
+                row={"question": f"Package: {record.name}\nSummary: {record.summary}", "answer": record.section},
+                provenance=record.provenance,
+            )
+            for record in records
+            if record.section and record.section not in SAME_FOR_ALL and not _DUMMY.search(record.summary)
+        ],
     )
 
 
