@@ -7,12 +7,11 @@ Nothing here makes the labels: a section is what the archive says. ``apt-cache d
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 from available import packages
-from drawing import Candidate, Source, Task, main
+from drawing import DUMMY, Candidate, Source, Task, main
 
 LICENCE = (
     "Names, summaries and sections are metadata of the Debian archive; the summaries have the licences of their "
@@ -20,7 +19,6 @@ LICENCE = (
 )
 SAME_FOR_ALL = {"debug", "oldlibs"}
 """Sections of detached symbols and transitional packages, which a word of every summary gives away."""
-_DUMMY = re.compile(r"\b(?:transitional|dummy) |\bdebug(?:ging)? symbols\b", re.IGNORECASE)
 
 
 def read(path: Path | None) -> Source:
@@ -36,7 +34,7 @@ def read(path: Path | None) -> Source:
                 provenance=record.provenance,
             )
             for record in records
-            if record.section and record.section not in SAME_FOR_ALL and not _DUMMY.search(record.summary)
+            if record.section and record.section not in SAME_FOR_ALL and not DUMMY.search(record.summary)
         ],
     )
 

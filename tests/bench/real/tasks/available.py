@@ -44,7 +44,11 @@ class Package:
 
 def packages(path: Path | None) -> tuple[Available, list[Package]]:
     """Return what is available, and the packages in it by name: those in the archive's pool, with a summary."""
-    available = _dumped() if path is None else Available(name=path.name, text=path.read_text(encoding="utf-8"))
+    available = (
+        _dumped()
+        if path is None
+        else Available(name=path.name, text=path.read_text(encoding="utf-8", errors="replace"))
+    )
     by_name = {package.name: package for package in _in_pool(available.text)}
     if not by_name:
         raise Missing("The archive's lists have no package: run apt-get update first.")
@@ -67,4 +71,4 @@ def _dumped() -> Available:
     done = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, check=False)
     if done.returncode:
         raise Missing(f"apt-cache dumpavail failed: {done.stderr.decode(errors='replace').strip()}")
-    return Available(name="apt-cache dumpavail", text=done.stdout.decode())
+    return Available(name="apt-cache dumpavail", text=done.stdout.decode(errors="replace"))

@@ -23,6 +23,8 @@ SPLITS: Mapping[str, int] = {"train": 40, "selection": 40, "test": 80}
 DRAW = 11
 ALIKE = 85
 """Two questions that are this similar, in percent, are not both drawn."""
+DUMMY = re.compile(r"\b(?:transitional|dummy|metapackage|meta-package) |\bdebug(?:ging)? symbols\b", re.IGNORECASE)
+"""What the summary of a package says that has nothing in it of its own."""
 
 
 class Missing(Exception):  # noqa: N818 - it says what is missing
@@ -188,6 +190,12 @@ def paragraphs(text: str) -> Iterator[dict[str, str]]:
             yield fields
 
 
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of items from 1 on")
+    return int(text)
+
+
 def main(task: Task) -> int:
     """Write the task into the folder that the command line names; 1 where the source lacks something."""
     parser = argparse.ArgumentParser(description=(sys.modules["__main__"].__doc__ or "").splitlines()[0])
@@ -195,14 +203,17 @@ def main(task: Task) -> int:
     parser.add_argument("--from", dest="source", type=Path, help="the source, in place of that of this machine")
     parser.add_argument("--seed", type=int, default=DRAW, help=f"seed of the draw (default {DRAW})")
     for name, count in task.splits.items():
-        parser.add_argument(f"--{name}", type=int, default=count, help=f"items of the {name} split (default {count})")
+        parser.add_argument(f"--{name}", type=_size, default=count, help=f"items of the {name} split (default {count})")
     arguments = parser.parse_args()
     splits = {name: getattr(arguments, name) for name in task.splits}
     try:
         source = task.read(arguments.source)
         write(task, source, arguments.folder, seed=arguments.seed, splits=splits)
-    except (Missing, OSError) as error:
+    except Missing as error:
         sys.stderr.write(f"{error}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"{error.filename} cannot be used: {error.strerror}.\n")
         return 1
     sys.stdout.write(f"{sum(splits.values())} items of {task.name} in {arguments.folder}, from {source.name}\n")
     return 0

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from available import Package, packages
-from drawing import Candidate, Source, Task, main
+from drawing import DUMMY, Candidate, Source, Task, main
 
 LICENCE = (
     "Names, summaries, dependencies and tags are metadata of the Debian archive; the summaries have the licences of "
@@ -46,7 +46,7 @@ def dependencies(package: Package) -> list[str]:
 
 def read(path: Path | None) -> Source:
     available, records = packages(path)
-    forms = [(package, form) for package in records if (form := facets(package))]
+    forms = [(package, form) for package in records if not DUMMY.search(package.summary) and (form := facets(package))]
     origins: dict[str, set[str]] = defaultdict(set)
     for package, form in forms:
         origins["/".join(form.values())].add(package.source)
@@ -75,7 +75,10 @@ TASK = Task(
     name="package-facets",
     title="Package facets",
     description="Gives the debtags of a Debian package. Use when a package needs its role and its language.",
-    instruction="Give the debtags of the package as a JSON object with two fields, role and implemented-in.",
+    instruction=(
+        "Give the debtags of the package as a JSON object with two fields: role, such as program or plugin, "
+        "and implemented-in, such as c or perl."
+    ),
     read=read,
 )
 

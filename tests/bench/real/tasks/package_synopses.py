@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from drawing import Candidate, Missing, Source, Task, main, paragraphs
+from drawing import DUMMY, Candidate, Missing, Source, Task, main, paragraphs
 
 LICENCE = "Each description is part of the package that SOURCE.json names, and has that package's licence."
 STATUS = Path("/var/lib/dpkg/status")
@@ -22,7 +22,6 @@ SHORTEST, LONGEST = 120, 500
 """Characters of a description that are shown: whole paragraphs, but for a first one that is longer."""
 WORDS = 0.3
 """The overlap of words with the maintainer's synopsis that passes."""
-_DUMMY = re.compile(r"\b(?:transitional|dummy|metapackage|meta-package) |\bdebug(?:ging)? symbols\b", re.IGNORECASE)
 
 
 def checks(name: str, synopsis: str) -> Iterator[dict[str, object]]:
@@ -61,13 +60,13 @@ def read(path: Path | None) -> Source:
     for fields in paragraphs(content):
         name, source = fields.get("Package", ""), fields.get("Source", fields.get("Package", "")).partition(" ")[0]
         synopsis, _, long = fields.get("Description", "").partition("\n")
-        description = shown(long)
-        if not (name and synopsis and description) or _DUMMY.search(synopsis):
+        section, description = fields.get("Section", "").rpartition("/")[2], shown(long)
+        if not (name and section and synopsis and description) or DUMMY.search(synopsis):
             continue
         candidates[name] = Candidate(
             key=name,
             origin=source,
-            stratum=fields.get("Section", "").rpartition("/")[2],
+            stratum=section,
             row={
                 "question": f"Package: {name}\n\n{description}",
                 "checks": list(checks(name, synopsis)),
