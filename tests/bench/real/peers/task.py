@@ -87,6 +87,7 @@ class Task:
         self._head = frontmatter(self._seed.document)
         self.train = self._environment.items(Split.TRAIN)
         self.selection = self._environment.items(Split.SELECTION)
+        self.test = self._environment.items(Split.TEST)  # for the comparison alone: no program looks at it
         self.body = self._seed.document[len(self._head) :].strip()
         self._measured = {self.body}
 
