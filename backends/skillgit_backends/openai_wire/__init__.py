@@ -148,6 +148,8 @@ def context_in(document: object, model: str) -> int | None:
 
 
 _LIST_S = 10.0
+_FACTS_S = 60.0
+"""A busy server takes its time, and what it says identifies all that it answers; one that is down fails at once."""
 _NOTHING_THERE = frozenset({400, 404, 405, 501})  # what servers answer at paths that they do not have
 _NEWER, _OLDER = "max_completion_tokens", "max_tokens"
 _NOT_KNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted", re.IGNORECASE)
@@ -222,9 +224,9 @@ class OpenAIWireBackend:
         if endpoint.azure:
             return {}  # a deployment has no list of models
         # A connection of its own, for the caller may be in another event loop than the calls.
-        connection = Connection(self.variant.name, _LIST_S)
+        connection = Connection(self.variant.name, _FACTS_S)
         try:
-            async with asyncio.timeout(_LIST_S):
+            async with asyncio.timeout(_FACTS_S):
                 return await served_facts(lambda url: self._listed(connection, endpoint, url), endpoint.url, model)
         except (BackendError, TimeoutError):
             return None
