@@ -269,6 +269,7 @@ class Publisher:
         self._about: tuple[int, Stage | None] = (0, None)
         self._reasons: dict[str, Reason] = {}
         self._rolled: set[str] = set()
+        self._is_rare = False  # whether an agent rarely loaded what was measured last
         self._session: Session | None = None
         self._forecast: Forecast | None = None
         self._spendings: deque[tuple[float, Cost]] = deque()  # seconds since the process began, and what was spent then
@@ -325,16 +326,15 @@ class Publisher:
 
     def happened(self, event: Event, commit: str) -> None:
         evaluation = getattr(event, "evaluation", None)
-        if not isinstance(evaluation, EvaluationSummary):
-            evaluation = None
-        if evaluation is not None and evaluation.loads is not None:
-            loads = evaluation.loads
-            if loads.is_rare:
+        loads = evaluation.loads if isinstance(evaluation, EvaluationSummary) else None
+        if loads is not None:
+            if loads.is_rare and not self._is_rare:
                 self.remark(f"warning: {loads.sentence}; its description decides when an agent loads it")
             elif isinstance(event, RunStarted):
                 self.remark(loads.phrase)
+            self._is_rare = loads.is_rare
         self._watcher.happened(event, commit)
-        if evaluation is not None and evaluation.cut:
+        if isinstance(evaluation, EvaluationSummary) and evaluation.cut:
             phrase = cut_phrase(evaluation.cut, evaluation.scored)
             self.remark(f"warning: {phrase}, and count as wrong where the answer is not complete; raise it")
         self._soon()
