@@ -77,7 +77,13 @@ class Loading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadCounts:
-    """In how many scored rollouts an agent loaded the skill, in how many it did not, and how many do not say."""
+    """In how many scored rollouts an agent loaded the skill.
+
+    Attributes:
+        loaded: Rollouts that loaded it.
+        ignored: Rollouts that did not.
+        unknown: Rollouts of which the agent's events do not say.
+    """
 
     loaded: int
     ignored: int
