@@ -54,7 +54,8 @@ def check_loading(session: Session, state: RunState) -> None:
     evaluation = state.known_evaluation(0)
     loads = evaluation.loads if evaluation is not None else None
     if session.settings.train.require_loading and not state.step and loads is not None and loads.is_never:
-        raise NotLoadedError(f"{loads.phrase} of the baseline, so no change to its text can be measured")
+        hint = "say in the skill's description when to use it, and begin another run"
+        raise NotLoadedError(f"{loads.phrase} of the baseline, so no change to its text can be measured", hint=hint)
 
 
 def stop_sentence(session: Session, state: RunState) -> str:

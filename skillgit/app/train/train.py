@@ -607,7 +607,7 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
             error.hint = f"{command} with a larger cap goes on where it stands"
         if isinstance(error, NotLoadedError):
             command = continuing(replace(request, overrides=(*request.overrides, _UNLOADED)), name)
-            error.hint = f"say in the skill's description when to use it, and begin another run; {command} goes on"
+            error.hint = f"{error.hint}; {command} goes on"
         error.hint = error.hint or f"{command} goes on where it stands"
         error.result = training.unfinished(error, command)
         raise
