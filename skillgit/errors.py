@@ -28,6 +28,7 @@ class ExitCode(IntEnum):
     HISTORY = 6  # history cannot be read (newer format, broken trailer block, contradicting events)
     BUDGET = 7  # a cap on calls, tokens or money was reached; the run can be continued with a larger one
     HANDOFF = 8  # questions were written to files and wait for answers; the run can be continued when they are there
+    NOT_LOADED = 9  # ``train``: the agent loaded the skill in no rollout of the baseline, so that no edit can show
     NULL_RESULT = 20  # ``train --exit-code``: candidates were measured, and none is better than the seed
     UNDERPOWERED = 21
     """``train --exit-code``: none is better, and the selection split is too small to tell; ``gate``, ``propose`` and
@@ -260,6 +261,12 @@ class HandoffError(SkillgitError):
     """Questions were handed to someone outside; no model failed, and nothing can go on without the answers."""
 
     exit_code = ExitCode.HANDOFF
+
+
+class NotLoadedError(SkillgitError):
+    """An agent loaded the skill in no rollout of the baseline, so that no change of its text could be measured."""
+
+    exit_code = ExitCode.NOT_LOADED
 
 
 class StoppedError(SkillgitError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.agent_cli.backend import TOKEN, child_environment
 from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
-from skillgit_backends.agent_cli.process import number_at, text_at
+from skillgit_backends.agent_cli.process import event_at, number_at, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +68,12 @@ class CopilotExecBackend(MeteredAgent):
         match text_at(event, "type"):
             case "assistant.message":
                 end.answer = text_at(event, "data", "content")
+            case "tool.execution_start":
+                data = event_at(event, "data")
+                end.tools.begin(text_at(data, "toolCallId"), text_at(data, "toolName"), data.get("arguments"))
+            case "tool.execution_complete":
+                is_success = event_at(event, "data").get("success") is True
+                end.tools.end(text_at(event, "data", "toolCallId"), is_success=is_success)
             case "session.error":
                 end.failure = text_at(event, "data", "message") or "an error without a message"
             case "result":

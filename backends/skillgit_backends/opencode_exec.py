@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.agent_cli.backend import TOKEN, child_environment
 from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
-from skillgit_backends.agent_cli.process import text_at
+from skillgit_backends.agent_cli.process import event_at, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,6 +79,12 @@ class OpenCodeExecBackend(MeteredAgent):
                 end.answer = ""
             case "text":
                 end.answer += text_at(event, "part", "text")
+            case "tool_use":
+                part, identity = event_at(event, "part"), text_at(event, "part", "callID")
+                status = text_at(part, "state", "status")
+                end.tools.begin(identity, text_at(part, "tool"), event_at(part, "state", "input"))
+                if status in ("completed", "error"):
+                    end.tools.end(identity, is_success=status == "completed")
             case "step_finish":
                 end.is_complete = text_at(event, "part", "reason") in ("stop", "length")
             case "error":

@@ -11,6 +11,7 @@ from skillgit.calls.limiter import CallPolicy, Lane, hedged, lane_of
 from skillgit.calls.pricing import half
 from skillgit.calls.retry_policy import Failures, RetryPolicy
 from skillgit.calls.spending_caps import Stop, overdue, waiting
+from skillgit.domain.evaluation import Loading
 from skillgit.domain.ids import digest
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
@@ -39,7 +40,7 @@ from skillgit.plugin.backend import (
 )
 from skillgit.plugin.call_records import parameters_json
 from skillgit.plugin.redaction import redact
-from skillgit.plugin.skill_marks import as_text
+from skillgit.plugin.skill_marks import as_text, gives_skill
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -105,6 +106,7 @@ def _is_typed(reply: Reply) -> bool:
         all(isinstance(text, str) for text in (reply.text, reply.model))
         and isinstance(reply.usage, Usage)
         and reply.finish_reason in get_args(FinishReason)
+        and (reply.loading is None or isinstance(reply.loading, Loading))
         and isinstance(reply.tool_calls, tuple)
         and all(isinstance(call, ToolCall) for call in reply.tool_calls)
         and all(isinstance(text, str) for call in reply.tool_calls for text in (call.id, call.name, call.arguments))
@@ -211,8 +213,12 @@ class Route:
 
         async def answer() -> Reply:
             if access is not None and isinstance(self.backend, AsksModels):
-                return checked(await self.backend.complete_through(request, access), self.backend_name)
-            return checked(await self.backend.complete(request), self.backend_name)
+                reply = checked(await self.backend.complete_through(request, access), self.backend_name)
+            else:
+                reply = checked(await self.backend.complete(request), self.backend_name)
+            if reply.loading is None and access is not None and gives_skill(request.messages):
+                return replace(reply, loading=Loading.UNKNOWN)  # an agent that does not say
+            return reply
 
         return await self.guarded(answer())
 

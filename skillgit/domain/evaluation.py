@@ -19,7 +19,7 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class Split(StrEnum):
@@ -56,6 +56,72 @@ class Metric(StrEnum):
     MIXED = "mixed"
 
 
+class Loading(StrEnum):
+    """Whether an agent loaded the skill that was installed for it, as far as its own events say."""
+
+    LOADED = "loaded"
+    NOT_LOADED = "not loaded"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def parse(cls, name: object) -> Loading | None:
+        """Return what is called ``name``; None for a model that reads the skill as text, and in older histories."""
+        return next((loading for loading in cls if loading.value == name), None)
+
+    @classmethod
+    def of_calls(cls, each: Iterable[Loading | None]) -> Loading | None:
+        """Return what an attempt of several calls amounts to: a skill that is loaded in one of them is loaded."""
+        values = set(each)
+        return next((loading for loading in (cls.LOADED, cls.UNKNOWN, cls.NOT_LOADED) if loading in values), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCounts:
+    """In how many scored rollouts an agent loaded the skill.
+
+    Attributes:
+        loaded: Rollouts that loaded it.
+        ignored: Rollouts that did not.
+        unknown: Rollouts of which the agent's events do not say.
+    """
+
+    loaded: int
+    ignored: int
+    unknown: int
+
+    @property
+    def is_never(self) -> bool:
+        return self.ignored > 0 and not self.loaded and not self.unknown
+
+    @property
+    def is_rare(self) -> bool:
+        return self.loaded < self.ignored
+
+    @property
+    def phrase(self) -> str:
+        """Say in how many rollouts the skill was loaded.
+
+        >>> LoadCounts(3, 22, 0).phrase, LoadCounts(0, 0, 2).phrase
+        ('skill loaded in 3 of 25 rollouts', 'unknown whether the skill was loaded in 2 of 2 rollouts')
+        """
+        total = self.loaded + self.ignored + self.unknown
+        scope = f"of {total} {'rollout' if total == 1 else 'rollouts'}"
+        if self.unknown == total:
+            return f"unknown whether the skill was loaded in {self.unknown} {scope}"
+        return f"skill loaded in {self.loaded} {scope}{f', unknown in {self.unknown}' if self.unknown else ''}"
+
+    @property
+    def sentence(self) -> str:
+        """The same with what follows for the score, without a full stop."""
+        return f"{self.phrase}, so the score says little about its text" if self.is_rare else self.phrase
+
+
+def load_counts(outcomes: Iterable[Scored]) -> LoadCounts | None:
+    """Count what agents loaded; None for models that read the skill as text."""
+    values = [outcome.loading for outcome in outcomes if outcome.loading is not None]
+    return LoadCounts(*map(values.count, (Loading.LOADED, Loading.NOT_LOADED, Loading.UNKNOWN))) if values else None
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """The outcome of an item that was evaluated; both scores lie in [0, 1].
@@ -65,12 +131,14 @@ class Scored:
         soft: The score with partial credit.
         parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
         cut: Whether a reply of the target ended at the limit of its length. It is no part of the score.
+        loading: Whether the target, an agent, loaded the skill; None where a model reads it as text.
     """
 
     hard: float
     soft: float
     parts: tuple[tuple[str, float], ...] = ()
     cut: bool = field(default=False, compare=False)
+    loading: Loading | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not (_is_share(self.hard) and _is_share(self.soft)):
@@ -229,6 +297,7 @@ class EvaluationSummary:
         unneeded: How many items the decision did not need, because it could no longer change; they count nowhere.
         spare: How many of those had been rolled out all the same, together with items that were needed.
         cut: How many of the scored items have a reply that ended at the limit of its length.
+        loads: How many of them an agent loaded the skill for; None where a model reads it as text.
     """
 
     split: Split
@@ -242,6 +311,7 @@ class EvaluationSummary:
     unneeded: int = 0
     spare: int = 0
     cut: int = 0
+    loads: LoadCounts | None = None
 
     @property
     def stopped(self) -> bool:
@@ -324,6 +394,7 @@ class Evaluation:
             unneeded=len(self.unneeded),
             spare=self.spare,
             cut=sum(outcome.cut for outcome in self.scored.values()),
+            loads=load_counts(self.scored.values()),
         )
 
 

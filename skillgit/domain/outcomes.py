@@ -22,6 +22,7 @@ from skillgit.domain.evaluation import (
     EvaluationSummary,
     FailedToEvaluate,
     FailureKind,
+    Loading,
     Metric,
     Outcome,
     Scored,
@@ -183,7 +184,9 @@ def whole(values: Sequence[Fraction]) -> list[int]:
 def outcome_row(outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, Scored):
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
-        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **({"cut": True} if outcome.cut else {})}
+        loading = {"skill": outcome.loading.value} if outcome.loading is not None else {}
+        cut = {"cut": True} if outcome.cut else {}
+        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **cut, **loading}
     return {"failed": outcome.reason, "kind": outcome.kind.value}
 
 
@@ -198,6 +201,7 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
         soft=float(str(row["soft"])),
         parts=tuple(sorted((str(name), float(str(score))) for name, score in pairs)),
         cut=row.get("cut") is True,
+        loading=Loading.parse(row.get("skill")),
     )
 
 

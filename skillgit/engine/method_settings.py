@@ -105,6 +105,10 @@ class TrainSettings(_Section):
         default=True, description="Check keys, programs, contexts and one tiny call per role before a run begins."
     )
 
+    require_loading: bool = Field(
+        default=True, description="Stop before the first step if an agent loaded the skill in no baseline rollout."
+    )
+
     @property
     def step_size(self) -> int:
         return self.batch_size * self.accumulation

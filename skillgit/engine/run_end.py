@@ -20,6 +20,7 @@ from skillgit.domain.statistics import CHANCE, may_be_chance, minimum_detectable
 from skillgit.engine import evidence_files
 from skillgit.engine.gating import judge, recorded
 from skillgit.engine.session import Session, Stage
+from skillgit.errors import NotLoadedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,15 @@ def stop_before_step(session: Session, state: RunState) -> str:
         steps = "1 step" if count == 1 else f"{count} steps in a row"
         return f"{steps} made no new best version, and train.patience is {patience}."
     return ""
+
+
+def check_loading(session: Session, state: RunState) -> None:
+    """Raise a NotLoadedError before the first step of a run whose agent loaded the seed in no rollout."""
+    evaluation = state.known_evaluation(0)
+    loads = evaluation.loads if evaluation is not None else None
+    if session.settings.train.require_loading and not state.step and loads is not None and loads.is_never:
+        hint = "say in the skill's description when to use it, and begin another run"
+        raise NotLoadedError(f"{loads.phrase} of the baseline, so no change to its text can be measured", hint=hint)
 
 
 def stop_sentence(session: Session, state: RunState) -> str:
@@ -184,6 +194,15 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
             raise AssertionError(f"{outcome} ends a process, not a run")
         case _:
             assert_never(outcome)
+
+
+def loading_sentence(state: RunState) -> str:
+    """Say in how many rollouts an agent loaded the best version; empty for a model that reads it as text."""
+    for version in dict.fromkeys((state.best, 0)):
+        evaluation = state.known_evaluation(version)
+        if evaluation is not None and evaluation.loads is not None:
+            return f"{version_label(version)}: {evaluation.loads.sentence}."
+    return ""
 
 
 def cut_sentence(state: RunState) -> str:

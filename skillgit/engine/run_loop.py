@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Loading, Scored, Split
 from skillgit.domain.event import RunFinished, RunOutcome, RunStarted, SlowMerged
 from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
 from skillgit.engine import evidence_files
@@ -25,8 +25,10 @@ from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.rounds import Rounds
 from skillgit.engine.run_end import (
+    check_loading,
     cut_sentence,
     finish_sentence,
+    loading_sentence,
     measure_placebo,
     outcome_words,
     run_outcome,
@@ -184,6 +186,7 @@ class Trainer:
             session.calls.enter(slow_scope(session.run, state.epoch), state.cost)
             return await propose_slow_update(session, state, self.history)
         if state.step < session.steps and not stop_before_step(session, state):
+            check_loading(session, state)
             return await self._step(state)
         return await self._finish(state)
 
@@ -260,8 +263,11 @@ class Trainer:
         return Transition(event=event, skill=start.skill, evidence=evidence_files.merged([start.evidence, files]))
 
     def _step_follows_baseline(self, rollout: Rollout) -> bool:
-        """Say whether the seed is sure not to have the full score, with which a run would end before its first step."""
+        """Say whether a first step is sure: the seed cannot have the full score, and no agent ignores it always."""
         rule, outcome = self.session.rule, rollout.outcome
+        is_ignored = isinstance(outcome, Scored) and outcome.loading is Loading.NOT_LOADED
+        if is_ignored and self.session.settings.train.require_loading:
+            return False
         if not self.session.settings.train.stop_at_ceiling:
             return True
         return isinstance(outcome, Scored) and outcome.value(rule.metric, rule.soft_weight) < _SOLVED
@@ -281,7 +287,8 @@ class Trainer:
         outcome = run_outcome(session, state, tests)
         stop = stop_sentence(session, state) if outcome is not RunOutcome.CEILING else ""  # it would say the same
         words = outcome_words(session, state, outcome)
-        sentences = (finish_sentence(session, state, outcome, tests), stop, cut_sentence(state), placebo.sentence)
+        finish = finish_sentence(session, state, outcome, tests)
+        sentences = (loading_sentence(state), finish, stop, cut_sentence(state), placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.domain.evaluation import Scored
+from skillgit.domain.evaluation import Loading, Scored
 from skillgit.domain.outcomes import outcome_row
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Message
@@ -166,12 +166,19 @@ async def _attempt(environment: Environment, item: Item, skill: Skill, target: A
     replies = tuple(target.replies)  # a scorer may ask the target too, whose verdicts are no part of the answer
     score, feedback = await environment.score(item, trajectory, judge)
     score, feedback = _with_cuts(_checked(score), feedback, trajectory, replies)
+    loading = Loading.of_calls(reply.loading for reply in replies)
+    score = score if loading is None else replace(score, loading=loading)
+    if loading is Loading.NOT_LOADED:
+        feedback = "; ".join(filter(None, (_NOT_LOADED, feedback)))
     # environments see an agent's answer only; the optimizer shall see how it came to it
     turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
     row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
     return row | outcome_row(score)
+
+
+_NOT_LOADED = "the agent did not load the skill, so this says nothing about its rules"
 
 
 def _with_cuts(score: Scored, feedback: str, trajectory: Trajectory, replies: Sequence[Reply]) -> tuple[Scored, str]:

@@ -12,6 +12,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from skillgit.domain.evaluation import Loading
 from skillgit.domain.trajectory import Picture, ToolUse, Turn
 from skillgit.domain.untrusted.model_text import storable
 
@@ -203,6 +204,7 @@ class Reply:
     native: Native | None = None  # the same in the provider's own form; absent unless asked for
     turns: tuple[Turn, ...] = ()  # what an agent did before it, where its questions were metered
     cut_within: int = 0  # how many of the replies that an agent got before it ended at the limit of their length
+    loading: Loading | None = None  # whether an agent loaded the skill of the request; None where it was given none
     model: str = field(default="", compare=False)  # that answered, as the provider calls it
     counted: bool = field(default=True, compare=False)  # False if usage is estimated
 

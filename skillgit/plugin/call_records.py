@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, get_args
 
+from skillgit.domain.evaluation import Loading
 from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Turn
 from skillgit.plugin.backend import (
@@ -87,7 +88,9 @@ def reply_json(reply: Reply) -> dict[str, object]:
     native = {} if reply.native is None else {"native": _native_json(reply.native)}
     turns = {"turns": [turn.row for turn in reply.turns]} if reply.turns else {}
     cuts = {"cut_within": reply.cut_within} if reply.cut_within else {}
-    return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls, **native, **turns, **cuts}
+    loading = {"skill": reply.loading.value} if reply.loading is not None else {}
+    fields = {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls}
+    return {**fields, **native, **turns, **cuts, **loading}
 
 
 def read_reply(value: object, usage: Usage) -> Reply:
@@ -106,6 +109,7 @@ def read_reply(value: object, usage: Usage) -> Reply:
         native=_read_native(fields.get("native")),
         turns=tuple(Turn.read(row) for row in _rows(fields.get("turns", []))),
         cut_within=_count(fields.get("cut_within", 0)),
+        loading=Loading.parse(fields.get("skill")),
     )
 
 

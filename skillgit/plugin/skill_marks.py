@@ -58,6 +58,12 @@ def skill_blocks(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
         position = closing.end() if closing else opening.end()
 
 
+def gives_skill(messages: Sequence[Message]) -> bool:
+    """Say whether an agent is given a skill to load with ``messages``, and not merely offered some."""
+    systems = (message.text for message in messages if message.role == "system")
+    return any(not opening["offered"] for text in systems for opening, _ in skill_blocks(text))
+
+
 def _last(pattern: re.Pattern[str], text: str, start: int, end: int) -> re.Match[str] | None:
     match = None
     for match in pattern.finditer(text, start, end):  # noqa: B007 - the last match is wanted

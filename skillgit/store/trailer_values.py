@@ -13,7 +13,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditSource, Op
-from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, LoadCounts, Metric, Split
 from skillgit.domain.event import Inherited, Measurement, Models
 from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
@@ -245,6 +245,12 @@ ORIGIN: Record[Mapping[str, Any]] = Record(
 )
 """The attributes of a candidate that say where it comes from."""
 APPENDIX = Record(AppendixCounts, Field("added", INTEGER), Field("total", INTEGER), Field("consolidated", INTEGER))
+LOADS = TokenKind(
+    "three integers, as `loaded/ignored/unknown`",
+    re.compile(r"[0-9]{1,15}/[0-9]{1,15}/[0-9]{1,15}"),
+    lambda token: LoadCounts(*map(int, token.split("/"))),
+    lambda loads: f"{loads.loaded}/{loads.ignored}/{loads.unknown}",
+)
 SUMMARY = Record(
     EvaluationSummary,
     Field("split", member(Split)),
@@ -259,6 +265,7 @@ SUMMARY = Record(
     Field("unneeded", INTEGER),
     Field("spare", INTEGER),
     Field("cut", INTEGER),
+    Field("loads", LOADS),
 )
 _INHERITED = "inherited"
 INHERITED = Record(Inherited, Field("from", VERSION, "version"))

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
     parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
-    return f"{name}  {split}  {screen.dotted((*parts, _cut(scores)))}"
+    loads = scores.loads.sentence if scores.loads is not None else ""
+    return f"{name}  {split}  {screen.dotted((loads, *parts, _cut(scores)))}"
 
 
 def _cut(scores: Scores) -> str:
@@ -57,6 +58,9 @@ def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     arms = result.arms
     first = arms[0].splits[index]
     yield f"{screen.paint(Style.STRONG, first.split)}  {numbers.plural(first.overall.n, 'item')}"
+    for arm in arms:
+        if (loads := arm.splits[index].overall.loads) is not None:
+            yield f"{arm.name}: {loads.sentence}"
     rows = [_overall(arm, index) for arm in arms]
     yield from headed(("", "scored", "hard", "95 %", "soft", "95 %"), rows, screen, align="lrrlrl")
     for arm in arms:

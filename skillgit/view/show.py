@@ -310,6 +310,8 @@ def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
     """Return what was measured: the score under the gate's metric, hard, soft and on how many items."""
     scope = f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored"
     text = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {scope}"
+    if evaluation.loads is not None:  # first: without it a score says nothing of the text
+        text = f"{evaluation.loads.phrase} {screen.glyphs.dot} {text}"
     if evaluation.cut:
         text += f" {screen.glyphs.dot} {cut_phrase(evaluation.cut, evaluation.scored)}"
     if not evaluation.stopped:

@@ -45,7 +45,7 @@ def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
     paragraphs = (
         (_rule(story, screen),),
         (_brought(story, screen, now),),
-        (_because(story, screen), _seen(story), _chosen(story, screen), _flips(story, screen)),
+        (_loading(story), _because(story, screen), _seen(story), _chosen(story, screen), _flips(story, screen)),
         (
             _tried(story, screen),
             _under("before", _earlier(story, screen)),
@@ -117,6 +117,11 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
     yield _Fact(text=screen.dotted(parts))
     if story.restored is not None:
         yield _Fact(text=f"it had gone, and {version_label(story.restored)} brought it back")
+
+
+def _loading(story: Story) -> Iterator[_Fact]:
+    if story.gate.loads is not None:
+        yield _Fact(label="loading", text=story.gate.loads.sentence)
 
 
 def _because(story: Story, screen: Screen) -> Iterator[_Fact]:

@@ -16,7 +16,7 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.event import RunOutcome
-from skillgit.errors import BudgetError, ExitCode, StoppedError
+from skillgit.errors import BudgetError, ExitCode, NotLoadedError, StoppedError
 from skillgit.view.surface import Screen
 
 TRAINED = Trained(
@@ -136,7 +136,7 @@ def test_status_shows_the_diagnosis(skillgit, fake):
     assert document["diagnosis"]["cause"] == "ceiling"
 
 
-@pytest.mark.parametrize(("error", "code"), [(StoppedError, 130), (BudgetError, 7)])
+@pytest.mark.parametrize(("error", "code"), [(StoppedError, 130), (BudgetError, 7), (NotLoadedError, 9)])
 def test_a_stopped_run_says_how_to_go_on(error, code, skillgit, fake):
     fake("train.train.train", error("run x is stopped", hint="skillgit train demo --run x goes on"))
     ended = skillgit("train", "demo")
@@ -148,7 +148,7 @@ def test_train_as_json(skillgit, fake):
     fake("train.train.train", TRAINED)
     document = json.loads(skillgit("train", "demo", "--json").out)
     assert document["schema"] == "skillgit.train/1"
-    assert document["report"][1] == {"label": "best", "version": 8, "selection": 0.75, "test": 0.71}
+    assert document["report"][1] == {"label": "best", "version": 8, "selection": 0.75, "test": 0.71, "loads": None}
     assert (document["outcome"], document["exit_code"]) == ("improved", 0)
 
 

@@ -17,6 +17,7 @@ from skillgit.app.sources.sessions.session import SessionAgent
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
+from skillgit.domain.evaluation import Loading
 from skillgit.errors import BudgetError
 from skillgit_backends.claude_chat import ClaudeChatBackend
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
@@ -96,6 +97,19 @@ def _by_responses(agent: Backend, tool: Any, cap: Caps | None) -> tuple[Loopback
     return on_loopback(play, response(tool, 100, 7), response(said("<answer>Seine</answer>"), 100, 7))
 
 
+ANSWER = "<answer>Seine</answer>"
+READS = {
+    "codex": call("exec_command", cmd="cat .agents/skills/searchqa/SKILL.md"),
+    "opencode": call("read", filePath=".opencode/skills/searchqa/SKILL.md"),
+    "copilot": call("view", path=".github/skills/searchqa/SKILL.md"),
+}
+WRONG = {
+    "codex": call("exec_command", cmd="cat .agents/skills/another/SKILL.md"),
+    "opencode": call("read", filePath=".opencode/skills/another/SKILL.md"),
+    "copilot": call("skill", skill="another"),
+}
+
+
 def codex(cap: Caps | None) -> tuple[LoopbackModel, Any]:
     skill = ".agents/skills/searchqa/SKILL.md"
     return _by_responses(CodexExecBackend({"path": CODEX}), call("exec_command", cmd=f"cat {skill}"), cap)
@@ -140,6 +154,39 @@ def test_a_rollout_with_a_tool_is_metered_to_the_last_question(name: str, cap: C
     else:
         assert isinstance(reply, BudgetError)
         assert cost.calls == 1
+
+
+@pytest.mark.parametrize("tool", ["skill", "read", "wrong", "none"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.skipif(not program, reason=f"the program of {name} is not installed"))
+        for name, program in PROGRAMS.items()
+    ],
+)
+def test_a_skill_counts_as_loaded_exactly_where_its_model_has_read_it(name: str, tool: str):
+    if name == "claude_code":
+        name_of = {"skill": "searchqa", "wrong": "another"}
+        first = tool_use("Read", file_path=".claude/skills/searchqa/SKILL.md")
+        first = tool_use("Skill", skill=name_of[tool]) if tool in name_of else first
+        script = (words(ANSWER),) if tool == "none" else (first, words(ANSWER))
+        agent = ClaudeCodeExecBackend({"path": CLAUDE, "allow_root": True})
+        model, (_, reply) = on_loopback(lambda url: played(agent, ClaudeChatBackend({"base_url": url})), *script)
+    else:
+        makes = {"codex": CodexExecBackend, "opencode": OpenCodeExecBackend, "copilot": CopilotExecBackend}
+        first = {"wrong": WRONG, "read": READS}.get(tool, READS)[name]
+        first = call("skill", skill="searchqa") if (name, tool) == ("copilot", "skill") else first
+        script = (said(ANSWER),) if tool == "none" else (first, said(ANSWER))
+
+        def play(url: str) -> Any:
+            return played(
+                makes[name]({"path": PROGRAMS[name]}), OpenAIChatBackend({"base_url": f"{url}/v1", "api": "responses"})
+            )
+
+        model, (_, reply) = on_loopback(play, *(response(step, 100, 7) for step in script))
+    has_read = SKILL.splitlines()[-1] in model.bodies[-1]
+    assert reply.loading is (Loading.LOADED if has_read else Loading.NOT_LOADED)
+    assert has_read == (name == "codex" or tool in ("skill", "read"))
 
 
 @pytest.mark.parametrize(

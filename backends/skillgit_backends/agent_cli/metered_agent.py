@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
 from skillgit.plugin.backend_settings import Knob, read_settings
+from skillgit.plugin.skill_loads import ToolLog
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -38,6 +39,7 @@ class AgentEnd:
     answer: str = ""
     failure: str = ""
     is_complete: bool = False
+    tools: ToolLog = field(default_factory=ToolLog)
 
 
 def metered_settings(program: str) -> dict[str, Knob]:
@@ -109,7 +111,8 @@ class MeteredAgent(AgentBackend):
             raise self._broken_off(result, words, None, sure=not end.answer, silence="it did not come to an end")
         if not end.answer.strip():
             raise UnusableAnswerError(f"{self.info.name} ended without an answer", hint=BY_HAND, usage=NO_TOKENS)
-        return read_answer(end.answer, NO_TOKENS) if request.tools else Reply(text=end.answer, usage=NO_TOKENS)
+        reply = read_answer(end.answer, NO_TOKENS) if request.tools else Reply(text=end.answer, usage=NO_TOKENS)
+        return replace(reply, loading=end.tools.loading(task.names, is_whole=True))
 
     @abstractmethod
     def _command(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> list[str]:

@@ -314,6 +314,12 @@ def event_at(event: Event, *path: str) -> Event:
     return value if isinstance(value, dict) else {}
 
 
+def events_at(event: Event, *path: str) -> list[Event]:
+    """Return the objects in the list at ``path``; none if there is no list."""
+    value = _at(event, path)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
 def _at(event: Event, path: tuple[str, ...]) -> object:
     value: object = event
     for name in path:

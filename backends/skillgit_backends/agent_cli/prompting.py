@@ -69,6 +69,11 @@ class Assignment:
         return tuple(skill for skill in self.skills if not skill.offered)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the skills that the agent is told to load."""
+        return tuple(skill.name for skill in self.to_load)
+
+    @property
     def offers(self) -> bool:
         """Whether what the agent loads is what is asked."""
         return any(skill.offered for skill in self.skills)

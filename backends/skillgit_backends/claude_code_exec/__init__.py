@@ -36,11 +36,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.redaction import redact
+from skillgit.plugin.skill_loads import ToolLog
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -61,6 +61,7 @@ from skillgit_backends.agent_cli.process import (
     counts_at,
     estimate,
     event_at,
+    events_at,
     number_at,
     start_limits,
     text_at,
@@ -196,8 +197,10 @@ class ClaudeCodeExecBackend(AgentBackend):
         result, noise = await self._run(words, prompt(task), workspace, environment, session.hear)
         if result.code or session.is_failed or not session.result:
             raise self._failure(result, session, noise, environment)
-        reply = self._reply(request, session)
-        return replace(reply, turns=tool_turns(session.tool_uses)) if task.offers else reply
+        reply = replace(
+            self._reply(request, session), loading=session.tools.loading(task.names, is_whole=session.spoke)
+        )
+        return replace(reply, turns=tool_turns(session.tools.uses)) if task.offers else reply
 
     def _failure(self, result: Ended, session: ClaudeSession, noise: str, environment: Mapping[str, str]) -> Exception:
         message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
@@ -285,8 +288,8 @@ _OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens"
 @dataclass(slots=True, kw_only=True)
 class ClaudeSession:
     result: Event = field(default_factory=dict)  # the last result event; empty if there was none
-    actions: dict[str, int] = field(default_factory=dict)  # tool to how often the agent has used it
-    tool_uses: list[ToolUse] = field(default_factory=list)
+    tools: ToolLog = field(default_factory=ToolLog)
+    spoke: bool = False  # whether there were messages of the agent among the events
     trouble: str = ""  # the kind of error that a message of the agent carried; empty if none did
 
     def hear(self, event: Event) -> None:
@@ -295,14 +298,13 @@ class ClaudeSession:
             case "result":
                 self.result = event
             case "assistant":
-                self.trouble = text_at(event, "error")
-                content = event_at(event, "message").get("content")
-                for block in content if isinstance(content, list) else ():
-                    if isinstance(block, dict) and text_at(block, "type") == "tool_use":
-                        name = text_at(block, "name")
-                        self.actions[name] = self.actions.get(name, 0) + 1
-                        arguments = json.dumps(block.get("input"), ensure_ascii=False)
-                        self.tool_uses.append(ToolUse(name=name, arguments=arguments))
+                self.trouble, self.spoke = text_at(event, "error"), True
+                for block in events_at(event, "message", "content"):
+                    if text_at(block, "type") == "tool_use":
+                        self.tools.begin(text_at(block, "id"), text_at(block, "name"), block.get("input"))
+            case "user":
+                for block in events_at(event, "message", "content"):
+                    self.tools.end(text_at(block, "tool_use_id"), is_success=block.get("is_error") is not True)
 
     @property
     def text(self) -> str:

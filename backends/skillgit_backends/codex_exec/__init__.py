@@ -28,16 +28,19 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from skillgit.domain.trajectory import ToolUse
+from skillgit.domain.evaluation import Loading
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
 from skillgit.plugin.backend_settings import Knob
+from skillgit.plugin.skill_loads import ToolLog
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -50,12 +53,22 @@ from skillgit_backends.agent_cli.backend import (
     without_secrets,
 )
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
-from skillgit_backends.agent_cli.process import Ended, Event, ask, counts_at, estimate, event_at, start_limits, text_at
+from skillgit_backends.agent_cli.process import (
+    Ended,
+    Event,
+    ask,
+    counts_at,
+    estimate,
+    event_at,
+    events_at,
+    start_limits,
+    text_at,
+)
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 NAME = "codex_exec"
@@ -189,9 +202,10 @@ class CodexExecBackend(AgentBackend):
         text = _last_message(workspace) or turn.message
         usage = turn.usage or estimate(NAME, request, text)
         self._check_said(text, usage)
+        loading = _loading(turn, task.names, workspace)
         if request.tools:
-            return read_answer(text, usage)
-        return Reply(text=text, usage=usage, turns=tool_turns(turn.commands) if task.offers else ())
+            return replace(read_answer(text, usage), loading=loading)
+        return Reply(text=text, usage=usage, turns=tool_turns(turn.tools.uses) if task.offers else (), loading=loading)
 
     def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)
@@ -212,6 +226,30 @@ def _last_message(workspace: CallWorkspace) -> str:
         raise UnusableAnswerError(sentence, hint=BY_HAND) from None
 
 
+_LONGEST_SESSION = 1 << 28
+
+
+def _loading(turn: CodexTurn, names: Sequence[str], workspace: CallWorkspace) -> Loading | None:
+    """Return whether Codex loaded a skill: by a command, or by itself where the prompt mentions it.
+
+    Its events do not tell of the second, its record of the session does.
+    """
+    texts = list(_shown(workspace)) if names else []
+    if any(text.startswith(f"<skill>\n<name>{name}</name>") for text in texts for name in names):
+        return Loading.LOADED
+    return turn.tools.loading(names, is_whole=bool(texts))
+
+
+def _shown(workspace: CallWorkspace) -> Iterator[str]:
+    """Yield the texts that Codex showed its model in the user's name, as far as it recorded them."""
+    for path in (workspace.home / ".codex" / "sessions").rglob("rollout-*.jsonl"):
+        with suppress(OSError, DocumentError):
+            for line in read_plain(path, most=_LONGEST_SESSION).splitlines():
+                payload = event_at({"record": read_document(line)}, "record", "payload")
+                if text_at(payload, "type") == "message" and text_at(payload, "role") == "user":
+                    yield from (text_at(part, "text") for part in events_at(payload, "content"))
+
+
 SKILLS = ".agents/skills"
 
 
@@ -227,7 +265,7 @@ def command(
     environment: Mapping[str, str],
 ) -> list[str]:
     """Return the command line; every option has its value attached or is before another option."""
-    words = [settings.path, "exec", "--json", "--color=never", "--skip-git-repo-check", "--ephemeral", "--ignore-rules"]
+    words = [settings.path, "exec", "--json", "--color=never", "--skip-git-repo-check", "--ignore-rules"]
     words += [f"--model={request.model}", f"--sandbox={settings.sandbox}", f"--cd={workspace.work}"]
     words += [f"--output-last-message={last_message(workspace)}"]
     if settings.profile:
@@ -312,8 +350,7 @@ class CodexTurn:
     before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
     thread: str = ""
     message: str = ""
-    actions: dict[str, int] = field(default_factory=dict)  # kind of an item to how many are complete
-    commands: list[ToolUse] = field(default_factory=list)  # that it has run
+    tools: ToolLog = field(default_factory=ToolLog)  # the commands that it has run
     failure: str = ""
     is_complete: bool = False
     _total: Usage | None = None
@@ -327,10 +364,11 @@ class CodexTurn:
                 kind = text_at(event, "item", "type")
                 if kind == "agent_message":
                     self.message = text_at(event, "item", "text") or self.message
-                elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
-                    self.actions[kind] = self.actions.get(kind, 0) + 1
-                if kind == "command_execution":
-                    self.commands.append(ToolUse(name=kind, arguments=text_at(event, "item", "command")))
+                elif kind == "command_execution":
+                    identity, item = text_at(event, "item", "id"), event_at(event, "item")
+                    self.tools.begin(identity, kind, text_at(item, "command"))
+                    if item.get("exit_code") == 0:  # one that fails may have shown the skill before
+                        self.tools.end(identity, is_success=True)
             case "turn.completed":
                 self.is_complete, self.failure = True, ""
                 self._total = _usage(event_at(event, "usage")) or self._total

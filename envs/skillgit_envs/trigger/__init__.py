@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from skillgit.plugin.backend import Tool, assistant, system, user
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, SummaryShare
 from skillgit.plugin.skill_library import library_skill, read_library
+from skillgit.plugin.skill_loads import LOAD_TOOL, loaded_skills
 from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.shipped_environment import PackagedEnvironment, choice, fields_hint, option, require
@@ -38,7 +38,7 @@ INSTALLED = "agent"
 BODY = "This skill is loaded. Say so in one sentence and end: the work itself is not wanted here."
 """What a copy says that an agent loads: it has decided by then, and the rest would only cost."""
 LOAD_SKILL = Tool(
-    name="load_skill",
+    name=LOAD_TOOL,
     description="Load the instructions of an installed skill.",
     parameters={
         "type": "object",
@@ -73,28 +73,6 @@ def _items(row: Row, _: Path) -> Iterator[Item]:
         LOADS if name == OWN or (is_for_it is None and name) else NEAR_MISS
     )
     yield Item(id=text_field(where, fields, "id") or f"t-{short_digest(content)}", content=content, task_type=kind)
-
-
-def loaded_skills(uses: Sequence[ToolUse], names: Sequence[str]) -> tuple[str, ...]:
-    """Return which of ``names`` were loaded, in that order: by a tool for skills, or by a look at their SKILL.md."""
-    loads: dict[str, None] = {}
-    for use in uses:
-        if use.name in {LOAD_SKILL.name, "Skill", "skill"}:
-            name = _argument(use).rpartition(":")[2]
-            loads |= dict.fromkeys([name] if name in names else [])
-        else:
-            paths = re.findall(r"([\w-]+)[\\/]+SKILL\.md", use.arguments)
-            loads |= dict.fromkeys(name for name in paths if name in names)
-    return tuple(loads)
-
-
-def _argument(use: ToolUse) -> str:
-    try:
-        values = json.loads(use.arguments)
-    except ValueError:
-        return ""
-    values = values if isinstance(values, dict) else {}
-    return next((value for key in ("skill", "name") if isinstance(value := values.get(key), str)), "")
 
 
 class Trigger(PackagedEnvironment):

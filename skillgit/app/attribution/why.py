@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from skillgit.app.attribution.provenance import Credit, Credits
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
+    from skillgit.domain.evaluation import LoadCounts
     from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts
@@ -190,6 +191,7 @@ class Gated:
     why: str = ""
     verdict: Verdict | None = None  # what the gate compared and decided; absent if it passed none
     n: int = 0  # number of selection items; 0 where none was measured
+    loads: LoadCounts | None = None  # in how many selection rollouts an agent loaded it; None for other models
     not_measured: int = 0  # never measured because the decision was settled; the score is then an upper bound
     patch: PatchCounts | None = None  # proposals merged, ranked and applied; absent where no analyst proposed any
     left_out: tuple[LeftOut, ...] = ()  # edits chosen and not applied; empty where the evidence is not here
@@ -375,6 +377,7 @@ def _gated(workspace: Workspace, origin: OriginRow | None, evidence: StepEvidenc
         why=event.why,
         verdict=getattr(event, "verdict", None),
         n=getattr(evaluation, "n", 0),
+        loads=getattr(evaluation, "loads", None),
         not_measured=getattr(evaluation, "unneeded", 0),
         patch=getattr(event, "patch", None),
         left_out=evidence.left_out(),

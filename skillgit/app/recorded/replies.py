@@ -9,7 +9,7 @@ from typing import NoReturn
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.credentials.detector import MASK
-from skillgit.domain.evaluation import Scored
+from skillgit.domain.evaluation import Loading, Scored
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.environment import Environment, LeavesFiles
@@ -59,5 +59,7 @@ def recorded_replies(repo: Repo, tree: str, table: str) -> Iterator[RecordedRepl
                 item=str(row.get("id")),
                 answer=str(row.get("answer")),
                 turns=tuple(map(Turn.read, objects(conversation.get("turns")))),
-                outcome=Scored(float(hard), float(soft), cut=row.get("cut") is True),
+                outcome=Scored(
+                    float(hard), float(soft), cut=row.get("cut") is True, loading=Loading.parse(row.get("skill"))
+                ),
             )

@@ -20,15 +20,23 @@ from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Split, cut_phrase
-from skillgit.domain.event import Event, RunFinished, RunOutcome
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, LoadCounts, Split, cut_phrase
+from skillgit.domain.event import Event, RunFinished, RunOutcome, RunStarted
 from skillgit.domain.outcomes import Reason, grouped, read_outcomes
 from skillgit.domain.proposal import Origin
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.engine.edit_budget import analyst_budget
 from skillgit.engine.run_end import outcome_words
 from skillgit.engine.session import Progress, Session, Stage, Watcher
-from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
+from skillgit.errors import (
+    BudgetError,
+    ExitCode,
+    HandoffError,
+    NotLoadedError,
+    ServiceError,
+    SkillgitError,
+    StoppedError,
+)
 from skillgit.plugin.redaction import redact
 from skillgit.store.lock import publish, stop_requested, withdraw_stop
 
@@ -68,6 +76,7 @@ class ReportRow:
     version: int
     selection: float | None  # its score on the selection split under the gate's metric; None if nobody has measured it
     test: float | None  # its score on the test split under the same metric; None if it was not measured
+    loads: LoadCounts | None = None  # in how many selection rollouts an agent loaded it; None for other models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +112,7 @@ def outcome_of(error: SkillgitError) -> RunOutcome | None:
     match error:
         case BudgetError():
             return RunOutcome.BUDGET
-        case StoppedError() | HandoffError():
+        case StoppedError() | HandoffError() | NotLoadedError():
             return RunOutcome.STOPPED
         case ServiceError():
             return RunOutcome.PROVIDER_FAILURE
@@ -179,8 +188,12 @@ def _report(session: Session, state: RunState, tests: dict[int | None, float]) -
     def score(version: int) -> float | None:
         return None if state.known_evaluation(version) is None else session.score(state, version)
 
+    def loads(version: int) -> LoadCounts | None:
+        evaluation = state.known_evaluation(version)
+        return None if evaluation is None else evaluation.loads
+
     return tuple(
-        ReportRow(label=label, version=version, selection=score(version), test=tests.get(version))
+        ReportRow(label=label, version=version, selection=score(version), test=tests.get(version), loads=loads(version))
         for label, version in (("first", 0), ("best", state.best), ("last", state.version))
     )
 
@@ -256,6 +269,7 @@ class Publisher:
         self._about: tuple[int, Stage | None] = (0, None)
         self._reasons: dict[str, Reason] = {}
         self._rolled: set[str] = set()
+        self._is_rare = False  # whether an agent rarely loaded what was measured last
         self._session: Session | None = None
         self._forecast: Forecast | None = None
         self._spendings: deque[tuple[float, Cost]] = deque()  # seconds since the process began, and what was spent then
@@ -311,8 +325,15 @@ class Publisher:
             self._reasons[item] = Reason(kind, feedback or "no reason is given")
 
     def happened(self, event: Event, commit: str) -> None:
-        self._watcher.happened(event, commit)
         evaluation = getattr(event, "evaluation", None)
+        loads = evaluation.loads if isinstance(evaluation, EvaluationSummary) else None
+        if loads is not None:
+            if loads.is_rare and not self._is_rare:
+                self.remark(f"warning: {loads.sentence}; its description decides when an agent loads it")
+            elif isinstance(event, RunStarted):
+                self.remark(loads.phrase)
+            self._is_rare = loads.is_rare
+        self._watcher.happened(event, commit)
         if isinstance(evaluation, EvaluationSummary) and evaluation.cut:
             phrase = cut_phrase(evaluation.cut, evaluation.scored)
             self.remark(f"warning: {phrase}, and count as wrong where the answer is not complete; raise it")

@@ -49,7 +49,15 @@ from skillgit.engine.earlier_attempts import Attempts
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Transition, Watcher
-from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
+from skillgit.errors import (
+    BudgetError,
+    ConfigError,
+    HistoryError,
+    NotLoadedError,
+    SkillgitError,
+    StoppedError,
+    UsageError,
+)
 from skillgit.index import queries, spending
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import lost_evidence, read_evidence
@@ -108,6 +116,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
 
 
 _NAMED = 5  # events that an error names
+_UNLOADED = "train.require_loading=false"
 _ITS_OWN = "name one: skillgit train CONFIG"  # which one a run of elsewhere was trained by, only its people know
 
 
@@ -596,6 +605,9 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
         if isinstance(error, BudgetError):
             command = continuing(request, name, open_cap=error.cap)
             error.hint = f"{command} with a larger cap goes on where it stands"
+        if isinstance(error, NotLoadedError):
+            command = continuing(replace(request, overrides=(*request.overrides, _UNLOADED)), name)
+            error.hint = f"{error.hint}; {command} goes on"
         error.hint = error.hint or f"{command} goes on where it stands"
         error.result = training.unfinished(error, command)
         raise

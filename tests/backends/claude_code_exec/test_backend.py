@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from stand_ins import HANG, SKILL, first_note, is_alive, noted, running, trivia, write_agent
 
+from skillgit.domain.evaluation import Loading
 from skillgit.errors import (
     BackendError,
     ConfigError,
@@ -33,7 +34,11 @@ say({"type": "result", "subtype": "success", "is_error": False, "num_turns": 2, 
          "big": {"inputTokens": 100, "outputTokens": 7, "cacheReadInputTokens": 20, "cacheCreationInputTokens": 50},
          "small": {"inputTokens": 10, "outputTokens": 3}}})
 """
-REPLY = Reply(text="<answer>Seine</answer>", usage=Usage(tokens_in=180, tokens_out=10, cached=20, cache_written=50))
+REPLY = Reply(
+    text="<answer>Seine</answer>",
+    usage=Usage(tokens_in=180, tokens_out=10, cached=20, cache_written=50),
+    loading=Loading.NOT_LOADED,
+)
 NOT_LOGGED_IN = """
 say({"type": "assistant", "message": {"content": [{"type": "text", "text": "Not logged in"}]},
      "error": "authentication_failed"})
@@ -83,7 +88,8 @@ def test_the_events_may_come_as_one_list(tmp_path: Path):
     path, _ = write_agent(
         tmp_path, f"say([{{'type': 'system'}}, { ({'type': 'result', 'result': 'yes', 'usage': usage})!r}])"
     )
-    assert ask(path) == Reply(text="yes", usage=Usage(tokens_in=120, tokens_out=7, cached=20))
+    usage_of_call = Usage(tokens_in=120, tokens_out=7, cached=20)
+    assert ask(path) == Reply(text="yes", usage=usage_of_call, loading=Loading.UNKNOWN)
 
 
 def test_what_the_agent_is_given(tmp_path: Path):

@@ -11,6 +11,7 @@ import pytest
 from loopback_model import loopback, tool_use, words
 from stand_ins import SKILL, trivia
 
+from skillgit.domain.evaluation import Loading
 from skillgit.errors import BackendError, FatalBackendError, PromptTooLongError, RetryableBackendError
 from skillgit.plugin.backend import Reply, Request, Tool, ToolCall, Usage
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
@@ -49,7 +50,7 @@ def test_it_loads_the_skill_and_answers():
     script = (tool_use("Skill", skill="searchqa"), words("<answer>Seine</answer>"))
     reply, bodies = ask(trivia(reasoning_effort="low", max_output_tokens=1234), *script)
     usage = Usage(tokens_in=340, tokens_out=14, cached=40, cache_written=100)
-    assert reply == Reply(text="<answer>Seine</answer>", usage=usage)
+    assert reply == Reply(text="<answer>Seine</answer>", usage=usage, loading=Loading.LOADED)
     assert len(bodies) == 2
     assert "Which river runs through Paris?" in bodies[0]
     assert "You answer trivia." in bodies[0]

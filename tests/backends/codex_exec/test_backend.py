@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from stand_ins import HANG, SKILL, first_note, is_alive, noted, trivia, write_agent
 
+from skillgit.domain.evaluation import Loading
 from skillgit.errors import BackendError, ConfigError, FatalBackendError, PromptTooLongError, RetryableBackendError
 from skillgit.plugin.backend import Backend, Image, Message, Reply, Request, Tool, ToolCall, Usage, user
 from skillgit_backends.codex_exec import CodexExecBackend
@@ -29,7 +30,11 @@ say({"type": "item.completed", "item": {"type": "agent_message", "text": "<answe
 say({"type": "turn.completed", "usage": {"input_tokens": 1200, "cached_input_tokens": 200,
      "cache_write_input_tokens": 0, "output_tokens": 30, "reasoning_output_tokens": 10}})
 """
-REPLY = Reply(text="<answer>Seine</answer>", usage=Usage(tokens_in=1200, tokens_out=30, cached=200, reasoning=10))
+REPLY = Reply(
+    text="<answer>Seine</answer>",
+    usage=Usage(tokens_in=1200, tokens_out=30, cached=200, reasoning=10),
+    loading=Loading.UNKNOWN,
+)
 SECRETS = ("ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PLANTED_SECRET")
 
 
@@ -85,7 +90,7 @@ def test_what_the_agent_is_given(tmp_path: Path):
     words = seen["arguments"]
     assert words[:2] == ["exec", "--json"]
     assert words[-1] == "-"
-    assert {"--sandbox=read-only", "--model=a-model", "--ephemeral", "--skip-git-repo-check"} <= set(words)
+    assert {"--sandbox=read-only", "--model=a-model", "--skip-git-repo-check"} <= set(words)
     overrides = {word for before, word in pairwise(words) if before == "-c"}
     assert {
         'approval_policy="never"',

@@ -28,13 +28,6 @@ def test_the_last_count_of_a_thread_is_the_whole():
     assert turn.usage.tokens_in == 3600
 
 
-def test_actions_are_counted_and_warnings_are_not():
-    turn = CodexTurn()
-    for kind in ("command_execution", "command_execution", "file_change", "error", "reasoning", "agent_message"):
-        turn.hear({"type": "item.completed", "item": {"type": kind, "text": "x"}})
-    assert turn.actions == {"command_execution": 2, "file_change": 1}
-
-
 def test_an_error_that_the_turn_survives_is_none():
     turn = CodexTurn()
     turn.hear({"type": "error", "message": "Reconnecting... 1/5"})

@@ -11,6 +11,7 @@ import pytest
 from loopback_model import call, loopback, response, said
 from stand_ins import SKILL, trivia
 
+from skillgit.domain.evaluation import Loading
 from skillgit.errors import BackendError, FatalBackendError, PromptTooLongError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, Usage
 from skillgit_backends.codex_exec import CodexExecBackend
@@ -41,7 +42,9 @@ def ask(request: Request, *script: list[Event] | tuple[int, Event], **more: Any)
 
 def test_it_reads_the_skill_and_answers():
     reply, bodies = ask(trivia(reasoning_effort="low"), response(said("<answer>Seine</answer>"), 1200, 30))
-    assert reply == Reply(text="<answer>Seine</answer>", usage=Usage(tokens_in=1200, tokens_out=30))
+    assert reply == Reply(
+        text="<answer>Seine</answer>", usage=Usage(tokens_in=1200, tokens_out=30), loading=Loading.LOADED
+    )
     (body,) = bodies
     assert SKILL.splitlines()[-1] in body
     assert "Which river runs through Paris?" in body
@@ -54,7 +57,7 @@ def test_commands_run_in_the_sandbox_and_do_not_see_the_key(monkeypatch: pytest.
     command = "env; touch inside ../home/outside /tmp/outside; echo; ls"
     script = (response(call("exec_command", cmd=command), 1000, 10), response(said("done"), 1100, 5))
     reply, bodies = ask(trivia(), *script, api_key_env="LOCAL_KEY")
-    assert reply == Reply(text="done", usage=Usage(tokens_in=2100, tokens_out=15))
+    assert reply == Reply(text="done", usage=Usage(tokens_in=2100, tokens_out=15), loading=Loading.LOADED)
     output = bodies[1]
     assert "HOME=" in output
     assert "inside" in output

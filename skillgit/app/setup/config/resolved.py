@@ -57,7 +57,7 @@ LOCAL = frozenset(
         *("calls.timeout_s", "calls.tokens_per_minute", "env.exec_timeout", "env.out_root", "env.split_output_dir"),
         *("gradient.analyst_workers", "gradient.max_pictures", "model.context_window", "model.prices"),
         *("model.judge_batch", "model.optimizer_batch", "model.target_batch"),
-        *("optimizer.structured_output", "train.diagnose_after", "train.preflight"),
+        *("optimizer.structured_output", "train.diagnose_after", "train.preflight", "train.require_loading"),
     )
 )
 """Keys that say how a machine goes about its work: they are neither part of the digest nor recorded in history."""
