@@ -19,7 +19,7 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 
 class Split(StrEnum):
@@ -65,12 +65,15 @@ class Scored:
         soft: The score with partial credit.
         parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
         cut: Whether a reply of the target ended at the limit of its length. It is no part of the score.
+        tokens: The tokens that the target read and wrote for it, those of the skill included; a mean where the item
+            was rolled out several times. Absent where they are not known, and where no gate asks for them.
     """
 
     hard: float
     soft: float
     parts: tuple[tuple[str, float], ...] = ()
     cut: bool = field(default=False, compare=False)
+    tokens: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not (_is_share(self.hard) and _is_share(self.soft)):
@@ -213,6 +216,12 @@ def mean(values: list[float]) -> float:
     return fsum(values) / len(values) if values else 0.0
 
 
+def mean_tokens(outcomes: Collection[Scored]) -> float | None:
+    """Return the mean tokens of ``outcomes``; None for none, and where one of them does not know its own."""
+    counts = [outcome.tokens for outcome in outcomes if outcome.tokens is not None]
+    return mean(counts) if counts and len(counts) == len(outcomes) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSummary:
     """What a trailer says of an evaluation.
@@ -229,6 +238,7 @@ class EvaluationSummary:
         unneeded: How many items the decision did not need, because it could no longer change; they count nowhere.
         spare: How many of those had been rolled out all the same, together with items that were needed.
         cut: How many of the scored items have a reply that ended at the limit of its length.
+        tokens: Mean tokens of the target for a scored item; absent unless they are known of all of them.
     """
 
     split: Split
@@ -242,6 +252,7 @@ class EvaluationSummary:
     unneeded: int = 0
     spare: int = 0
     cut: int = 0
+    tokens: float | None = None
 
     @property
     def stopped(self) -> bool:
@@ -324,6 +335,7 @@ class Evaluation:
             unneeded=len(self.unneeded),
             spare=self.spare,
             cut=sum(outcome.cut for outcome in self.scored.values()),
+            tokens=mean_tokens(self.scored.values()),
         )
 
 

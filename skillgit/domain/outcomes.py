@@ -25,6 +25,7 @@ from skillgit.domain.evaluation import (
     Metric,
     Outcome,
     Scored,
+    mean_tokens,
 )
 from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.domain.statistics import sign_flip_test, sign_test
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _SIMPLE = 10**6  # largest denominator of what counts as a simple fraction
+_MOST_TOKENS = 10**12  # of one item; a stranger's row may say anything
 _ROUNDING = 1e-14  # what a few sums and products of floats between 0 and 1 may be off by
 
 
@@ -77,7 +79,7 @@ def pooled(samples: Sequence[Outcome]) -> Outcome:
     if len(scores) <= 1:
         return scores[0] if scores else samples[0]
     hard, soft = (sum(map(exact, side)) / len(scores) for side in zip(*((s.hard, s.soft) for s in scores), strict=True))
-    return Scored(float(hard), float(soft))
+    return Scored(float(hard), float(soft), tokens=mean_tokens(scores))
 
 
 def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -> Evaluation:
@@ -156,6 +158,11 @@ class Pairs:
         return tuple(item for item in self._after if item in self._seen and item not in self._before)
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """Items that are scored on every side and were evaluated under the candidate."""
+        return tuple(item for item in self.gains if item in self._seen)
+
+    @property
     def complete(self) -> bool:
         return len(self.gains) == len(self._base.outcomes)
 
@@ -183,7 +190,8 @@ def whole(values: Sequence[Fraction]) -> list[int]:
 def outcome_row(outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, Scored):
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
-        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **({"cut": True} if outcome.cut else {})}
+        tokens = {"tokens": outcome.tokens} if outcome.tokens is not None else {}
+        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **({"cut": True} if outcome.cut else {}), **tokens}
     return {"failed": outcome.reason, "kind": outcome.kind.value}
 
 
@@ -193,11 +201,13 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
         return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
     parts = row.get("parts")
     pairs = parts.items() if isinstance(parts, dict) else ()
+    tokens = row.get("tokens")
     return Scored(
         hard=float(str(row["hard"])),
         soft=float(str(row["soft"])),
         parts=tuple(sorted((str(name), float(str(score))) for name, score in pairs)),
         cut=row.get("cut") is True,
+        tokens=tokens if type(tokens) is int and 0 <= tokens <= _MOST_TOKENS else None,
     )
 
 

@@ -35,7 +35,7 @@ from skillgit.engine.run_end import (
     stop_sentence,
 )
 from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
-from skillgit.errors import ServiceError
+from skillgit.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -241,6 +241,12 @@ class Trainer:
         measurement = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
         summary = measurement.evaluation.summary()
         _check_measured(session, measurement)
+        if session.rule.counts_tokens and summary.tokens is None:
+            raise ConfigError(
+                f"gate.objective is {session.rule.objective}, and the target's tokens are not known of all of the"
+                f" {summary.scored} selection items that have a score",
+                hint="-o gate.objective=score compares scores alone",
+            )
         event = RunStarted(
             run=session.run,
             skill=session.skill_path,
@@ -262,7 +268,7 @@ class Trainer:
     def _step_follows_baseline(self, rollout: Rollout) -> bool:
         """Say whether the seed is sure not to have the full score, with which a run would end before its first step."""
         rule, outcome = self.session.rule, rollout.outcome
-        if not self.session.settings.train.stop_at_ceiling:
+        if not self.session.ends_at_ceiling:
             return True
         return isinstance(outcome, Scored) and outcome.value(rule.metric, rule.soft_weight) < _SOLVED
 

@@ -292,12 +292,13 @@ def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
     counts: tuple[Any, ...] = (None,) * 5
     if (patch := parts.patch) is not None:
         counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
-    outrun = None if parts.verdict is None else parts.verdict.outrun
+    outrun = None if verdict is None else verdict.outrun
+    tokens = (None, None) if verdict is None else (verdict.tokens, verdict.tokens_before)
     screening = parts.screening
     screening_counts: tuple[Any, ...] = (None,) * 4
     if screening is not None:
         screening_counts = (screening.failing, screening.fixed, screening.solved, screening.broken)
-    return (number, *gate, *counts, outrun, *screening_counts)
+    return (number, *gate, *counts, outrun, *screening_counts, *tokens)
 
 
 def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:

@@ -43,12 +43,12 @@ _RUN_FIELDS = (
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
            l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author,
-           l.joined, (SELECT r.skill FROM run r WHERE r.name = l.run)
+           l.joined, l.tokens, l.tokens_before, (SELECT r.skill FROM run r WHERE r.name = l.run)
     FROM log l"""
 _LOG_FIELDS = (
     *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
     *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author", "joined"),
-    "skill",
+    *("tokens", "tokens_before", "skill"),
 )
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 

@@ -126,6 +126,8 @@ class LogRow(EventRow):
     # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None = None
     current: float | None = None  # the score that a gate compared it with; absent without a gate
+    tokens: float | None = None  # the target's tokens an item, where the gate counted them; absent otherwise
+    tokens_before: float | None = None  # those of the version that it was proposed on
     decision: str  # the gate's decision; empty without one
     is_best: bool  # whether it is the newest best version of its run
     is_head: bool  # whether it is the newest version of its run

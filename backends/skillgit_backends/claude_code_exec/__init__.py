@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Self
 
 from skillgit.domain.trajectory import ToolUse
 from skillgit.errors import FatalBackendError, RefusalError
-from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
+from skillgit.plugin.backend import BackendInfo, FinishReason, Reply, Request, Usage
 from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import (
@@ -221,7 +221,8 @@ class ClaudeCodeExecBackend(AgentBackend):
             raise RefusalError(sentence, hint="this item cannot be asked of this model", usage=usage)
         if request.tools:
             return read_answer(text, usage)
-        return Reply(text=text, usage=usage, finish_reason="length" if reason == "max_tokens" else "stop")
+        finish: FinishReason = "length" if reason == "max_tokens" else "stop"
+        return Reply(text=text, usage=usage, finish_reason=finish, counted=session.usage is not None)
 
 
 SKILLS = ".claude/skills"

@@ -191,7 +191,8 @@ class CodexExecBackend(AgentBackend):
         self._check_said(text, usage)
         if request.tools:
             return read_answer(text, usage)
-        return Reply(text=text, usage=usage, turns=tool_turns(turn.commands) if task.offers else ())
+        turns = tool_turns(turn.commands) if task.offers else ()
+        return Reply(text=text, usage=usage, turns=turns, counted=turn.usage is not None)
 
     def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome, Scored, mean
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome, Scored, mean, mean_tokens
 from skillgit.domain.event import Inherited, RunStarted
 from skillgit.domain.outcomes import SELECTION, Pairs, read_outcomes
 from skillgit.domain.statistics import (
@@ -45,6 +45,7 @@ class Scores:
     soft: float | None
     soft_interval: Interval | None  # bootstrap, 95 %; Wilson's of few items, and where all items score the same
     cut: int = 0  # how many of the scored items have a reply that ended at the limit of its length
+    tokens: float | None = None  # mean tokens of the target for a scored item, where gate.objective counts them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         soft=mean(soft) if soft else None,
         soft_interval=_soft_interval(soft) if soft else None,
         cut=sum(outcome.cut for outcome in measured_outcomes),
+        tokens=mean_tokens(measured_outcomes),
     )
 
 
