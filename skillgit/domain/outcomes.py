@@ -201,14 +201,18 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
         return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
     parts = row.get("parts")
     pairs = parts.items() if isinstance(parts, dict) else ()
-    tokens = row.get("tokens")
     return Scored(
         hard=float(str(row["hard"])),
         soft=float(str(row["soft"])),
         parts=tuple(sorted((str(name), float(str(score))) for name, score in pairs)),
         cut=row.get("cut") is True,
-        tokens=tokens if type(tokens) is int and 0 <= tokens <= _MOST_TOKENS else None,
+        tokens=known_tokens(row),
     )
+
+
+def known_tokens(row: Mapping[str, object]) -> int | None:
+    tokens = row.get("tokens")
+    return tokens if type(tokens) is int and 0 <= tokens <= _MOST_TOKENS else None
 
 
 def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:

@@ -271,7 +271,9 @@ class GateSettings(_Section):
     policy: str = Field(
         "strict", description="How it compares: strict, paired, margin, an installed one, or path/to/file.py:Class."
     )
-    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.05, description="Level of the paired tests: of the paired policy, and of fewer tokens.")
+    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(
+        0.05, description="Level of the paired tests: of the paired policy, and of fewer tokens."
+    )
     margin: Share = Field(0.0, description="By how much the margin policy wants the score to be greater.")
     repeats: Natural = Field(0, description="Extra rollouts of items that differ, before a higher score is believed.")
     no_regression: NoRegression = Field(

@@ -189,7 +189,7 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
 
 def _token_clause(state: RunState) -> str:
     seed, best = (state.evaluation(version).tokens for version in (0, state.best))
-    return "" if seed is None or best is None else f" (tokens an item: {best:,.1f} and {seed:,.1f})"
+    return "" if seed is None or best is None else f" ({best:,.1f} tokens an item, {seed:,.1f} with the seed)"
 
 
 def cut_sentence(state: RunState) -> str:

@@ -181,12 +181,13 @@ def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     else:
         events, values = "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
     rows = index.select(
-        "SELECT item, task_type, hard, soft, failed FROM item_outcome"  # noqa: S608 - both queries are above
+        "SELECT item, task_type, hard, soft, failed, tokens FROM item_outcome"  # noqa: S608 - both queries are above
         f" WHERE event IN ({events}) ORDER BY item",
         values,
     )
     return tuple(
-        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why) for item, kind, hard, soft, why in rows
+        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why, tokens=tokens)
+        for item, kind, hard, soft, why, tokens in rows
     )
 
 

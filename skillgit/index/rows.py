@@ -151,6 +151,7 @@ class ItemRow:
     hard: float | None  # the strict score; absent if the item failed to evaluate
     soft: float | None  # the score with partial credit; absent if the item failed to evaluate
     failed: str  # why it failed to evaluate; empty if it has a score
+    tokens: float | None = None  # the target's tokens, where the gate counted them; absent otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ _TABLES = {
         "event position",
         "event:int position:int split version:int item_set n:int scored:int hard:float soft:float seed:int",
     ),
-    "item_outcome": ("event item", "event:int item task_type hard:float soft:float failed"),
+    "item_outcome": ("event item", "event:int item task_type hard:float soft:float failed tokens:int"),
     "flip": ("event item", "event:int item rose:int"),
     "note": ("oid position", "oid position:int line"),
 }

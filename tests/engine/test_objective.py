@@ -75,7 +75,7 @@ def test_a_rule_that_nobody_needs_is_pruned_though_every_item_is_solved():
     state, end = history.state(), history[-1].event
     assert state.best == state.version == 1
     assert (end.outcome, state.evaluation(0).tokens) == (RunOutcome.IMPROVED, verdict.tokens_before)
-    assert f"(tokens an item: {verdict.tokens:,.1f} and {verdict.tokens_before:,.1f})" in end.why
+    assert f"({verdict.tokens:,.1f} tokens an item, {verdict.tokens_before:,.1f} with the seed)" in end.why
     assert fold(one.event for one in history) == state
 
 
