@@ -36,7 +36,7 @@ def test_git_and_every_surface_name_both_figures(trained):
     label = f"one/v{row['version']}" if row["version"] else f"one/r{row['step']}"
     for command in (("show", label), ("report", "one", "--output", "-")):
         assert figures in skillgit(*command, cwd=repository).out, command
-    verdict = json.loads(skillgit("show", label, "--json", cwd=repository).out)["details"]["verdict"]
+    verdict = json.loads(skillgit("show", label, "--json", cwd=repository).out)["event"]["verdict"]
     assert (verdict["tokens"], verdict["objective"]) == (row["tokens"], "score-then-tokens")
     assert "no problems" in skillgit("fsck", "--deep", cwd=repository).out
 
