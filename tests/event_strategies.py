@@ -25,7 +25,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
+from skillgit.domain.gate_decision import Decision, NoRegression, Objective, Verdict
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts, Screening
@@ -119,6 +119,7 @@ summaries = (
         seed=st.integers(1 - 10**18, 10**18 - 1),
         version=st.none() | counts,
         unneeded=counts,
+        tokens=st.none() | numbers,
     )
     .map(lambda found: replace(found, spare=found.unneeded // 3))
     .filter(lambda summary: abs(summary.seed) < 2**64)
@@ -153,6 +154,13 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         repeats=draw(st.integers(0, 9)),
         gated=draw(st.booleans()),
         outrun=draw(st.sampled_from([0, 0, 7])),
+        objective=draw(st.sampled_from(Objective)),
+        tokens=draw(st.none() | shares),
+        tokens_before=draw(st.none() | shares),
+        tokens_best=draw(st.none() | shares),
+        tokens_p=draw(st.none() | shares),
+        token_margin=draw(st.none() | shares),
+        max_tokens=draw(st.none() | counts),
     )
 
 

@@ -50,6 +50,7 @@ class HandoffBackend:
         name="handoff",
         summary="Writes prompts to files, stops the run, and picks up the answers when it goes on: no key needed.",
         needs_network=False,
+        estimates_tokens=True,
         prices=Gratis(),
         paths={"dir": "handoff"},
         settings=_KEYS,

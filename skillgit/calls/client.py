@@ -266,7 +266,10 @@ class Calls:
         self._charge(paid.scope, (paid.charge,))
         if is_known or self._policy.hedge:
             self._charge_for_more(key, route)
-        return paid.reply
+        if route.behind is None:
+            return paid.reply
+        questions = self.ledger.questions_within(key)
+        return replace(paid.reply, usage=sum((question.reply.usage for question in questions), NO_TOKENS))
 
     @property
     def _run(self) -> str:

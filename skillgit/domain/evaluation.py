@@ -19,7 +19,7 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 
 class Split(StrEnum):
@@ -132,6 +132,8 @@ class Scored:
         parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
         cut: Whether a reply of the target ended at the limit of its length. It is no part of the score.
         loading: Whether the target, an agent, loaded the skill; None where a model reads it as text.
+        tokens: The tokens that the target read and wrote for it, those of the skill included; a mean where the item
+            was rolled out several times. Absent where they are not known, and where no gate asks for them.
     """
 
     hard: float
@@ -139,6 +141,7 @@ class Scored:
     parts: tuple[tuple[str, float], ...] = ()
     cut: bool = field(default=False, compare=False)
     loading: Loading | None = field(default=None, compare=False)
+    tokens: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not (_is_share(self.hard) and _is_share(self.soft)):
@@ -281,6 +284,12 @@ def mean(values: list[float]) -> float:
     return fsum(values) / len(values) if values else 0.0
 
 
+def mean_tokens(outcomes: Collection[Scored]) -> float | None:
+    """Return the mean tokens of ``outcomes``; None for none, and where one of them does not know its own."""
+    counts = [outcome.tokens for outcome in outcomes if outcome.tokens is not None]
+    return mean(counts) if counts and len(counts) == len(outcomes) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSummary:
     """What a trailer says of an evaluation.
@@ -298,6 +307,7 @@ class EvaluationSummary:
         spare: How many of those had been rolled out all the same, together with items that were needed.
         cut: How many of the scored items have a reply that ended at the limit of its length.
         loads: How many of them an agent loaded the skill for; None where a model reads it as text.
+        tokens: Mean tokens of the target for a scored item; absent unless they are known of all of them.
     """
 
     split: Split
@@ -312,6 +322,7 @@ class EvaluationSummary:
     spare: int = 0
     cut: int = 0
     loads: LoadCounts | None = None
+    tokens: float | None = None
 
     @property
     def stopped(self) -> bool:
@@ -395,6 +406,7 @@ class Evaluation:
             spare=self.spare,
             cut=sum(outcome.cut for outcome in self.scored.values()),
             loads=load_counts(self.scored.values()),
+            tokens=mean_tokens(self.scored.values()),
         )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import TypedDict
 
-from skillgit.domain.evaluation import Evaluation, Metric
-from skillgit.domain.gate_policies import NOT_WORSE, POLICIES, STRICT, Comparison, Policy, Terms
+from skillgit.domain.evaluation import Evaluation, Metric, mean_tokens
+from skillgit.domain.gate_policies import NOT_WORSE, POLICIES, STRICT, Comparison, Policy, Terms, wanted
 from skillgit.domain.outcomes import Pairs, exact
-from skillgit.domain.statistics import sign_test
+from skillgit.domain.statistics import sign_flip_test, sign_test
 
 
 class Decision(StrEnum):
@@ -32,6 +33,13 @@ class NoRegression(StrEnum):
     ALL = "all"
 
 
+class Objective(StrEnum):
+    """What a candidate may be accepted for."""
+
+    SCORE = "score"
+    TOKENS = "score-then-tokens"  # for its score first, and where that is not lower, for fewer tokens
+
+
 PINNED_TYPE = "type:"
 """What the name of a task type is behind, where all items of that type are pinned."""
 LOSS_LEVEL = 0.05  # of the test that tells items lost by a candidate from those that infrastructure loses now and then
@@ -49,6 +57,28 @@ class GateRule:
     margin: float = 0.0  # by how much the margin policy wants the score to be greater
     no_regression: NoRegression = NoRegression.NONE  # which items may not score lower
     pinned: frozenset[str] = frozenset()  # the items that ``no_regression: pinned`` names
+    objective: Objective = Objective.SCORE  # what else than its score a candidate may be accepted for
+    token_margin: float = 0.05  # by what share fewer tokens have to be fewer
+    max_tokens: int | None = None  # tokens an item that a candidate may not rise above
+
+    @property
+    def counts_tokens(self) -> bool:
+        return self.objective is Objective.TOKENS
+
+    @property
+    def has_level(self) -> bool:
+        """Whether one of its tests is made at ``alpha``."""
+        return self.counts_tokens or "alpha" in self.policy.terms
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether :meth:`reachable` sees more if it is thorough; a tie may pass where tokens count, which is quick."""
+        return not self.counts_tokens and self.policy.is_slow(counts_decide=self.metric is Metric.HARD)
+
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
+        """Say whether a candidate can still be accepted, as :meth:`Policy.reachable` does; any tokens are possible."""
+        is_saving = self.counts_tokens and NOT_WORSE.reachable(best, count, thorough=thorough)
+        return is_saving or self.policy.reachable(best, count, thorough=thorough)
 
     @property
     def terms(self) -> Terms:
@@ -58,8 +88,8 @@ class GateRule:
         """Return the test before ``repeats`` confirm a candidate: its score alone, without the rule's other terms."""
         if not repeats:
             return self
-        policy = STRICT if self.policy.wants_gain else NOT_WORSE
-        return replace(self, policy=policy, no_regression=NoRegression.NONE)
+        policy = STRICT if self.policy.wants_gain and not self.counts_tokens else NOT_WORSE
+        return replace(self, policy=policy, no_regression=NoRegression.NONE, objective=Objective.SCORE)
 
     def protects(self, item: str) -> bool:
         is_pinned = self.no_regression is NoRegression.PINNED and item in self.pinned
@@ -93,6 +123,14 @@ class Verdict:
         lost: Items that the current version scored and that the candidate failed to evaluate.
         regained: Items where it is the other way round.
         outrun: The step whose candidate was better in the race of the two; 0 where none was, or there was no race.
+        objective: What else than its score the candidate could be accepted for.
+        tokens: The candidate's mean tokens an item, over the items that it was measured on and that have a score on
+            every side. Absent, as the numbers below, where tokens do not count or are not known of each of them.
+        tokens_before: The same of the version that it was proposed on.
+        tokens_best: The same of the best version so far.
+        tokens_p: One-sided p-value of the paired test of fewer tokens.
+        token_margin: By what share fewer tokens had to be fewer.
+        max_tokens: The tokens an item that it had to stay under, unless its base takes no fewer.
     """
 
     decision: Decision
@@ -115,6 +153,81 @@ class Verdict:
     lost: int = 0
     regained: int = 0
     outrun: int = 0
+    objective: Objective = Objective.SCORE
+    tokens: float | None = None
+    tokens_before: float | None = None
+    tokens_best: float | None = None
+    tokens_p: float | None = None
+    token_margin: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def saves_tokens(self) -> bool:
+        """Whether fewer tokens are fewer by enough, and by more than chance."""
+        if self.tokens is None or self.tokens_before is None or self.tokens_p is None:
+            return False
+        bound = (1 - exact(self.token_margin or 0.0)) * exact(self.tokens_before)
+        return self.tokens_p <= self.terms.alpha and exact(self.tokens) <= bound
+
+    @property
+    def exceeds_tokens(self) -> bool:
+        """Whether its tokens rise above what they may be."""
+        limits = (self.max_tokens, self.tokens_before)
+        return self.tokens is not None and None not in limits and self.tokens > max(filter(None, limits))
+
+    @property
+    def leads_on_tokens(self) -> bool:
+        """Whether it takes fewer tokens than the best version, which decides between equal scores."""
+        return self.tokens is not None and self.tokens_best is not None and self.tokens < self.tokens_best
+
+    @property
+    def demand(self) -> str:
+        """What the gate asked for, to be behind "asks for"."""
+        words = wanted(self.policy, self.terms)
+        if self.objective is Objective.TOKENS:
+            words += f", or one that is not lower with {self.token_margin:.3g} fewer tokens an item"
+            words += f", and for at most {self.max_tokens:,} of them" if self.max_tokens is not None else ""
+        return words
+
+    @property
+    def token_words(self) -> str:
+        """Both figures of tokens an item; empty where tokens do not count."""
+        if self.objective is Objective.SCORE:
+            return ""
+        if self.tokens is None or self.tokens_before is None:
+            return "tokens an item: not known of every item"
+        change = self.tokens / self.tokens_before - 1 if self.tokens_before else 0.0
+        figures = f"{self.tokens:,.1f} tokens an item, {self.tokens_before:,.1f} before ({100 * change:+.1f} %"
+        return f"{figures}, p {self.tokens_p:.2g})"
+
+    @property
+    def token_shortfall(self) -> str:
+        """Why its tokens keep the candidate from being accepted; empty where they do not count, or it was accepted."""
+        if self.objective is Objective.SCORE or self.decision.accepted or self.tokens is None:
+            return ""
+        if self.exceeds_tokens:
+            return f"its {self.tokens:,.1f} tokens an item are more than gate.max_tokens_per_item, {self.max_tokens:,}"
+        if self.saves_tokens or self.score < self.current:
+            return ""
+        if exact(self.tokens) >= exact(self.tokens_before or 0.0):
+            return "its tokens an item are not fewer"
+        if (self.tokens_p or 0.0) > self.terms.alpha:
+            return (
+                f"its fewer tokens may be chance: p is {self.tokens_p:.2g}, and {self.terms.alpha:g} or less is wanted"
+            )
+        return f"its tokens an item are fewer by less than gate.token_margin, {self.token_margin:g}"
+
+    @property
+    def account(self) -> str:
+        """Score and tokens, and for which of them it was accepted, as a sentence; empty where tokens do not count."""
+        if self.objective is Objective.SCORE:
+            return ""
+        sentence = f"The score is {self.score:.4f}, {self.current:.4f} before, and it takes {self.token_words}"
+        if self.tokens is None:
+            sentence = f"The score is {self.score:.4f}, {self.current:.4f} before; {self.token_words}"
+        if self.decision.accepted and self.gated and self.score <= self.current:
+            sentence += ": it is accepted for fewer tokens"
+        return f"{sentence}{'; ' if self.token_shortfall else ''}{self.token_shortfall}."
 
     @property
     def terms(self) -> Terms:
@@ -201,7 +314,7 @@ def decide_items(
         # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
         p=sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p,
         soft_weight=rule.soft_weight,
-        alpha=rule.alpha if "alpha" in terms else None,
+        alpha=rule.alpha if rule.has_level else None,
         margin=rule.margin if "margin" in terms else None,
         no_regression=rule.no_regression,
         blocked=sum(map(rule.protects, item_flips.broken)),
@@ -211,12 +324,58 @@ def decide_items(
         lost=len(pairs.lost),
         regained=len(pairs.regained),
         outrun=outrun,
+        **_token_figures(rule, pairs, candidate, current, best),
     )
-    if not _decidable(rule, candidate, current, pairs):
+    if not _decidable(rule, candidate, current, pairs) or (rule.counts_tokens and verdict.tokens is None):
         return verdict, item_flips
     highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
-    decision = _decision(verdict, rule.policy.accepts(_compared(pairs, verdict)), pairs.score > highest)
+    accepts = _accepts(verdict, rule.policy, _compared(pairs, verdict))
+    decision = _decision(verdict, accepts, _leads(verdict, pairs.score - highest))
     return replace(verdict, decision=decision), item_flips
+
+
+class TokenFigures(TypedDict, total=False):
+    objective: Objective
+    tokens: float | None
+    tokens_before: float | None
+    tokens_best: float | None
+    tokens_p: float | None
+    token_margin: float | None
+    max_tokens: int | None
+
+
+TOKEN_FIELDS = frozenset(TokenFigures.__annotations__)
+"""What a verdict says only where tokens count."""
+
+
+def _token_figures(
+    rule: GateRule, pairs: Pairs, candidate: Evaluation, current: Evaluation, best: Evaluation | float | None
+) -> TokenFigures:
+    """Return what a verdict says of tokens; nothing where they do not count."""
+    if not rule.counts_tokens:
+        return {}
+    terms = TokenFigures(objective=rule.objective, token_margin=rule.token_margin, max_tokens=rule.max_tokens)
+    after, before = ([side.scored[item] for item in pairs.measured] for side in (candidate, current))
+    tokens, tokens_before = mean_tokens(after), mean_tokens(before)
+    if tokens is None or tokens_before is None:
+        return terms
+    if best is None:
+        tokens_best: float | None = tokens_before
+    else:
+        known = best.scored if isinstance(best, Evaluation) else {}
+        tokens_best = mean_tokens([known[item] for item in pairs.measured if item in known])
+    # sorted, for the test draws signs by place, and what tokens say does not depend on the order of the items
+    fewer = sorted((old.tokens or 0.0) - (new.tokens or 0.0) for old, new in zip(before, after, strict=True))
+    return terms | TokenFigures(
+        tokens=tokens, tokens_before=tokens_before, tokens_best=tokens_best, tokens_p=sign_flip_test(fewer)
+    )
+
+
+def _accepts(verdict: Verdict, policy: Policy, comparison: Comparison) -> bool:
+    """Say whether the score alone, or a score that is not lower together with fewer tokens, is enough."""
+    if verdict.exceeds_tokens:
+        return False
+    return policy.accepts(comparison) or (verdict.saves_tokens and NOT_WORSE.accepts(comparison))
 
 
 def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
@@ -264,6 +423,9 @@ def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> 
         margin=verdict.terms.margin,
         no_regression=verdict.no_regression,
         pinned=pins,
+        objective=verdict.objective,
+        token_margin=verdict.token_margin or 0.0,
+        max_tokens=verdict.max_tokens,
     )
 
 
@@ -276,8 +438,12 @@ def decisions(verdict: Verdict) -> frozenset[Decision]:
     gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
     # Equal floats are a tie; others may lie on either side of a margin that they are near to.
     nearby = (gain - _NEARLY, gain, gain + _NEARLY) if gain else (gain,)
-    accepts = {True, False} if policy is None else {policy.accepts(_told(verdict, near)) for near in nearby}
-    return frozenset(_decision(verdict, accept, lead > 0) for accept in accepts)
+    accepts = {True, False} if policy is None else {_accepts(verdict, policy, _told(verdict, near)) for near in nearby}
+    return frozenset(_decision(verdict, accept, _leads(verdict, lead)) for accept in accepts)
+
+
+def _leads(verdict: Verdict, lead: Fraction) -> bool:
+    return lead > 0 or (lead == 0 and verdict.leads_on_tokens)
 
 
 def _told(verdict: Verdict, gain: Fraction) -> Comparison:
@@ -296,7 +462,7 @@ def _told(verdict: Verdict, gain: Fraction) -> Comparison:
 def decision(verdict: Verdict) -> Decision:
     """Return the decision that follows from the numbers of ``verdict``; a KeyError if its policy is a plug-in."""
     gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
-    return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
+    return _decision(verdict, _accepts(verdict, POLICIES[verdict.policy], _told(verdict, gain)), _leads(verdict, lead))
 
 
 def consistent(verdict: Verdict) -> bool:

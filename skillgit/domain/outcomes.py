@@ -26,6 +26,7 @@ from skillgit.domain.evaluation import (
     Metric,
     Outcome,
     Scored,
+    mean_tokens,
 )
 from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.domain.statistics import sign_flip_test, sign_test
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _SIMPLE = 10**6  # largest denominator of what counts as a simple fraction
+_MOST_TOKENS = 10**12  # of one item; a stranger's row may say anything
 _ROUNDING = 1e-14  # what a few sums and products of floats between 0 and 1 may be off by
 
 
@@ -78,7 +80,7 @@ def pooled(samples: Sequence[Outcome]) -> Outcome:
     if len(scores) <= 1:
         return scores[0] if scores else samples[0]
     hard, soft = (sum(map(exact, side)) / len(scores) for side in zip(*((s.hard, s.soft) for s in scores), strict=True))
-    return Scored(float(hard), float(soft))
+    return Scored(float(hard), float(soft), tokens=mean_tokens(scores))
 
 
 def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -> Evaluation:
@@ -157,6 +159,11 @@ class Pairs:
         return tuple(item for item in self._after if item in self._seen and item not in self._before)
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """Items that are scored on every side and were evaluated under the candidate."""
+        return tuple(item for item in self.gains if item in self._seen)
+
+    @property
     def complete(self) -> bool:
         return len(self.gains) == len(self._base.outcomes)
 
@@ -186,7 +193,8 @@ def outcome_row(outcome: Outcome) -> dict[str, object]:
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
         loading = {"skill": outcome.loading.value} if outcome.loading is not None else {}
         cut = {"cut": True} if outcome.cut else {}
-        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **cut, **loading}
+        tokens = {"tokens": outcome.tokens} if outcome.tokens is not None else {}
+        return {"hard": outcome.hard, "soft": outcome.soft, **parts, **cut, **loading, **tokens}
     return {"failed": outcome.reason, "kind": outcome.kind.value}
 
 
@@ -202,7 +210,13 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
         parts=tuple(sorted((str(name), float(str(score))) for name, score in pairs)),
         cut=row.get("cut") is True,
         loading=Loading.parse(row.get("skill")),
+        tokens=known_tokens(row),
     )
+
+
+def known_tokens(row: Mapping[str, object]) -> int | None:
+    tokens = row.get("tokens")
+    return tokens if type(tokens) is int and 0 <= tokens <= _MOST_TOKENS else None
 
 
 def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:

@@ -198,11 +198,12 @@ async def _guidance(
     if (objection := refusal(session, state, current, candidate)) is not None:
         return Guidance(title=objection.title, why=objection.why)
     is_gated = session.settings.optimizer.slow_update_gate_with_selection
+    judgement = await judge(session, state, current, candidate, has_gate=is_gated)
     return Guidance(
         text=text,
         title=reply.title or f"guidance of epoch {state.epoch}",
-        why="\n\n".join(filter(None, (reply.reasoning, removal("the guidance", text)))),
-        judgement=await judge(session, state, current, candidate, has_gate=is_gated),
+        why=judgement.explained("\n\n".join(filter(None, (reply.reasoning, removal("the guidance", text))))),
+        judgement=judgement,
     )
 
 

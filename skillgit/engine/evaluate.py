@@ -211,7 +211,7 @@ class EarlyStop:
         # open item that is sure at worst. What lies behind them is at best.
         self._at_known = self._at_end = self._at_sure = at_best
         self._hopeless = rule.enabled and base.summary().coverage < rule.min_coverage
-        self._slow = rule.policy.is_slow(counts_decide=rule.metric is Metric.HARD)
+        self._slow = rule.is_slow
         self._known = self._end = self._open = 0
         self._look_again = len(self.items) // 2
         self._next_wave()
@@ -277,7 +277,7 @@ class EarlyStop:
             p_value=lambda: self._p(count),
             counts_decide=rule.metric is Metric.HARD,
         )
-        return rule.policy.reachable(comparison, sums.known_pairs, thorough=thorough)
+        return rule.reachable(comparison, sums.known_pairs, thorough=thorough)
 
     def _p(self, count: int) -> float:
         """Return the p-value that the candidate has at best after ``count`` outcomes."""

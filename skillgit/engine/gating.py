@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Split
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Scored, Split
 from skillgit.domain.event import Accepted, Measured, Rejected
 from skillgit.domain.gate_decision import Verdict, decide, decide_items, flips
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
@@ -42,6 +42,10 @@ class Judgement:
     fixes: tuple[str, ...]  # items that score higher than under the base
     breaks: tuple[str, ...]
     evidence: evidence_files.Evidence  # the outcomes behind it
+
+    def explained(self, why: str) -> str:
+        """Return ``why`` with score and tokens of the verdict, where tokens count."""
+        return "\n\n".join(filter(None, (why, self.verdict.account)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +162,7 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
     """Return the event of a candidate, by default on the current version, with ``facts`` besides the judgement's."""
     facts = {"base": state.version} | facts
     facts |= {
+        "why": judgement.explained(str(facts["why"])),
         "run": session.run,
         "skill": session.skill_path,
         "evaluation": judgement.evaluation,
@@ -195,6 +200,10 @@ def recorded(session: Session, version: int) -> Evaluation | None:
     items, outcomes = session.task.items[Split.SELECTION], session.outcomes(version)
     if outcomes is None or any(item.id not in outcomes for item in items):
         return None
+    if session.rule.counts_tokens and any(
+        isinstance(each, Scored) and each.tokens is None for each in outcomes.values()
+    ):
+        return None  # another run measured them, whose gate did not count tokens
     return Evaluation(
         split=Split.SELECTION,
         item_set=session.task.item_set(Split.SELECTION),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.proposals import Proposed
+    from skillgit.engine.session import Session
 
 _ANSWER_SHOWN = 400  # characters of the answer that the base gave
 
@@ -141,6 +142,11 @@ def gain(before: Sequence[Rollout], after: Sequence[Rollout], rule: GateRule) ->
 def tokens_added(skill: Skill, candidate: Skill) -> int:
     """Return by how many tokens the text of ``candidate`` is longer than that of ``skill``."""
     return skill_tokens(candidate) - skill_tokens(skill)
+
+
+def may_save(session: Session, skill: Skill, candidate: Skill) -> bool:
+    """Say whether ``candidate`` may be accepted for fewer tokens: where the gate counts them, a shorter text."""
+    return session.rule.counts_tokens and tokens_added(skill, candidate) < 0
 
 
 def looks_evidence(looks: Sequence[LookResult]) -> evidence_files.Evidence:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate_decision import GateRule, NoRegression
+from skillgit.domain.gate_decision import GateRule, NoRegression, Objective
 from skillgit.domain.skill import DOCUMENT, TrainableFiles, pattern_problem
 from skillgit.errors import SkillgitError
 from skillgit.plugin.registry import load_policy
@@ -275,7 +275,9 @@ class GateSettings(_Section):
     policy: str = Field(
         "strict", description="How it compares: strict, paired, margin, an installed one, or path/to/file.py:Class."
     )
-    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.05, description="Level of the test of the paired policy.")
+    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(
+        0.05, description="Level of the paired tests: of the paired policy, and of fewer tokens."
+    )
     margin: Share = Field(0.0, description="By how much the margin policy wants the score to be greater.")
     repeats: Natural = Field(0, description="Extra rollouts of items that differ, before a higher score is believed.")
     no_regression: NoRegression = Field(
@@ -283,6 +285,18 @@ class GateSettings(_Section):
     )
     pinned: str = Field(
         "", description="File with the ids of pinned items, one on a line; or type:NAME, all items of a task type."
+    )
+    objective: Objective = Field(
+        Objective.SCORE,
+        strict=False,
+        description="What a candidate may be accepted for: score; or score-then-tokens, for fewer tokens of the target"
+        " an item too where its score is not lower.",
+    )
+    token_margin: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.05, description="By what share fewer tokens an item have to be fewer; score-then-tokens only."
+    )
+    max_tokens_per_item: Natural = Field(
+        0, description="Tokens an item that no candidate may rise above, whatever it scores; 0 for no such limit."
     )
     screening: Natural = Field(
         0,
@@ -308,6 +322,12 @@ class GateSettings(_Section):
             raise ValueError("no_regression is pinned, but pinned names no file")
         return self
 
+    @model_validator(mode="after")
+    def _counts_what_it_limits(self) -> GateSettings:
+        if self.max_tokens_per_item and self.objective is Objective.SCORE:
+            raise ValueError("max_tokens_per_item limits tokens, and objective: score does not count any")
+        return self
+
 
 class MethodSettings(_Section):
     train: TrainSettings = TrainSettings()
@@ -329,4 +349,7 @@ class MethodSettings(_Section):
             margin=gate.margin,
             no_regression=gate.no_regression,
             pinned=pins,
+            objective=gate.objective,
+            token_margin=gate.token_margin,
+            max_tokens=gate.max_tokens_per_item or None,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
@@ -145,7 +145,7 @@ async def _one(
         return await kept_row(session, attempt, target, judge)
 
     row = cast("Mapping[str, object]", await session.calls.rollout(keys[0], produce, keys[1]))
-    return _rollout(item, row)
+    return _rollout(item, row, counts_tokens=session.rule.counts_tokens)
 
 
 async def kept_row(
@@ -185,10 +185,12 @@ def _go_on(*conversations: RoleConversation) -> None:
         raise asyncio.CancelledError
 
 
-def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
+def _rollout(item: Item, row: Mapping[str, object], *, counts_tokens: bool) -> Rollout:
+    """Return what the ledger has of ``item``; its tokens only where a gate counts them, for outcomes are evidence."""
     outcome = read_outcome(row)
     if isinstance(outcome, FailedToEvaluate):
         return Rollout(item=item, trajectory=None, outcome=outcome)
+    outcome = outcome if counts_tokens else replace(outcome, tokens=None)
     turns = cast("list[dict[str, object]]", row["turns"])
     trajectory = Trajectory(
         item_id=item.id, turns=tuple(map(Turn.read, turns)), answer=str(row["answer"]), feedback=str(row["feedback"])

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Evaluation, Scored, Split
+from skillgit.domain.evaluation import Evaluation, Scored, Split, mean_tokens
 from skillgit.domain.event_keys import step_scope
 from skillgit.domain.statistics import sign_test
 from skillgit.engine.concurrency import ordered
@@ -166,7 +166,7 @@ def _spent(rule: GateRule, share: int) -> GateRule:
 
     So all candidates of a round together are accepted by chance at most as often as one would be.
     """
-    return replace(rule, alpha=rule.alpha / share) if "alpha" in rule.policy.terms else rule
+    return replace(rule, alpha=rule.alpha / share) if rule.has_level else rule
 
 
 def _with_files(finish: Finish, files: Mapping[str, bytes]) -> Finish:
@@ -211,10 +211,12 @@ class Race:
                 winner = step
         return finishes
 
-    def _standing(self, trial: Trial) -> tuple[bool, float, int]:
-        """Sort those that went the whole way first, the best of them first."""
+    def _standing(self, trial: Trial) -> tuple[bool, float, float, int]:
+        """Sort those that went the whole way first, the best of them first; where tokens count, they break ties."""
         step = trial.search.step
-        return len(self._rollouts[step]) < len(self._before.outcomes), -self._total(step), step
+        outcomes = [rollout.outcome for rollout in self._rollouts[step].values()]
+        tokens = mean_tokens([outcome for outcome in outcomes if isinstance(outcome, Scored)]) or 0.0
+        return len(self._rollouts[step]) < len(self._before.outcomes), -self._total(step), tokens, step
 
     async def _evaluate(self, skills: Mapping[int, Skill]) -> None:
         session, items = self._session, order(self._before, self._first)

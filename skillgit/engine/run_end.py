@@ -33,7 +33,7 @@ def stop_at_once(session: Session, state: RunState) -> str:
     """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
     settings, evaluation = session.settings, state.evaluation(state.version)
     is_covered = evaluation.coverage >= settings.evaluation.min_coverage
-    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
+    if session.ends_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
         version = version_label(state.version)
         return f"{version} has the full score on the selection split, so that no edit can score higher."
     return ""
@@ -117,7 +117,7 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
     contradicts it (see :mod:`skillgit.domain.outcomes`). Without a test split nothing contradicts it.
     """
     first, best = _selection_scores(session, state)
-    if state.best > 0 and best > first:
+    if state.best > 0 and (best > first or (session.rule.counts_tokens and best == first)):
         confirmation = _confirmation(session, state, tests)
         is_contradicted = confirmation is not None and confirmation.contradicts
         return RunOutcome.NOT_CONFIRMED if is_contradicted else RunOutcome.IMPROVED
@@ -178,6 +178,7 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
         case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
             version = version_label(state.best)
             gain = f"{version} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
+            gain += _token_clause(state)
             sentence = _test_sentence(gain, _confirmation(session, state, tests), session.rule.alpha)
             items = len(session.task.items[Split.SELECTION])
             chance = f" On {items} selection {'item' if items == 1 else 'items'} such a gain {CHANCE}."
@@ -203,6 +204,11 @@ def loading_sentence(state: RunState) -> str:
         if evaluation is not None and evaluation.loads is not None:
             return f"{version_label(version)}: {evaluation.loads.sentence}."
     return ""
+
+
+def _token_clause(state: RunState) -> str:
+    seed, best = (state.evaluation(version).tokens for version in (0, state.best))
+    return "" if seed is None or best is None else f" ({best:,.1f} tokens an item, {seed:,.1f} with the seed)"
 
 
 def cut_sentence(state: RunState) -> str:

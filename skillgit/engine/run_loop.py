@@ -37,7 +37,7 @@ from skillgit.engine.run_end import (
     stop_sentence,
 )
 from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
-from skillgit.errors import ServiceError
+from skillgit.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -244,6 +244,12 @@ class Trainer:
         measurement = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
         summary = measurement.evaluation.summary()
         _check_measured(session, measurement)
+        if session.rule.counts_tokens and summary.tokens is None:
+            raise ConfigError(
+                f"gate.objective is {session.rule.objective}, and the target's tokens are not known of all of the"
+                f" {summary.scored} selection items that have a score",
+                hint="-o gate.objective=score compares scores alone",
+            )
         event = RunStarted(
             run=session.run,
             skill=session.skill_path,
@@ -268,7 +274,7 @@ class Trainer:
         is_ignored = isinstance(outcome, Scored) and outcome.loading is Loading.NOT_LOADED
         if is_ignored and self.session.settings.train.require_loading:
             return False
-        if not self.session.settings.train.stop_at_ceiling:
+        if not self.session.ends_at_ceiling:
             return True
         return isinstance(outcome, Scored) and outcome.value(rule.metric, rule.soft_weight) < _SOLVED
 

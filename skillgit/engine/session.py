@@ -119,6 +119,11 @@ class Session:
         return self.settings.rule(self.pins)
 
     @property
+    def ends_at_ceiling(self) -> bool:
+        """Whether a full score ends the run: not where a candidate may be accepted for fewer tokens."""
+        return self.settings.train.stop_at_ceiling and not self.rule.counts_tokens
+
+    @property
     def gauge(self) -> Gauge:
         rule = self.rule
         return Gauge(metric=rule.metric, soft_weight=rule.soft_weight)

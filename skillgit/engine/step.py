@@ -15,7 +15,7 @@ from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import loss_paragraphs
 from skillgit.engine.gating import Judgement, judge, judged_event
-from skillgit.engine.looks import account, looks_evidence
+from skillgit.engine.looks import account, looks_evidence, may_save
 from skillgit.engine.minibatches import epoch_of, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.rollout import roll_out
@@ -95,7 +95,17 @@ class Trial:
     def is_alive(self) -> bool:
         """Whether the candidate is to be measured."""
         changes = self.proposal.application.skill.digest != self.search.skill.digest
-        return changes and self.objection is None and (self.screening is None or self.screening.counts.passed)
+        return changes and self.objection is None and not self.is_screened_out
+
+    @property
+    def is_screened_out(self) -> bool:
+        """Whether it did not help on train items; where tokens count, a shorter skill need not."""
+        if self.screening is None or self.screening.counts.passed:
+            return False
+        counts, search = self.screening.counts, self.search
+        return counts.fixed < counts.broken or not may_save(
+            search.session, search.skill, self.proposal.application.skill
+        )
 
 
 async def tried(session: Session, search: Search, proposal: Proposal) -> Trial:
@@ -201,7 +211,7 @@ def _why_skipped(session: Session, trial: Trial, union: int | None) -> tuple[str
     edits, screening = trial.proposal.application.applied, trial.screening
     if trial.objection is not None:
         return trial.objection.title, trial.objection.why
-    if screening is not None and not screening.counts.passed:
+    if screening is not None and trial.is_screened_out:
         counts = screening.counts
         title = f"screened out: {counts.fixed} fixed, {counts.broken} broken"
         changes = "; ".join(map(in_words, edits[:SHOWN_ITEMS]))

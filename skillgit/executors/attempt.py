@@ -175,7 +175,8 @@ async def _attempt(environment: Environment, item: Item, skill: Skill, target: A
     row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
-    return row | outcome_row(score)
+    tokens = sum(reply.usage.tokens_in + reply.usage.tokens_out for reply in replies)
+    return row | outcome_row(replace(score, tokens=tokens or None))
 
 
 _NOT_LOADED = "the agent did not load the skill, so this says nothing about its rules"

@@ -34,6 +34,7 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.event_kinds import TRAITS, EventKind
+from skillgit.domain.outcomes import known_tokens
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
 from skillgit.index.schema import AMOUNTS
@@ -54,7 +55,7 @@ NEEDED = (SELECTION, *PLANNED)
 WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)
 """The events whose evidence holds outcomes of items."""
 
-OutcomeRow = tuple[str, str, float | None, float | None, str]
+OutcomeRow = tuple[str, str, float | None, float | None, str, int | None]
 PlanRow = tuple[str, str, float, int]
 
 
@@ -96,9 +97,9 @@ def _outcome(row: object) -> OutcomeRow | None:
         return None
     item, task_type = row["id"], str(row.get("task_type", ""))
     if "failed" in row:
-        return item, task_type, None, None, str(row["failed"]) or "failed"
+        return item, task_type, None, None, str(row["failed"]) or "failed", None
     hard, soft = _number(row.get("hard")), _number(row.get("soft"))
-    return None if hard is None or soft is None else (item, task_type, hard, soft, "")
+    return None if hard is None or soft is None else (item, task_type, hard, soft, "", known_tokens(row))
 
 
 def _document(files: Mapping[str, bytes], name: str) -> object:
@@ -292,12 +293,13 @@ def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
     counts: tuple[Any, ...] = (None,) * 5
     if (patch := parts.patch) is not None:
         counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
-    outrun = None if parts.verdict is None else parts.verdict.outrun
+    outrun = None if verdict is None else verdict.outrun
+    tokens = (None, None) if verdict is None else (verdict.tokens, verdict.tokens_before)
     screening = parts.screening
     screening_counts: tuple[Any, ...] = (None,) * 4
     if screening is not None:
         screening_counts = (screening.failing, screening.fixed, screening.solved, screening.broken)
-    return (number, *gate, *counts, outrun, *screening_counts)
+    return (number, *gate, *counts, outrun, *screening_counts, *tokens)
 
 
 def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:

@@ -43,12 +43,12 @@ _RUN_FIELDS = (
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
            l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author,
-           l.joined, (SELECT r.skill FROM run r WHERE r.name = l.run)
+           l.joined, l.tokens, l.tokens_before, (SELECT r.skill FROM run r WHERE r.name = l.run)
     FROM log l"""
 _LOG_FIELDS = (
     *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
     *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author", "joined"),
-    "skill",
+    *("tokens", "tokens_before", "skill"),
 )
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
@@ -181,12 +181,13 @@ def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     else:
         events, values = "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
     rows = index.select(
-        "SELECT item, task_type, hard, soft, failed FROM item_outcome"  # noqa: S608 - both queries are above
+        "SELECT item, task_type, hard, soft, failed, tokens FROM item_outcome"  # noqa: S608 - both queries are above
         f" WHERE event IN ({events}) ORDER BY item",
         values,
     )
     return tuple(
-        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why) for item, kind, hard, soft, why in rows
+        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why, tokens=tokens)
+        for item, kind, hard, soft, why, tokens in rows
     )
 
 

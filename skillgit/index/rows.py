@@ -126,6 +126,8 @@ class LogRow(EventRow):
     # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None = None
     current: float | None = None  # the score that a gate compared it with; absent without a gate
+    tokens: float | None = None  # the target's tokens an item, where the gate counted them; absent otherwise
+    tokens_before: float | None = None  # those of the version that it was proposed on
     decision: str  # the gate's decision; empty without one
     is_best: bool  # whether it is the newest best version of its run
     is_head: bool  # whether it is the newest version of its run
@@ -149,6 +151,7 @@ class ItemRow:
     hard: float | None  # the strict score; absent if the item failed to evaluate
     soft: float | None  # the score with partial credit; absent if the item failed to evaluate
     failed: str  # why it failed to evaluate; empty if it has a score
+    tokens: float | None = None  # the target's tokens, where the gate counted them; absent otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
         return None
 
 
-SCHEMA = 13
+SCHEMA = 14
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -86,14 +86,14 @@ _TABLES = {
         "event",
         """event:int decision policy metric soft_weight:float score:float current:float best:float fixed:int broken:int
         p:float items:int saved:int stopped:int merged:int ranked:int applied:int skipped:int budget:int outrun:int
-        screen_failing:int screen_fixed:int screen_solved:int screen_broken:int""",
+        screen_failing:int screen_fixed:int screen_solved:int screen_broken:int tokens:float tokens_before:float""",
     ),
     "edit": ("event position", "event:int position:int op file support:int source anchor"),
     "evaluation": (
         "event position",
         "event:int position:int split version:int item_set n:int scored:int hard:float soft:float seed:int",
     ),
-    "item_outcome": ("event item", "event:int item task_type hard:float soft:float failed"),
+    "item_outcome": ("event item", "event:int item task_type hard:float soft:float failed tokens:int"),
     "flip": ("event item", "event:int item rose:int"),
     "note": ("oid position", "oid position:int line"),
 }
@@ -153,6 +153,8 @@ _VIEWS = {
                s.inherited IS NULL AS measured,
                CASE WHEN c.stopped THEN c.score END AS bound,
                c.current,
+               c.tokens,
+               c.tokens_before,
                COALESCE(c.decision, '') AS decision,
                e.version IS NOT NULL AND e.version = r.best_version AS is_best,
                e.version IS NOT NULL AND e.version = r.head_version AS is_head

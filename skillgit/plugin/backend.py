@@ -178,6 +178,9 @@ class Usage:
     cache_written: int = 0  # part of tokens_in that was written to it
     reasoning: int = 0
 
+    def __add__(self, addend: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) + getattr(addend, name) for name in Usage.__slots__})
+
     @property
     def plausible(self) -> bool:
         """Whether all of it are numbers of tokens; a server, or a plug-in, may say anything."""
@@ -233,6 +236,7 @@ class BackendInfo:
     installs_skills: bool = (
         False  # whether it is an agent, which loads the skills of a request by itself, or replays one
     )
+    estimates_tokens: bool = False  # whether it counts no tokens and estimates those of every call
     settings: Mapping[str, Knob] | None = None  # by name; None if they are not listed
 
 

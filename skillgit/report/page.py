@@ -15,7 +15,7 @@ from markupsafe import Markup
 import skillgit
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
-from skillgit.domain.gate_policies import shortfall, wanted
+from skillgit.domain.gate_policies import shortfall
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
 from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, drawn_rows, score
@@ -128,8 +128,7 @@ def rule(verdict: Verdict | None) -> str:
     if not verdict.gated:
         return "none: every candidate that was measured became a version"
     text = (
-        f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)},"
-        f" by the mean {_METRICS[verdict.metric]} on the selection items"
+        f"{verdict.policy}: it asks for {verdict.demand}, by the mean {_METRICS[verdict.metric]} on the selection items"
     )
     match verdict.no_regression:
         case NoRegression.NONE:
@@ -146,7 +145,8 @@ def compared(verdict: Verdict, *, bound: bool) -> str:
     own = f"at most {score(verdict.score)}" if bound else score(verdict.score)
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {chance(verdict.p)}"
     repeats = f", {plural(verdict.repeats, 'repeat')} of items that differ" if verdict.repeats else ""
-    return f"{verdict.metric.value} {own} against {score(verdict.current)}; {flips}{repeats}"
+    tokens = f"; {verdict.token_words}" if verdict.token_words else ""
+    return f"{verdict.metric.value} {own} against {score(verdict.current)}{tokens}; {flips}{repeats}"
 
 
 def refusal(verdict: Verdict, *, bound: bool) -> str:
@@ -154,15 +154,19 @@ def refusal(verdict: Verdict, *, bound: bool) -> str:
     if verdict.decision is Decision.INDECISIVE:
         if verdict.lost > verdict.regained:
             return f"it lost {plural(verdict.lost, 'item')} that the current version could answer"
+        if verdict.token_words and verdict.tokens is None:
+            return verdict.token_words
         return "too few items had a score for a decision"
     if verdict.blocked:
         return f"{plural(verdict.blocked, 'item')} that may not score lower did"
+    if verdict.exceeds_tokens:
+        return verdict.token_shortfall
     if gain <= 0 and bound:
         return f"could not beat {score(verdict.current)} any more, and was stopped early"
     if gain < 0:
         return f"lower than {score(verdict.current)} by {score(-gain)}"
     if gain == 0:
-        return f"a tie with {score(verdict.current)}, and a tie is no gain"
+        return f"a tie with {score(verdict.current)}, and {verdict.token_shortfall or 'a tie is no gain'}"
     if verdict.outrun:
         return f"higher by {delta(gain)}, but the candidate of step {verdict.outrun} was better"
     return f"higher by {delta(gain)}, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"

@@ -16,7 +16,7 @@ from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, LoadCounts, Metric, Split
 from skillgit.domain.event import Inherited, Measurement, Models
 from skillgit.domain.event_kinds import AddressKind
-from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
+from skillgit.domain.gate_decision import Decision, NoRegression, Objective, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
@@ -266,6 +266,7 @@ SUMMARY = Record(
     Field("spare", INTEGER),
     Field("cut", INTEGER),
     Field("loads", LOADS),
+    Field("tokens", NUMBER),
 )
 _INHERITED = "inherited"
 INHERITED = Record(Inherited, Field("from", VERSION, "version"))
@@ -291,6 +292,13 @@ GATE = Record(
     Field("lost", INTEGER),
     Field("regained", INTEGER),
     Field("outrun", INTEGER),
+    Field("objective", member(Objective)),
+    Field("tokens", NUMBER),
+    Field("tokens-before", NUMBER, "tokens_before"),
+    Field("tokens-best", NUMBER, "tokens_best"),
+    Field("tokens-p", NUMBER, "tokens_p"),
+    Field("token-margin", NUMBER, "token_margin"),
+    Field("max-tokens", INTEGER, "max_tokens"),
 )
 SCREENING = Record(
     Screening,

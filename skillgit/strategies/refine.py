@@ -26,7 +26,7 @@ from skillgit.engine.candidate_text import RewriteResult, fits, put_together, si
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.earlier_attempts import earlier_section
 from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
-from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, tokens_added
+from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, may_save, tokens_added
 from skillgit.engine.method_settings import ControlMode
 from skillgit.engine.minibatches import most_alike, shuffle
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
@@ -305,7 +305,9 @@ class TrainTrials:
         before = [] if objection else self._made_for(attempt)
         search.session.monitor.stage(Stage.SCREEN, len(before))
         after = await search.roll_out([rollout.item for rollout in before], attempt.skill)
-        if self._controls and gain(before, after, rule) > 0:
+        is_saving = not objection and may_save(search.session, search.skill, attempt.skill)
+        first_gain = gain(before, after, rule)
+        if self._controls and (first_gain > 0 or (is_saving and first_gain == 0)):
             after += await search.roll_out([rollout.item for rollout in self._controls], attempt.skill)
             before = [*before, *self._controls]
         look = LookResult(
@@ -322,7 +324,7 @@ class TrainTrials:
         )
         # where no item of the step fails, nothing can be seen in a look; a removal needs a reason all the same
         is_unseen = not objection and not self._failing and attempt.shape is not DraftShape.REMOVAL
-        is_kept = look.helps or is_unseen
+        is_kept = look.helps or is_unseen or (is_saving and look.gain == 0)
         looks = (*attempt.looks, look if is_kept else replace(look, ending=Ending.DROPPED))
         return replace(attempt, looks=looks, is_kept=is_kept)
 

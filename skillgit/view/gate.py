@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.gate_policies import wanted
 from skillgit.domain.rehearsal import WORDS
 from skillgit.errors import ExitCode
 from skillgit.view import event_marks as cells
@@ -133,6 +132,8 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
     if comparison.delta is not None:
         gain = f"gained {numbers.delta(comparison.delta)} ({numbers.spread(comparison.interval, comparison.too_few)})"
         yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
+    if verdict.token_words:
+        yield f"- {verdict.token_words}"
     basis = skill.basis
     reason = f" ({code(basis.reason)})" if basis.reason else ""
     yield f"- measured by {code(basis.source)}{reason} under {code(basis.target)}"
@@ -193,6 +194,8 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
     if comparison.delta is not None:
         interval = numbers.spread(comparison.interval, comparison.too_few)
         yield "gained", f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided"
+    if verdict.token_words:
+        yield "tokens", verdict.token_words
     yield "rule", skill.policy
     for label, pairs in (("fixed", comparison.fixed), ("broken", comparison.broken)):
         yield label, _ids([pair.item for pair in pairs], screen) if pairs else "0"
@@ -262,13 +265,12 @@ def following(commands: tuple[str, ...], screen: Screen) -> str:
 
 
 def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
-    policy = verdict.policy
-    demand = f"{policy} asks for {wanted(policy, verdict.terms)}"
+    demand = f"{verdict.policy} asks for {verdict.demand}"
     most = screen.glyphs.at_most if bound else ""
     scores = f"{most}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     regressions = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
-    return screen.dotted((demand, scores, flips, regressions))
+    return screen.dotted((demand, scores, verdict.token_words, flips, regressions))
 
 
 def next_commands(result: Decided) -> tuple[str, ...]:

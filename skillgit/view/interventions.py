@@ -54,7 +54,8 @@ def _judged(result: RestoreResult, screen: Screen) -> str:
     if verdict is None:
         raise AssertionError("only a gate refuses")
     bound = screen.glyphs.at_most if result.event is not None and result.event.bound is not None else ""
-    return f"{verdict.metric.value} {bound}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
+    score = f"{verdict.metric.value} {bound}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
+    return ", ".join(filter(None, (score, verdict.token_words)))
 
 
 def forked(result: Fork, screen: Screen) -> Iterator[str]:

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
     parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
     loads = scores.loads.sentence if scores.loads is not None else ""
-    return f"{name}  {split}  {screen.dotted((loads, *parts, _cut(scores)))}"
+    return f"{name}  {split}  {screen.dotted((loads, *parts, _remarks(scores)))}"
 
 
-def _cut(scores: Scores) -> str:
-    return cut_phrase(scores.cut, scores.scored) if scores.cut else ""
+def _remarks(scores: Scores) -> str:
+    tokens = f"{scores.tokens:,.1f} tokens an item" if scores.tokens is not None else ""
+    return ", ".join(filter(None, (tokens, cut_phrase(scores.cut, scores.scored) if scores.cut else "")))
 
 
 def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
@@ -64,7 +65,7 @@ def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     rows = [_overall(arm, index) for arm in arms]
     yield from headed(("", "scored", "hard", "95 %", "soft", "95 %"), rows, screen, align="lrrlrl")
     for arm in arms:
-        if words := _cut(arm.splits[index].overall):
+        if words := _remarks(arm.splits[index].overall):
             yield f"{arm.name}: {words}"
     if len(first.types) > 1:
         yield ""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from skillgit.app.deliver.summary import or_none, summary
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import reuse
-from skillgit.domain.gate_policies import wanted
 from skillgit.view import numbers
 from skillgit.view.items import counted
 from skillgit.view.runs import outcome, steps
@@ -125,7 +124,7 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict is not None:
         yield (
             "gate",
-            f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)}, by the {verdict.metric} score",
+            f"{verdict.policy}: it asks for {verdict.demand}, by the {verdict.metric} score",
         )
     tokens = f"{numbers.count(run.tokens_in + run.tokens_out)} tokens"
     price = numbers.price(run.usd, run.unpriced)

@@ -312,6 +312,8 @@ def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
     text = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {scope}"
     if evaluation.loads is not None:  # first: without it a score says nothing of the text
         text = f"{evaluation.loads.phrase} {screen.glyphs.dot} {text}"
+    if evaluation.tokens is not None:
+        text += f" {screen.glyphs.dot} {evaluation.tokens:,.1f} tokens an item"
     if evaluation.cut:
         text += f" {screen.glyphs.dot} {cut_phrase(evaluation.cut, evaluation.scored)}"
     if not evaluation.stopped:
@@ -336,7 +338,7 @@ def gate(verdict: Verdict, screen: Screen, *, bound: bool = False, against: str 
     score = f"{screen.glyphs.at_most if bound else ''}{numbers.score(verdict.score)}"
     comparison = f"{verdict.metric.value} {score} {sign} {against} {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
-    best = f"best {numbers.score(verdict.best)}"
+    best = ", ".join(filter(None, (f"best {numbers.score(verdict.best)}", verdict.token_words)))
     return f"{comparison}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flips})"
 
 
@@ -346,6 +348,10 @@ def _policy(verdict: Verdict) -> str:
         parts.append(f"alpha {verdict.alpha:g}")
     if verdict.margin is not None:
         parts.append(f"margin {verdict.margin:g}")
+    if verdict.token_margin is not None:
+        parts.append(f"{verdict.objective.value}, token margin {verdict.token_margin:g}")
+    if verdict.max_tokens is not None:
+        parts.append(f"at most {verdict.max_tokens:,} tokens")
     if verdict.no_regression is not NoRegression.NONE:
         parts.append(f"no regression {verdict.no_regression.value}: {verdict.blocked} blocked")
     if verdict.repeats:

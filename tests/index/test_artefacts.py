@@ -22,12 +22,12 @@ def test_outcomes_are_scores_or_reasons():
     rows = [
         {"id": "q1", "task_type": "unit", "hard": 1, "soft": 1.0, "answer": "1,063 ft"},
         {"id": "q2", "task_type": "unit", "failed": "timeout"},
-        {"id": "q3", "hard": 0.0, "soft": 0.5},
+        {"id": "q3", "hard": 0.0, "soft": 0.5, "tokens": 312},
     ]
     assert event_rows.outcomes(encoded(selection=rows)) == [
-        ("q1", "unit", 1.0, 1.0, ""),
-        ("q2", "unit", None, None, "timeout"),
-        ("q3", "", 0.0, 0.5, ""),
+        ("q1", "unit", 1.0, 1.0, "", None),
+        ("q2", "unit", None, None, "timeout", None),
+        ("q3", "", 0.0, 0.5, "", 312),
     ]
 
 
@@ -41,7 +41,7 @@ def test_rows_that_are_not_outcomes_are_left_out_and_a_repeated_item_counts_once
         {"id": "q4", "hard": 0, "soft": 0},
         {"id": "q4", "hard": 1, "soft": 1},
     ]
-    assert event_rows.outcomes(encoded(selection=rows)) == [("q4", "", 1.0, 1.0, "")]
+    assert event_rows.outcomes(encoded(selection=rows)) == [("q4", "", 1.0, 1.0, "", None)]
 
 
 def test_the_plan_names_environment_metric_and_steps():

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import FatalBackendError, RefusalError
-from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
+from skillgit.plugin.backend import BackendInfo, FinishReason, Reply, Request, Usage
 from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.skill_loads import ToolLog
@@ -224,7 +224,8 @@ class ClaudeCodeExecBackend(AgentBackend):
             raise RefusalError(sentence, hint="this item cannot be asked of this model", usage=usage)
         if request.tools:
             return read_answer(text, usage)
-        return Reply(text=text, usage=usage, finish_reason="length" if reason == "max_tokens" else "stop")
+        finish: FinishReason = "length" if reason == "max_tokens" else "stop"
+        return Reply(text=text, usage=usage, finish_reason=finish, counted=session.usage is not None)
 
 
 SKILLS = ".claude/skills"

@@ -205,7 +205,8 @@ class CodexExecBackend(AgentBackend):
         loading = _loading(turn, task.names, workspace)
         if request.tools:
             return replace(read_answer(text, usage), loading=loading)
-        return Reply(text=text, usage=usage, turns=tool_turns(turn.tools.uses) if task.offers else (), loading=loading)
+        turns = tool_turns(turn.tools.uses) if task.offers else ()
+        return Reply(text=text, usage=usage, turns=turns, counted=turn.usage is not None, loading=loading)
 
     def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)

@@ -262,6 +262,7 @@ class OfflineBackend:
         summary="Fixed rules without network or key, for rehearsing a run: a rehearsal instrument, not an LLM.",
         models=tuple(_MODELS),
         needs_network=False,
+        estimates_tokens=True,
         prices={model: Price(usd_in=0.0, usd_out=0.0) for model in _MODELS},
         settings={},
     )

@@ -284,7 +284,8 @@ class Gating:
         bound = "at most " if summary.stopped else ""
         items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
         score, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
-        measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}")
+        figures = ", ".join(filter(None, (f"{bound}{score} against {current}", verdict.token_words, items)))
+        measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {figures}")
         return judgement
 
     def decide(

@@ -107,7 +107,7 @@ def _gated(
             decision = gating.write(candidate, judgement)
             return replace(result, version=None, event=decision.event, cost=decision.cost)
         event = Reverted(
-            **_facts(row, state),  # type: ignore[arg-type]
+            **_facts(row, state) | {"why": judgement.explained(why)},  # type: ignore[arg-type]
             evaluation=judgement.evaluation,
             verdict=judgement.verdict,
             fixed=judgement.fixes,

@@ -26,6 +26,7 @@ from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import absence_of, open_workspace
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split
 from skillgit.domain.event import NOBODY, Models, RunFinished
+from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
 from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
@@ -159,12 +160,18 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
         "models": _models(event, start.models if start is not None else NOBODY),
         "sampling": _sampling(repo, plan),
         "config": start.config if start is not None else UNKNOWN,
-        "gate": None if score.verdict is None else asdict(score.verdict),
+        "gate": None if score.verdict is None else _gate(score.verdict),
         "cost": _cost(getattr(event, "cost", None)),
         "evidence": {"gitTree": score.tree, "sha256": _sealed(repo, score), "public": terms.public},
     }
     names = _subject(repo, row.commit, path)
     return {"_type": STATEMENT, "subject": [names], "predicateType": PREDICATE, "predicate": predicate}
+
+
+def _gate(verdict: Verdict) -> dict[str, object]:
+    """Return the numbers of a gate; those of tokens only where they counted, for older claims do not name them."""
+    counts_tokens = verdict.objective is not Objective.SCORE
+    return {name: value for name, value in asdict(verdict).items() if counts_tokens or name not in TOKEN_FIELDS}
 
 
 def canonical(value: object) -> bytes:

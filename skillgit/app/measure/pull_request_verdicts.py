@@ -54,6 +54,8 @@ class KnownOutcomes:
         by_item: dict[str, Scored] = {}
         for outcomes in (*self._told(path, tree), *self._noted(path, tree)):
             by_item = {**outcomes, **by_item}
+        if self._setup.rule.counts_tokens:  # an outcome that does not know its tokens is measured
+            return {item: outcome for item, outcome in by_item.items() if outcome.tokens is not None}
         return by_item
 
     def _told(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
@@ -246,6 +248,8 @@ def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> 
     """Return what happened to a skill, why, and the exit code."""
     verdict = comparison.verdict
     if verdict.decision is Decision.INDECISIVE:
+        if comparison.n and rule.counts_tokens and verdict.tokens is None:
+            return "incomplete", "the target's tokens are not known of every item", ExitCode.UNDERPOWERED
         lacking = (
             f"{len(comparison.missing)} of {len(comparison.missing) + comparison.n} items have no score on both sides"
         )
@@ -256,13 +260,14 @@ def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> 
             return "incomplete", f"{lacking}, and only recorded outcomes were wanted", ExitCode.UNDERPOWERED
         return "incomplete", f"{lacking}, for they could not be evaluated", ExitCode.SERVICE
     if verdict.decision.accepted:
-        return "passes", "", ExitCode.OK
+        is_saving = bool(verdict.token_words) and verdict.score <= verdict.current
+        return "passes", "the head scores no lower, with fewer tokens" if is_saving else "", ExitCode.OK
     if verdict.blocked:
         return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
     if verdict.policy == PAIRED.name and verdict.current <= verdict.score and _is_blind(rule, comparison):
         reason = f"{comparison.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
         return "underpowered", reason, ExitCode.UNDERPOWERED
-    return "fails", _shortfall(verdict), ExitCode.NO
+    return "fails", "; ".join(filter(None, (_shortfall(verdict), verdict.token_shortfall))), ExitCode.NO
 
 
 def _is_blind(rule: GateRule, comparison: Compared) -> bool:
@@ -280,6 +285,8 @@ def _is_blind(rule: GateRule, comparison: Compared) -> bool:
 def _shortfall(verdict: Verdict) -> str:
     if verdict.score < verdict.current:
         return "the head scores lower"
+    if verdict.exceeds_tokens:
+        return "the head takes too many tokens"
     if verdict.score == verdict.current == 1.0:
         return "the base has the full score, so that nothing scores higher; the rule not-worse asks for no more"
     if verdict.score == verdict.current:

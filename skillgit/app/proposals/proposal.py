@@ -67,6 +67,7 @@ class MeasuredGain:
     interval: tuple[float, float] | None  # 95 %, paired; None for too few items
     too_few: str = ""  # that no outcome on so few items is more than chance; empty where one is
     p: float  # of the paired test, one-sided
+    tokens: str = ""  # tokens of the target an item, after and before; empty where the gate did not count them
 
     @classmethod
     def of(cls, report: SkillReport, split: str) -> MeasuredGain | None:
@@ -86,12 +87,14 @@ class MeasuredGain:
             interval=comparison.interval,
             too_few=comparison.too_few,
             p=comparison.verdict.p,
+            tokens=comparison.verdict.token_words,
         )
 
     @property
     def text(self) -> str:
         interval = self.too_few if self.interval is None else "95 % {:+.4f} to {:+.4f}".format(*self.interval)
-        return f"{self.delta:+.4f}, {interval}, p {self.p:.4f} one-sided, n {self.n}, {self.split} split"
+        tokens = f", {self.tokens}" if self.tokens else ""
+        return f"{self.delta:+.4f}, {interval}, p {self.p:.4f} one-sided, n {self.n}, {self.split} split{tokens}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,14 +78,15 @@ def _scores(summary: EvaluationSummary | Scores) -> Note:
 
 
 def _pairs(evaluation: Evaluation) -> dict[str, list[float]]:
-    return {item: [outcome.hard, outcome.soft] for item, outcome in evaluation.scored.items()}
+    scored = evaluation.scored.items()
+    return {item: [each for each in (one.hard, one.soft, one.tokens) if each is not None] for item, one in scored}
 
 
 def _scored(pair: object) -> Scored | None:
-    if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - hard and soft
+    if not isinstance(pair, list) or len(pair) not in {2, 3}:  # hard, soft and, where they were counted, tokens
         return None
-    is_fine = all(_is_number(score) and score <= 1.0 for score in pair)
-    return Scored(float(pair[0]), float(pair[1])) if is_fine else None
+    is_fine = all(map(_is_number, pair)) and max(pair[:2]) <= 1.0
+    return Scored(float(pair[0]), float(pair[1]), tokens=next(iter(pair[2:]), None)) if is_fine else None
 
 
 KIND = "evaluation"

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-_COMPARED = ("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained")
+_COMPARED = (
+    *("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained"),
+    *("tokens", "tokens_before", "tokens_best", "tokens_p"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

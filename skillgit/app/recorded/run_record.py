@@ -130,7 +130,7 @@ def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
     except SkillgitError:  # what cannot be read says nothing; fsck says why
         return rows
     return tuple(
-        replace(item_row, hard=outcome.hard, soft=outcome.soft, failed="")
+        replace(item_row, hard=outcome.hard, soft=outcome.soft, failed="", tokens=outcome.tokens)
         if item_row.failed and isinstance(outcome := again.get(item_row.item), Scored)
         else item_row
         for item_row in rows
@@ -141,7 +141,7 @@ def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
     return {
         item_row.item: FailedToEvaluate(item_row.failed or "failed")
         if item_row.hard is None or item_row.soft is None
-        else Scored(item_row.hard, item_row.soft)
+        else Scored(item_row.hard, item_row.soft, tokens=item_row.tokens)
         for item_row in item_rows(workspace, row)
     }
 
@@ -154,8 +154,10 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
         if name in files:
             rows = event_rows.outcomes({event_rows.SELECTION: files[name]})
             return {
-                item: FailedToEvaluate(why or "failed") if hard is None or soft is None else Scored(hard, soft)
-                for item, _, hard, soft, why in rows
+                item: FailedToEvaluate(why or "failed")
+                if hard is None or soft is None
+                else Scored(hard, soft, tokens=tokens)
+                for item, _, hard, soft, why, tokens in rows
             }
     return {}
 

@@ -14,6 +14,7 @@ from skillgit.domain.evaluation import (
     Scored,
     load_counts,
     mean,
+    mean_tokens,
 )
 from skillgit.domain.event import Inherited, RunStarted
 from skillgit.domain.outcomes import SELECTION, Pairs, read_outcomes
@@ -54,6 +55,7 @@ class Scores:
     soft_interval: Interval | None  # bootstrap, 95 %; Wilson's of few items, and where all items score the same
     cut: int = 0  # how many of the scored items have a reply that ended at the limit of its length
     loads: LoadCounts | None = None  # how many of them an agent loaded the skill for; None for other models
+    tokens: float | None = None  # mean tokens of the target for a scored item, where gate.objective counts them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         soft_interval=_soft_interval(soft) if soft else None,
         cut=sum(outcome.cut for outcome in measured_outcomes),
         loads=load_counts(measured_outcomes),
+        tokens=mean_tokens(measured_outcomes),
     )
 
 

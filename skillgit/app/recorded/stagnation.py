@@ -95,7 +95,7 @@ def _cause(
         return Cause.UNDECIDED, (
             f"for {indecisive} too few items could be evaluated; look at the provider and the environment"
         )
-    if (1.0 - score) * current.n < _LAST_ITEM:
+    if (1.0 - score) * current.n < _LAST_ITEM and current.tokens is None:
         return Cause.CEILING, (
             f"ceiling: {metric.value} {score:.4f} of {current.n} items leaves nothing to gain; add harder items"
         )

@@ -276,6 +276,7 @@ def room(route: Route, prompt: int, context: ContextWindow) -> PromptRoom:
 
 
 STAGE = "preflight"
+ESTIMATED = "{} counts no tokens: gate.objective compares estimates, a token for four characters of prompt and answer"
 Out = TypeVar("Out")
 
 
@@ -311,9 +312,11 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
         return
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
-    contexts, _ = await side_by_side(
+    contexts, estimates = await side_by_side(
         ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit), ask_each(setup, calls, roles)
     )
+    for sentence in estimates:
+        remark(sentence)
     from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - an estimate asks this module for models
 
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
@@ -331,10 +334,19 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
             remark(f"The {longest} and its reply may have {fit.reply:,}; {rest}")
 
 
-async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
-    """Let the models of ``roles`` answer once, all at the same time."""
+async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> list[str]:
+    """Let the models of ``roles`` answer once, all at the same time; return which tokens the gate has by estimate."""
     remote = asked_roles(setup)
     questions = [role for role in roles if role in remote]
-    await ordered(
+    replies = await ordered(
         lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), questions, limit=len(setup.routes)
+    )
+    if not setup.rule.counts_tokens or "target" not in questions:
+        return []
+    reply, route = replies[questions.index("target")], setup.routes["target"]
+    if reply.usage.tokens_in and reply.usage.tokens_out and (reply.counted or not route.backend.info.installs_skills):
+        return [] if reply.counted else [ESTIMATED.format(route.name)]
+    raise ConfigError(
+        f"gate.objective is {setup.rule.objective}, and {route.name} does not count the tokens of its answers",
+        hint="-o gate.objective=score compares scores alone",
     )

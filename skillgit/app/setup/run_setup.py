@@ -15,7 +15,7 @@ from skillgit.app.setup.basis import Lender
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
-from skillgit.app.setup.models import find_routes
+from skillgit.app.setup.models import ESTIMATED, find_routes
 from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, load_for_skill
 from skillgit.app.workspace.skill_choice import name_of
@@ -179,6 +179,8 @@ def set_up(config: ResolvedConfig, *, gates: bool = True) -> Setup:
     if isinstance(environment, InstallsSkills) and environment.installs_skills and not target.installs_skills:
         problem = f"{environment.info.name} wants an agent that loads skills as target, and {target.name} is none"
         raise ConfigError(problem, hint="set model.target_backend to claude_code_exec, codex_exec or another agent")
+    if target.estimates_tokens and config.values.method.rule().counts_tokens:
+        config = replace(config, notes=(*config.notes, ESTIMATED.format(routes["target"].name)))
     return Setup(config=config, task=task, routes=routes, pins=pins)
 
 

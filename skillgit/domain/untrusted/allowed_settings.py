@@ -76,7 +76,7 @@ _KEYS = (
     (_number, "optimizer", "max_skill_tokens max_file_tokens"),
     (_number, "target", "max_companion_tokens"),
     (_number, "evaluation", "gate_mixed_weight min_coverage sel_env_num test_env_num"),
-    (_number, "gate", "alpha margin repeats screening"),
+    (_number, "gate", "alpha margin repeats screening token_margin max_tokens_per_item"),
     (_number, "calls", "max_output_tokens temperature"),
     (_number, "model", "optimizer_top_p optimizer_seed target_top_p target_seed judge_top_p judge_seed"),
     (
@@ -101,7 +101,7 @@ _KEYS = (
     (_word, "optimizer", "budget_unit"),
     (_word, "target", "companions"),
     (_word, "evaluation", "gate_metric"),
-    (_word, "gate", "policy no_regression"),
+    (_word, "gate", "policy no_regression objective"),
     (_word, "train", "strategy"),
     (_word, "env", "name split_mode image_detail prompts scorer scope mode extract tools subset revision documents_in"),
     (_word, "env", "dataset_name reward client edition"),

@@ -71,7 +71,10 @@ LATER = frozenset(
         *("model.target_seed", "model.target_stop", "model.target_top_p", "optimizer.check", "optimizer.files"),
         *("optimizer.max_file_tokens", "target.companions", "target.max_companion_tokens"),
         *(
+            "gate.max_tokens_per_item",
+            "gate.objective",
             "gate.screening",
+            "gate.token_margin",
             "gradient.samples",
             "optimizer.budget_unit",
             "train.plateau",
