@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from test_history import step
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.domain.leaks import Secrets
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.evidence_names import LOOKS, PATCH
+from skillgit.domain.leaks import Secrets
 from skillgit.domain.proposal import Change, Origin
 from skillgit.engine.earlier_attempts import Attempts, Fate, within
 from skillgit.engine.optimizer_memory import Background, history_section
