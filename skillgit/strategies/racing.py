@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.proposal import BudgetSource
+from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine.candidate_text import RewriteResult, sifted
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.earlier_attempts import quoted
@@ -85,9 +86,11 @@ async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequenc
 
     async def problem(edit: Edit) -> str:
         failing = [rollout.item for rollout in rollouts if rollout.item.id in edit.items and not solved(rollout)]
+        if not failing:
+            return ""
         alone = search.applied(Draft(proposals=(edit,)))
         trials = await search.roll_out(failing[:TRIED], alone.skill)
-        if not trials or any(map(solved, trials)):
+        if any(map(solved, trials)):
             return ""
         answers = (f"{trial.item.id} answers {quoted(_answer(trial), ANSWER_SHOWN)}" for trial in trials)
         return f"alone, it solves none of its train items: {', '.join(answers)}"
@@ -97,7 +100,7 @@ async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequenc
 
 
 def _answer(trial: Rollout) -> str:
-    return trial.trajectory.answer if trial.trajectory is not None else ""
+    return clean_line(trial.trajectory.answer) if trial.trajectory is not None else ""
 
 
 def _without(search: Search, proposal: Proposal, idle: Mapping[int, str]) -> Proposal:
