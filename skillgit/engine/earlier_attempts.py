@@ -52,7 +52,7 @@ class ItemAttempt:
 
 
 class Fate(StrEnum):
-    """What became of the text that an edit was in."""
+    """What happened to the text that an edit was in."""
 
     KEPT = "kept"
     ELSEWHERE = "kept in a version that this one is not made of"
@@ -80,7 +80,7 @@ class ItemEdit:
     union: int = 0
 
     def outcome(self, line: Collection[int]) -> str:
-        """Return what became of it, seen from a version with the ancestors ``line``."""
+        """Return what happened to it, seen from a version with the ancestors ``line``."""
         return (Fate.ELSEWHERE if self.fate is Fate.KEPT and self.version not in line else self.fate).value
 
 
@@ -217,7 +217,7 @@ def _items_of(row: Mapping[str, Any]) -> tuple[str, ...]:
 def earlier_section(session: Session, state: RunState, rollouts: Sequence[Rollout], base: int) -> str:
     """Return how the tasks of ``rollouts``, made with version ``base``, went with a version that it was made of.
 
-    Each edit that was made for a task since is named with what became of it, and whether the answer changed: a rule
+    Each edit that was made for a task since is named with what happened to it, and whether the answer changed: a rule
     that is not followed looks like a missing one otherwise. Those tasks come first. Like contrast, which it is a kind
     of, it is left out by ``gradient.contrast: 0``.
     """
