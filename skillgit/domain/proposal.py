@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -59,6 +60,12 @@ class EditRecord:
     def of(cls, edit: Edit) -> EditRecord:
         anchor = text_digest(edit.anchor)[:8] if edit.anchor else ""
         return cls(op=edit.op, file=edit.file, support=edit.support, source=edit.source, anchor=anchor)
+
+
+LEFT_OUT = "left out: "
+"""How a paragraph of reasons begins that is about an edit which is not in the candidate."""
+FINDING = re.compile(r"\d+ of \d+ rollouts: ")
+"""How a paragraph of reasons begins that says what analysts found."""
 
 
 class BudgetSource(StrEnum):

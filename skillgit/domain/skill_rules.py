@@ -324,10 +324,11 @@ def changed_rules(old: str, new: str, *, is_document: bool = True) -> int:
     r"""Return how many rules differ between two Markdown texts: added, removed, reworded or moved to another place.
 
     An edit budget that counts rules counts them so. A rule is a list item or a sentence, as :func:`rules` reads them,
-    with one exception: neighbouring list items that are labels, of at most three words and no sentence, are one rule
-    together, since they say one thing: what is in the list. So a list of 45 labels costs 1, also where a later edit
-    adds ten labels to it and takes three away. The same labels on one line are one sentence, and cost 1 as well. A
-    reworded rule costs 1, not 2, and headings cost nothing.
+    with one exception: neighbouring list items are one rule together that are labels, of at most three words and no
+    sentence, or that name a label for something ("any name with -dev → libdevel"). They say one thing: what is in the
+    list. So a list of 45 labels costs 1, also where a later edit adds ten labels to it and takes three away. The same
+    labels on one line are one sentence, and cost 1 as well, and so does a table. A reworded rule costs 1, not 2, and
+    headings cost nothing.
 
     The count is symmetric, and 0 only if both texts have the same rules in the same order. It is never larger than the
     number of rules of both texts.
@@ -385,12 +386,17 @@ def _units(text: Sequence[Rule]) -> list[tuple[Rule, ...]]:
     return units
 
 
+_ARROW = re.compile(r"\S\s*(?:→|⇒|[-=]>)\s*(?P<label>[^\s,;(][^,;(]*)")
 _APART = 2  # lines from a label to the next one at most: one of them may be blank
 
 
 def _is_label(rule: Rule) -> bool:
-    is_sentence = "\n" in rule.text or _SENTENCE_END.search(rule.text) is not None
-    return rule.is_item and not is_sentence and len(rule.text.split()) <= LABEL_WORDS
+    """Say whether a rule is an entry of a list: a label, or a label for something with an arrow before it."""
+    if not rule.is_item or "\n" in rule.text:
+        return False
+    if arrow := _ARROW.search(rule.text):
+        return len(arrow["label"].split()) <= LABEL_WORDS
+    return _SENTENCE_END.search(rule.text) is None and len(rule.text.split()) <= LABEL_WORDS
 
 
 class Worth(StrEnum):

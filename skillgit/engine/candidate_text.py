@@ -35,6 +35,7 @@ from skillgit.domain.edit import (
     in_words,
     normalised,
 )
+from skillgit.domain.proposal import LEFT_OUT
 from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import SkillText, clean, clean_line
@@ -286,17 +287,20 @@ def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tup
             if report.status is not EditStatus.APPLIED:
                 edit = report.edit
                 reports_by_edit.setdefault((edit.op, edit.file, edit.anchor, edit.content), report)
-        proposals = tuple(proposal for proposal, fit in zip(draft.edits, fits_now, strict=True) if fit)
-        rest.append(draft if all(fits_now) else replace(draft, proposals=proposals, cut=True))
+        losses = [edit for edit, fit in zip(draft.edits, fits_now, strict=True) if not fit]
+        reasons = [
+            report.detail or report.status.value for report in reports if report.status is not EditStatus.APPLIED
+        ]
+        rest.append(draft.without(losses, *reasons) if losses else draft)
     return tuple(rest), tuple(reports_by_edit.values())
 
 
 def loss_paragraphs(reports: Sequence[EditReport]) -> str:
     """Return a paragraph on each of the first edits that were left out; a quarantined one is not quoted."""
     rest = [report for report in reports if report.status is not EditStatus.APPLIED]
-    lines = [f"left out: {_name(report)}{report.detail}" for report in rest[:_SHOWN]]
+    lines = [f"{LEFT_OUT}{_name(report)}{report.detail}" for report in rest[:_SHOWN]]
     if len(rest) > _SHOWN:
-        lines.append(f"left out: {len(rest) - _SHOWN} edits more")
+        lines.append(f"{LEFT_OUT}{len(rest) - _SHOWN} edits more")
     return "\n\n".join(lines)
 
 

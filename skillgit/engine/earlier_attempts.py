@@ -7,13 +7,14 @@ among them: an optimizer that reads those fits the skill to what the gate measur
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
-from skillgit.domain.evidence_names import PATCH, ROLLOUT, SALVAGE, SCREENING
+from skillgit.domain.evidence_names import LOOKS, PATCH, ROLLOUT, SALVAGE, SCREENING
 from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine.prompt_sections import tagged
@@ -21,13 +22,13 @@ from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.environment import secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.domain.run_state import RunState
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.session import Session
 
-FILES = (ROLLOUT, SCREENING, PATCH, SALVAGE)
+FILES = (ROLLOUT, SCREENING, PATCH, SALVAGE, LOOKS)
 QUESTION_SHOWN, ANSWER_SHOWN, FEEDBACK_SHOWN, RULE_SHOWN = 200, 120, 200, 160
 """Characters that are shown of each."""
 EARLIER_ROOM = 4_000  # characters of all earlier attempts in one prompt
@@ -50,14 +51,37 @@ class ItemAttempt:
         return self.hard >= 1
 
 
+class Fate(StrEnum):
+    """What happened to the text that an edit was in."""
+
+    KEPT = "kept"
+    ELSEWHERE = "kept in a version that this one is not made of"
+    REJECTED = "rejected with its candidate"
+    UNMEASURED = "its candidate was not measured"
+    SET_ASIDE = "left out"
+    NO_GAIN = "no gain on train items"
+    JOINED = "not in the candidate that joined its step with others"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemEdit:
-    """An edit that is in a version, with the items that it was made for."""
+    """An edit of a step, or its whole text, with the items that it was made for.
 
-    version: int
+    Attributes:
+        version: The version that has it; None if none has.
+        union: The step whose candidate took up the edits of this one; 0 if none did.
+    """
+
     step: int
     text: str
     items: tuple[str, ...]
+    fate: Fate
+    version: int | None = None
+    union: int = 0
+
+    def outcome(self, line: Collection[int]) -> str:
+        """Return what happened to it, seen from a version with the ancestors ``line``."""
+        return (Fate.ELSEWHERE if self.fate is Fate.KEPT and self.version not in line else self.fate).value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +102,7 @@ class Attempts:
     _attempts: dict[str, list[ItemAttempt]] = field(default_factory=dict)
     _pairs: dict[int, list[tuple[ItemAttempt, ItemAttempt]]] = field(default_factory=dict)
     _parts: dict[int, list[MeasuredPart]] = field(default_factory=dict)
-    _rules: list[ItemEdit] = field(default_factory=list)
+    _edits: list[ItemEdit] = field(default_factory=list)
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
         """Take an event of the run with those of its :data:`FILES` that there are."""
@@ -92,17 +116,22 @@ class Attempts:
         after = _read(files.get(SCREENING), event.step, None)
         self._pairs[event.step] = [(before[item], attempt) for item, attempt in after.items() if item in before]
         self._parts[event.step] = _parts(files.get(SALVAGE))
-        if isinstance(event, Accepted):
-            self._rules += _rules(files.get(PATCH), event.version, event.step)
+        self._edits += [*_edits(event, files.get(PATCH)), *_dropped_drafts(event.step, files.get(LOOKS))]
 
     def earlier(self, item: str, *, until: int, line: Collection[int]) -> ItemAttempt | None:
         """Return the newest attempt at ``item`` up to step ``until`` with one of the versions ``line``."""
         attempts = self._attempts.get(item, ())
         return next((attempt for attempt in reversed(attempts) if attempt.step <= until and attempt.base in line), None)
 
-    def rules(self, item: str, *, versions: Collection[int]) -> list[ItemEdit]:
-        """Return the edits that were made for ``item`` and that one of ``versions`` brought."""
-        return [rule for rule in self._rules if item in rule.items and rule.version in versions]
+    def edits(self, item: str, *, since: int, until: int) -> list[ItemEdit]:
+        """Return the edits that steps ``since`` to ``until`` made for ``item``, in their order.
+
+        One that the candidate of a later step took up is that candidate's, whatever words it has there.
+        """
+        edits = [edit for edit in self._edits if item in edit.items and since <= edit.step <= until]
+        unions = {edit.step for edit in edits}
+        own = (edit for edit in edits if edit.union not in unions)
+        return sorted(dict.fromkeys(own), key=lambda edit: edit.step)
 
     def pairs(self, step: int) -> Sequence[tuple[ItemAttempt, ItemAttempt]]:
         """Return the attempts at each train item that the candidate of ``step`` was tried on, before and after."""
@@ -146,51 +175,85 @@ def _parts(content: bytes | None) -> list[MeasuredPart]:
     ]
 
 
-def _rules(content: bytes | None, version: int, step: int) -> list[ItemEdit]:
-    document = cast("dict[str, list[dict[str, object]]]", loads(content) if content else {})
-    return [
-        ItemEdit(
-            version=version,
-            step=step,
-            text=str(edit["content"] or edit["anchor"]),
-            items=tuple(map(str, cast("list[object]", edit.get("items", [])))),
+def _edits(event: Accepted | Rejected | Skipped, content: bytes | None) -> Iterator[ItemEdit]:
+    """Yield what the candidate of a step was made of, and the edits that were left out of it."""
+    document = cast("dict[str, Any]", loads(content) if content else {})
+    version, union, fate = None, 0, Fate.REJECTED
+    if isinstance(event, Accepted):
+        version, fate = event.version, Fate.KEPT
+    elif isinstance(event, Skipped):
+        union = event.taken_up_by or 0
+        fate = Fate.JOINED if union else Fate.UNMEASURED
+    for row in document.get("edits", ()):
+        is_applied = row.get("status") == EditStatus.APPLIED.value
+        own = {"fate": fate, "version": version, "union": union} if is_applied else {"fate": Fate.SET_ASIDE}
+        yield ItemEdit(step=event.step, text=_text_of(row), items=_items_of(row), **own)
+    for row in document.get("suggestions", ()):
+        yield ItemEdit(
+            step=event.step, text=_text_of(row), items=_items_of(row), fate=fate, version=version, union=union
         )
-        for edit in document.get("edits", ())
-        if edit.get("status") == EditStatus.APPLIED.value
-    ]
+    if "rewrite" in document and not document.get("suggestions"):
+        text = f"whole text: {document.get('title', '')}".rstrip(" :")
+        yield ItemEdit(step=event.step, text=text, items=_items_of(document), fate=fate, version=version, union=union)
+
+
+def _dropped_drafts(step: int, content: bytes | None) -> Iterator[ItemEdit]:
+    """Yield the edits of drafts that ended with a look at train items; others go on in another text."""
+    for look in cast("list[dict[str, Any]]", loads(content) if content else []):
+        for row in look.get("proposals", ()) if look["ending"] == "dropped" else ():
+            yield ItemEdit(step=step, text=_text_of(row), items=_items_of(row), fate=Fate.NO_GAIN)
+
+
+def _text_of(row: Mapping[str, Any]) -> str:
+    if "body" in row:
+        return f"whole text: {row.get('title', '')}".rstrip(" :")
+    return str(row.get("content") or row.get("anchor") or row.get("instruction", ""))
+
+
+def _items_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(map(str, row.get("items", ())))
 
 
 def earlier_section(session: Session, state: RunState, rollouts: Sequence[Rollout], base: int) -> str:
     """Return how the tasks of ``rollouts``, made with version ``base``, went with a version that it was made of.
 
-    Where an edit was made for a task since, it says whether the answer changed: a rule that is not followed looks like
-    a missing one otherwise. Those tasks come first. Like contrast, which it is a kind of, it is left out by
-    ``gradient.contrast: 0``.
+    Each edit that was made for a task since is named with what happened to it, and whether the answer changed: a rule
+    that is not followed looks like a missing one otherwise. Those tasks come first. Like contrast, which it is a kind
+    of, it is left out by ``gradient.contrast: 0``.
     """
     if not session.settings.gradient.contrast:
         return ""
-    notes, ancestors, attempts = list[tuple[int, str]](), state.line(base) - {base}, session.attempts()
+    notes, line, attempts = list[tuple[int, str]](), state.line(base), session.attempts()
     for rollout in rollouts:
-        earlier = attempts.earlier(rollout.item.id, until=state.step, line=ancestors)
+        earlier = attempts.earlier(rollout.item.id, until=state.step, line=line - {base})
         if earlier is None or earlier.base is None or rollout.trajectory is None:
             continue
-        rules = attempts.rules(rollout.item.id, versions=state.line(base) - state.line(earlier.base))
-        notes.append(_note(rollout, rollout.trajectory.answer, earlier, rules))
+        edits = attempts.edits(rollout.item.id, since=earlier.step, until=state.step)
+        notes.append(_note(rollout, rollout.trajectory.answer, earlier, edits, line))
     lines = within((text for _, text in sorted(notes, key=lambda note: note[0])), EARLIER_ROOM, "task")
     return tagged("earlier_attempts", "\n".join(lines)) if lines else ""
 
 
-def _note(rollout: Rollout, answer: str, earlier: ItemAttempt, rules: Sequence[ItemEdit]) -> tuple[int, str]:
+def _note(
+    rollout: Rollout, answer: str, earlier: ItemAttempt, edits: Sequence[ItemEdit], line: Collection[int]
+) -> tuple[int, str]:
     """Return what is said of an earlier attempt, and its rank: 0 is the most telling."""
     is_same = answer.split() == earlier.answer.split()
     is_solved = isinstance(rollout.outcome, Scored) and rollout.outcome.passed
-    outcome_now = "the answer did not change" if is_same else f"the task is {_PASSED[is_solved]} now"
+    outcome_now = f"now it is {_PASSED[is_solved]}, answered {'as before' if is_same else quoted(answer)}"
     version = version_label(earlier.base or 0)
-    words = f"{rollout.item.id}: {version} {_PASSED[earlier.passed]} it and answered {_quoted(earlier.answer)}"
-    if not rules:
+    words = f"{rollout.item.id}: {version} {_PASSED[earlier.passed]} it and answered {quoted(earlier.answer)}"
+    if not edits:
         return (1 if is_solved != earlier.passed else 2), f"{words}. No edit since was made for it; {outcome_now}."
-    edits = "; ".join(f"step {rule.step}, {_quoted(rule.text, RULE_SHOWN)}" for rule in rules)
-    return 0, f"{words}. An edit was made for it since ({edits}): the rule was there, and {outcome_now}."
+    by_text: dict[tuple[str, str], list[int]] = {}
+    for edit in edits:
+        by_text.setdefault((quoted(edit.text, RULE_SHOWN), edit.outcome(line)), []).append(edit.step)
+    made = "; ".join(f"{_steps(steps)}: {text} ({fate})" for (text, fate), steps in by_text.items())
+    return 0, f"{words}. Made for it since: {made}; {outcome_now}."
+
+
+def _steps(steps: Sequence[int]) -> str:
+    return f"step {', '.join(map(str, dict.fromkeys(steps)))}"
 
 
 _PASSED = {True: "solved", False: "failed"}
@@ -202,7 +265,7 @@ def pair_lines(session: Session, step: int) -> list[str]:
     pairs = sorted(session.attempts().pairs(step), key=lambda pair: _ORDER.index((pair[0].passed, pair[1].passed)))
     lines = [
         f"{_CHANGES[before.passed, after.passed]} {before.item}{_question(session, items.get(before.item))}:"
-        f" before {_quoted(before.answer)}, after {_quoted(after.answer)}{_feedback(before, after)}"
+        f" before {quoted(before.answer)}, after {quoted(after.answer)}{_feedback(before, after)}"
         for before, after in pairs
         if not (before.passed and after.passed)
     ]
@@ -212,7 +275,7 @@ def pair_lines(session: Session, step: int) -> list[str]:
 def part_lines(attempts: Attempts, step: int) -> list[str]:
     """Return what parts of the patch of ``step`` did alone, which tells whose items moved."""
     return [
-        f"{' and '.join(_quoted(text) for text in part.edits)} alone: {part.decision} {part.score:.4f},"
+        f"{' and '.join(quoted(text) for text in part.edits)} alone: {part.decision} {part.score:.4f},"
         f" {part.fixes} fixed, {part.breaks} broken"
         for part in attempts.parts(step)
     ]
@@ -224,7 +287,7 @@ _CHANGES = {(True, False): "broke", (False, False): "still fails", (False, True)
 
 def _question(session: Session, item: Item | None) -> str:
     inputs = secrets_of(session.task.environment, item).inputs if item is not None else ()
-    return f" (asked {_quoted(inputs[0], QUESTION_SHOWN)})" if inputs else ""
+    return f" (asked {quoted(inputs[0], QUESTION_SHOWN)})" if inputs else ""
 
 
 def _feedback(before: ItemAttempt, after: ItemAttempt) -> str:
@@ -234,7 +297,7 @@ def _feedback(before: ItemAttempt, after: ItemAttempt) -> str:
     return f"; feedback: {elide(text, FEEDBACK_SHOWN)}" if text else ""
 
 
-def _quoted(text: str, limit: int = ANSWER_SHOWN) -> str:
+def quoted(text: str, limit: int = ANSWER_SHOWN) -> str:
     line = " ".join(text.split())
     return f'"{line if len(line) <= limit else line[: limit - 1] + "…"}"'
 

@@ -28,7 +28,15 @@ from skillgit.engine.prompt_sections import (
     template_section,
     told_of_files,
 )
-from skillgit.engine.proposals import Draft, Proposed, best_supported, concatenated, disjoint, without_duplicates
+from skillgit.engine.proposals import (
+    OVER_BUDGET,
+    Draft,
+    Proposed,
+    best_supported,
+    concatenated,
+    disjoint,
+    without_duplicates,
+)
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import DIALECTS, BudgetReply, RankReply, dialect
 from skillgit.engine.session import Session, Stage
@@ -100,10 +108,11 @@ def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | No
     if not counts_rules or budget is None or not all(isinstance(proposal, Edit) for proposal in draft.proposals):
         return draft.limited(budget)
     edits: list[Edit] = []
-    for edit in draft.edits if budget else ():
-        if rules_changed_in(skill, apply(skill, [*edits, edit]).skill) <= budget:
-            edits.append(edit)
-    return draft if len(edits) == len(draft.proposals) else replace(draft, proposals=tuple(edits), cut=True)
+    losses: list[Edit] = []
+    for edit in draft.edits:
+        fits_in = budget > 0 and rules_changed_in(skill, apply(skill, [*edits, edit]).skill) <= budget
+        (edits if fits_in else losses).append(edit)
+    return draft.without(losses, OVER_BUDGET) if losses else draft
 
 
 async def step_budget(
@@ -294,5 +303,5 @@ async def select(
     if reply is None or not numbers:
         return within_budget(session, skill, best_supported(draft, "rank"), budget)
     proposals = tuple(draft.proposals[number] for number in numbers)
-    result = replace(draft, proposals=proposals, reasoning=reply.reasoning, title=reply.title, cut=False)
+    result = replace(draft, proposals=proposals, reasoning=reply.reasoning, title=reply.title, cut=False, dropped=())
     return within_budget(session, skill, result, budget)

@@ -82,7 +82,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
         skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),
         history_section([step for step in state.memory if step.epoch < state.epoch], room, background),
-        record_section(epoch, room, background),
+        record_section(epoch, room, background, has_findings=True),
         budget_section(budget),
     )
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment, sections))

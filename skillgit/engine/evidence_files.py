@@ -89,11 +89,16 @@ def patch_file(
         for report in reports
     ]
     document: dict[str, object] = {"title": patch.title, "reasoning": patch.reasoning, "edits": edits}
-    suggestions = [proposed_fields(proposal) for proposal in getattr(patch, "suggestions", ())]
+    suggestions = [
+        proposed_fields(proposal) | ({"items": list(proposal.items)} if proposal.items else {})
+        for proposal in getattr(patch, "suggestions", ())
+    ]
     if suggestions:
         document["suggestions"] = suggestions
     if rewrite is not None:
         document["rewrite"] = rewrite
+        items = dict.fromkeys(item for text in getattr(patch, "rewrites", ()) for item in text.items)
+        document |= {"items": [*items]} if items else {}
     if appendix is not None:
         document["appendix"] = list(appendix)
     if lines:

@@ -176,7 +176,12 @@ def _row(look: LookResult) -> dict[str, object]:
     }
     if look.objection:  # such a text may quote what nobody may quote
         return row | {"objection": look.objection}
-    return row | {"proposals": [proposed_fields(proposal) for proposal in look.proposals]}
+    return row | {
+        "proposals": [
+            proposed_fields(proposal) | ({"items": list(proposal.items)} if proposal.items else {})
+            for proposal in look.proposals
+        ]
+    }
 
 
 def look_section(look: LookResult, max_tokens: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from skillgit.domain.proposal import Change, Feedback, Origin, Tried
+from skillgit.domain.proposal import FINDING, LEFT_OUT, Change, Feedback, Origin, Tried
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine import evidence_files
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 HISTORY_TOKENS = 3000  # the budget where the settings name none
 CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many
-ITEMS_SHOWN = 24  # items of one step that are named
 REPEATED = 3  # changed lines in a row that are shown where the skill has them now; of more, the first and the number
 
 
@@ -68,7 +67,10 @@ _NOTHING = Background()
 def history_section(
     steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS, background: Background = _NOTHING
 ) -> str:
-    """Return what was tried, newest first, in about ``max_tokens``; the newest step always, its epoch with reasons."""
+    """Return what was tried, newest first, in about ``max_tokens``; the newest step always, its epoch with reasons.
+
+    Findings of earlier steps are left out: an analyst has its own, and they were most of a long history.
+    """
     newest = max((step.epoch for step in steps), default=0)
     if not steps:
         return ""
@@ -109,19 +111,28 @@ def _length_section(session: Session, skill: Skill) -> str:
     )
 
 
-def record_section(steps: Sequence[StepMemory], max_tokens: int, background: Background = _NOTHING) -> str:
-    return tagged("record", _told(steps, max_tokens, background, in_full=lambda _: True), steps=len(steps))
+def record_section(
+    steps: Sequence[StepMemory], max_tokens: int, background: Background = _NOTHING, *, has_findings: bool = False
+) -> str:
+    """Return what the steps of an epoch tried, and where ``has_findings``, what their analysts had found."""
+    text = _told(steps, max_tokens, background, in_full=lambda _: True, has_findings=has_findings)
+    return tagged("record", text, steps=len(steps))
 
 
 def _told(
-    steps: Sequence[StepMemory], max_tokens: int, background: Background, *, in_full: Callable[[StepMemory], bool]
+    steps: Sequence[StepMemory],
+    max_tokens: int,
+    background: Background,
+    *,
+    in_full: Callable[[StepMemory], bool],
+    has_findings: bool = False,
 ) -> str:
     """Return the newest steps in full, then older ones by their titles, as far as they fit."""
     lines: list[str] = []
     room = max_tokens * CHARACTERS_PER_TOKEN
     for step in reversed(steps):
         trials = background.trials(step.step) if step.origin is Origin.STEP and not step.author else ()
-        text = _step(step, background, in_full=in_full(step), trials=trials)
+        text = _step(step, background, in_full=in_full(step), trials=trials, has_findings=has_findings)
         if lines and len(text) + 1 > room:
             text = _step(step, background, in_full=in_full(step))
         if lines and len(text) + 1 > room:
@@ -148,23 +159,18 @@ def _head(step: StepMemory) -> str:
     return f"{name} {step.decision} {bound}{step.score:.4f} against {step.current:.4f}: {step.title}"
 
 
-def _step(step: StepMemory, background: Background, *, in_full: bool, trials: Sequence[str] = ()) -> str:
+def _step(
+    step: StepMemory, background: Background, *, in_full: bool, trials: Sequence[str] = (), has_findings: bool = False
+) -> str:
     lines = [_head(step)]
     if in_full:
-        lines += [f"  because: {paragraph}" for paragraph in step.why.split("\n\n") if paragraph]
+        paragraphs = (text for text in step.why.split("\n\n") if text and (has_findings or not FINDING.match(text)))
+        lines += [text if text.startswith(LEFT_OUT) else f"because: {text}" for text in paragraphs]
     lines += _change_lines(step.changes, background.lines)
-    if step.is_tie:
-        lines.append(f"  equal score: {len(step.fixes)} items fixed, {len(step.breaks)} broken")
-    if (in_full or step.is_tie) and step.fixes:
-        lines.append(f"  fixed: {_items(step.fixes)}")
-    if step.breaks:
-        lines.append(f"  broke: {_items(step.breaks)}")
-    return "\n".join([*lines, *(f"  {line}" for line in trials)])
-
-
-def _items(items: Sequence[str]) -> str:
-    more = f" and {len(items) - ITEMS_SHOWN} more" if len(items) > ITEMS_SHOWN else ""
-    return ", ".join(items[:ITEMS_SHOWN]) + more
+    if step.fixes or step.breaks or step.is_tie:
+        score = "equal score" if step.is_tie else "held out"
+        lines.append(f"{score}: {len(step.fixes)} items fixed, {len(step.breaks)} broken")
+    return "\n  ".join([*lines, *trials])
 
 
 FEEDBACK_TOKENS = 1000  # about how long the section may be; the newest feedback is told first
@@ -242,17 +248,17 @@ def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
 def _tried_lines(row: Tried) -> str:
     bound = "at most " if row.bound else ""
     lines = [f"run {row.run}, step {row.step}: {row.title}; scored {bound}{row.score:.4f} against {row.current:.4f}"]
-    return "\n".join(lines + _change_lines(row.changes))
+    return "\n  ".join(lines + _change_lines(row.changes))
 
 
 def _change_lines(changes: Sequence[Change], standing: frozenset[str] = frozenset()) -> list[str]:
     """Return the changed lines; of a long stretch that the skill has now, as ``standing`` says, only the first."""
     lines: list[str] = []
     for (sign, is_known), stretch in groupby(changes, key=lambda change: (change.sign, change.text in standing)):
-        texts = [f"  {sign} {change.text}" for change in stretch]
+        texts = [f"{sign} {change.text}" for change in stretch]
         rest = len(texts) - 1
         lines += (
-            [texts[0], f"  [{sign} {rest} lines more that the skill has]"] if is_known and rest >= REPEATED else texts
+            [texts[0], f"[{sign} {rest} lines more that the skill has]"] if is_known and rest >= REPEATED else texts
         )
     rest = len(lines) - CHANGES_SHOWN
-    return [*lines[:CHANGES_SHOWN], f"  [... {rest} changed lines left out ...]"] if rest > 0 else lines
+    return [*lines[:CHANGES_SHOWN], f"[... {rest} changed lines left out ...]"] if rest > 0 else lines

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.engine.session import Session
 
+COUNTED = "a table, or a list of labels or of 'this → that', is one"
+"""How rules are counted, as :func:`~skillgit.domain.skill_rules.changed_rules` counts them."""
 CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
 NAMES = (
     *("analyse_failures", "analyse_successes", "suggest_from_failures", "suggest_from_successes"),
@@ -167,7 +169,7 @@ def memory_section(memory: str) -> str:
 
 def budget_section(budget: int | None, settings: OptimizerSettings | None = None) -> str:
     counts_rules = settings is not None and settings.budget_unit == "rules" and budget is not None
-    unit = ' counts="rules that the edits change together; a list of labels is one"' if counts_rules else ""
+    unit = f' counts="rules that the edits change; {COUNTED}"' if counts_rules else ""
     return f"<budget{_MARK}{unit}>{'none' if budget is None else budget}</budget{_MARK}>"
 
 
@@ -289,14 +291,20 @@ def kind_of(proposals: Sequence[Proposed]) -> str:
 
 
 def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int = 0) -> str:
-    """Return drafts of several analysts as a JSON list, their proposals numbered from ``first`` on."""
+    """Return drafts of several analysts as a JSON list, their proposals numbered from ``first`` on.
+
+    Title and reasoning of a draft that lost proposals speak of those too. Why they were left out is shown instead.
+    """
     number, rows = first, list[dict[str, object]]()
     for draft in drafts:
         entries = []
         for proposal in draft.proposals:
             entries.append({"number": number} | proposed_fields(proposal))
             number += 1
-        rows.append({"title": draft.title, "reasoning": draft.reasoning, kind_of(draft.proposals): entries})
+        words: dict[str, object] = {"title": draft.title, "reasoning": draft.reasoning}
+        if draft.cut or draft.dropped:
+            words = {"left_out": list(draft.dropped)} if draft.dropped else {}
+        rows.append({**words, kind_of(draft.proposals): entries})
     return tagged("patches", json.dumps(rows, indent=1, ensure_ascii=False), source=source, level=level)
 
 

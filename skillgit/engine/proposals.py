@@ -12,10 +12,11 @@ from skillgit.domain.document_rewrite import Rewrite, Suggestion
 from skillgit.domain.edit import Edit, EditSource, Op, normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 Proposed = Edit | Suggestion | Rewrite
+OVER_BUDGET, JOINED = "over the budget", "joined with one that asks for the same"
 P = TypeVar("P", bound=Edit | Suggestion | Rewrite)
 
 
@@ -29,11 +30,19 @@ class Draft:
     unusable: tuple[str, ...] = ()  # kinds of optimizer calls on the way here whose replies could not be used
     # whether proposals were left out since title and reasoning were written, which then speak of more
     cut: bool = False
+    dropped: tuple[str, ...] = ()  # why each of these was left out, in words that do not describe it
 
     def limited(self, budget: int | None) -> Draft:
         if budget is None or len(self.proposals) <= budget:
             return self
-        return replace(self, proposals=self.proposals[:budget], cut=True)
+        return self.without(self.proposals[budget:], OVER_BUDGET)
+
+    def without(self, losses: Collection[Proposed], *reasons: str) -> Draft:
+        """Return the draft without ``losses``; the one reason is that of all of them, or each has its own."""
+        identities = {id(each) for each in losses}
+        rest = tuple(proposal for proposal in self.proposals if id(proposal) not in identities)
+        reasons = reasons * len(losses) if len(reasons) == 1 else reasons
+        return replace(self, proposals=rest, cut=True, dropped=(*self.dropped, *reasons))
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -83,6 +92,7 @@ def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
         title=drafts[0].title,
         unusable=tuple(dict.fromkeys((*(name for draft in drafts for name in draft.unusable), *unusable))),
         cut=any(draft.cut for draft in drafts),
+        dropped=tuple(reason for draft in drafts for reason in draft.dropped),
     )
 
 
@@ -118,7 +128,14 @@ def without_duplicates(drafts: Sequence[Draft]) -> list[Draft]:
     unique: list[list[Proposed]] = [[] for _ in drafts]
     for group in groups:
         unique[group[0][0]].append(_joined(group))
-    return [replace(draft, proposals=tuple(proposals)) for draft, proposals in zip(drafts, unique, strict=True)]
+    return [
+        replace(
+            draft,
+            proposals=tuple(proposals),
+            dropped=(*draft.dropped, *[JOINED] * (len(draft.proposals) - len(proposals))),
+        )
+        for draft, proposals in zip(drafts, unique, strict=True)
+    ]
 
 
 def _joined(group: Sequence[tuple[int, Proposed]]) -> Proposed:

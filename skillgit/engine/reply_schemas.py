@@ -17,7 +17,7 @@ from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
-from skillgit.engine.proposals import Draft, Proposed, common_source, grounded, joint_total, supported
+from skillgit.engine.proposals import Draft, Proposed, alike, common_source, grounded, joint_total, supported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -205,7 +205,8 @@ class DraftReply(ReplyModel):
         proposals = []
         for part in self.parts():
             proposal = part.proposed(source)
-            sources = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
+            named = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
+            sources = named or [each for each in inputs if alike(each, proposal)]
             joint = supported(proposal, sources) if sources else replace(proposal, support=min(proposal.support, most))
             proposals.append(joint)
         return Draft(proposals=tuple(proposals), reasoning=self.reasoning, title=self.title)
@@ -230,6 +231,10 @@ class RewriteReply(_ProposalReply, DraftReply):
 
     makes = Rewrite
 
+    # a text rests on all that its writer was shown, so that no prompt asks for these
+    support: SkipJsonSchema[Count] = 1
+    items: SkipJsonSchema[Names] = ()
+    joins: SkipJsonSchema[Numbers] = ()
     summary: Names = ()
     body: Cleaned
 

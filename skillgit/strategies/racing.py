@@ -13,21 +13,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.proposal import BudgetSource
+from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine.candidate_text import RewriteResult, sifted
 from skillgit.engine.concurrency import ordered
+from skillgit.engine.earlier_attempts import quoted
 from skillgit.engine.edit_budget import EditBudget, merge
 from skillgit.engine.proposals import Draft, without_duplicates
 from skillgit.engine.strategy import Proposal, Search, solved
 from skillgit.strategies.skillopt import SkillOpt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.domain.edit import Edit
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.method_settings import MethodSettings
 
 
+ANSWER_SHOWN = 60  # characters of an answer in the reason why an edit is set aside
 TRIED = 2  # train items on which a single edit is tried at most
 
 
@@ -75,24 +78,32 @@ def _is_whole(proposal: Proposal) -> bool:
     return proposal.candidate.rewrite is not None or proposal.appendix is not None
 
 
-async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequence[Edit]) -> set[int]:
-    """Return the identities of edits that, alone, solve none of the train items that they rest on.
+async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequence[Edit]) -> dict[int, str]:
+    """Return the identities of edits that, alone, solve none of the train items that they rest on, each with why.
 
     An edit that rests on no failing item of ``rollouts`` is not tried, and not idle.
     """
 
-    async def helps(edit: Edit) -> bool:
+    async def problem(edit: Edit) -> str:
         failing = [rollout.item for rollout in rollouts if rollout.item.id in edit.items and not solved(rollout)]
         if not failing:
-            return True
+            return ""
         alone = search.applied(Draft(proposals=(edit,)))
-        return any(map(solved, await search.roll_out(failing[:TRIED], alone.skill)))
+        trials = await search.roll_out(failing[:TRIED], alone.skill)
+        if any(map(solved, trials)):
+            return ""
+        answers = (f"{trial.item.id} answers {quoted(_answer(trial), ANSWER_SHOWN)}" for trial in trials)
+        return f"alone, it solves none of its train items: {', '.join(answers)}"
 
-    verdicts = await ordered(helps, edits, limit=max(len(edits), 1))
-    return {id(edit) for edit, is_helpful in zip(edits, verdicts, strict=True) if not is_helpful}
+    problems = await ordered(problem, edits, limit=max(len(edits), 1))
+    return {id(edit): words for edit, words in zip(edits, problems, strict=True) if words}
 
 
-def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:
+def _answer(trial: Rollout) -> str:
+    return clean_line(trial.trajectory.answer) if trial.trajectory is not None else ""
+
+
+def _without(search: Search, proposal: Proposal, idle: Mapping[int, str]) -> Proposal:
     """Return ``proposal`` without the applied edits whose identities are in ``idle``."""
     rest = tuple(edit for edit in proposal.edits if id(edit) not in idle)
     application = search.applied(Draft(proposals=rest))
@@ -100,7 +111,7 @@ def _without(search: Search, proposal: Proposal, idle: set[int]) -> Proposal:
 
     def outcome(report: EditReport) -> EditReport:
         if id(report.edit) in idle:
-            return replace(report, status=EditStatus.SET_ASIDE, detail="alone, it solves none of its train items")
+            return replace(report, status=EditStatus.SET_ASIDE, detail=idle[id(report.edit)])
         return next(later_reports) if report.status is EditStatus.APPLIED else report
 
     reports = tuple(map(outcome, proposal.candidate.application.reports))

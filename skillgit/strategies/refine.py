@@ -31,6 +31,7 @@ from skillgit.engine.method_settings import ControlMode
 from skillgit.engine.minibatches import most_alike, shuffle
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
+    COUNTED,
     LOOKED,
     budget_section,
     contrast_section,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.edit import Edit
     from skillgit.domain.skill import Skill
+    from skillgit.engine.proposals import Proposed
     from skillgit.engine.reflect import Reflection
 
 LOOKED_FAILING, LOOKED_SOLVED = 6, 4  # train items of a look at most: some that its base fails, and some that it solves
@@ -234,8 +236,9 @@ def _text_budget(search: Search) -> str:
     limit = _text_limit(search)
     if limit is None:
         return ""
-    words = f"Your text may add, change and remove at most {limit} rules; one that changes more is thrown away."
-    return tagged("budget", words)
+    return tagged(
+        "budget", f"Your text may change at most {limit} rules ({COUNTED}); one that changes more is thrown away."
+    )
 
 
 def _text_limit(search: Search) -> int | None:
@@ -263,7 +266,7 @@ async def _text(
         messages = extended(messages, name)
     messages = with_pictures(session, messages, rollouts)
     reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(skill, session))
-    draft = Draft() if reply is None else reply.draft(EditSource.FAILURE, [rollout.item.id for rollout in rollouts])
+    draft = Draft() if reply is None else reply.draft(EditSource.FAILURE, _ids(rollouts))
     if not draft.rewrites:
         return None
     result = put_together(skill, draft.rewrites[0].body, draft.rewrites, title=draft.title, reasoning=draft.reasoning)
@@ -342,9 +345,8 @@ class TrainTrials:
         rest = tuple(edit for edit in attempt.draft.edits if id(edit) not in idle)
         if not rest or not idle:
             return None
-        detail = "alone, it solves none of its train items"
         losses = tuple(
-            EditReport(edit=edit, status=EditStatus.SET_ASIDE, detail=detail)
+            EditReport(edit=edit, status=EditStatus.SET_ASIDE, detail=idle[id(edit)])
             for edit in attempt.draft.edits
             if id(edit) in idle
         )
@@ -368,14 +370,17 @@ class TrainTrials:
         if is_text:
             if session.settings.optimizer.skill_update_mode is not UpdateMode.PATCH:
                 return None
-            return _unless_same(attempt, await _text(search, sections, (LOOKED,), look.before, draw=draw))
+            again = await _text(search, sections, (LOOKED,), look.before, draw=draw)
+            if again is None:
+                return None
+            return _unless_same(attempt, replace(again, draft=_in_place_of(attempt.draft, again.draft)))
         words = DIALECTS[UpdateMode.PATCH]
         messages = conversation(words.failures, session.task.environment, sections)
         messages = with_pictures(session, extended(told_of_files(session, messages), LOOKED), look.before)
         reply = await ask(session, "draft", messages, words.analysis, draw=draw, check=fits(search.skill, session))
         if reply is None or not reply.parts():
             return None
-        draft = reply.draft(EditSource.FAILURE, [rollout.item.id for rollout in look.before])
+        draft = _in_place_of(attempt.draft, reply.draft(EditSource.FAILURE, _ids(look.before)))
         detail = "only a look at a removal by itself may show that a rule is not needed"
         removals = tuple(
             EditReport(edit=edit, status=EditStatus.SET_ASIDE, detail=detail)
@@ -386,6 +391,23 @@ class TrainTrials:
         draft = within_budget(session, search.skill, replace(draft, proposals=edits, cut=bool(removals)), limit)
         again = _of_edits(search, draft, DraftShape.EDITS, (*attempt.losses, *removals))
         return _unless_same(attempt, again if again.skill.digest != search.skill.digest else None)
+
+
+def _ids(rollouts: Sequence[Rollout]) -> list[str]:
+    return [rollout.item.id for rollout in rollouts]
+
+
+def _in_place_of(draft: Draft, again: Draft) -> Draft:
+    """Return what was written in place of ``draft``, resting on its items too: the writer saw only some of them."""
+    items = [item for part in draft.proposals for item in part.items]
+
+    def carried(part: Proposed) -> Proposed:
+        if part.items and not isinstance(part, Rewrite):
+            return part
+        joint = tuple(dict.fromkeys((*part.items, *items)))
+        return replace(part, items=joint, support=len(joint) or part.support)
+
+    return replace(again, proposals=tuple(map(carried, again.proposals)))
 
 
 def _unless_same(attempt: DraftText, again: DraftText | None) -> DraftText | None:
@@ -442,7 +464,8 @@ def _as_text(attempt: DraftText) -> Draft:
     items = tuple(dict.fromkeys(item for part in parts for item in part.items))
     support = len(items) or max((part.support for part in parts), default=1)
     body = verbatim(Template.of(attempt.skill.document).body)
-    rewrite = Rewrite(title=attempt.draft.title, body=body, support=support, items=items)
+    title = "" if attempt.draft.cut else attempt.draft.title
+    rewrite = Rewrite(title=title, body=body, support=support, items=items)
     return replace(attempt.draft, proposals=(rewrite,))
 
 

@@ -40,7 +40,11 @@ def test_rules_that_are_added_count_one_each(text, additions):
     assert changed_rules(before, before + "\n".join(additions)) == len(additions)
 
 
-@given(st.integers(1, 60), st.sampled_from(["{}", "`{}*` → {}", "{}: {}"]), st.booleans())
+@given(
+    st.integers(1, 60),
+    st.sampled_from(["{}", "`{}*` → {}", "{}: {}", "any other name with {} at or near its end -> {} (if it has one)"]),
+    st.booleans(),
+)
 def test_a_list_of_labels_is_one_rule_however_long_and_however_many_of_them_change(size, form, is_sparse):
     separator = "\n\n" if is_sparse else "\n"
     lines = [f"- {form.format(f'section-{number}', number)}" for number in range(size)]

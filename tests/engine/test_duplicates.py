@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from skillgit.domain.document_rewrite import Suggestion, SuggestionType
 from skillgit.domain.edit import Edit, EditSource, Op
+from skillgit.engine.prompt_sections import drafts_section
 from skillgit.engine.proposals import Draft, alike, alike_texts, without_duplicates
 
 
@@ -103,3 +104,31 @@ def test_joining_is_stable_and_loses_no_support(groups):
     left = [proposed for found in joined for proposed in found.proposals]
     for proposed in (proposed for found in drafts for proposed in found.proposals):
         assert any(alike(proposed, other) or alike(other, proposed) for other in left) or proposed in left
+
+
+TEXTS = [f"- rule {word}" for word in ("alpha", "beta", "gamma", "delta", "omega")]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4, unique=True), min_size=1, max_size=3), st.data()
+)
+def test_no_text_of_a_merge_input_describes_an_edit_that_is_not_in_it(groups, data):
+    """Whatever takes edits from a draft: the budget, the lint, or another draft that asks for the same."""
+    drafts = [
+        Draft(proposals=tuple(map(edit, texts)), title=" and ".join(texts), reasoning=f"because of {texts}")
+        for texts in groups
+    ]
+    cut = [
+        each.limited(data.draw(st.integers(0, 4)))
+        if data.draw(st.booleans())
+        else each.without(each.proposals[:1], "anchor-missing")
+        for each in drafts
+    ]
+    for before, after in zip(drafts, without_duplicates(cut), strict=True):
+        section = drafts_section([after], "failure", 1)
+        contents = [each.content for each in after.edits]
+        for text in (each.content for each in before.edits):
+            assert (text in section) == (text in contents)
+        lost = len(before.proposals) - len(after.proposals)
+        assert len(after.dropped) == lost
+        assert ("because of" in section) == (lost == 0)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 from test_history import step
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
+from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.evidence_names import LOOKS, PATCH
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.proposal import Change
-from skillgit.engine.earlier_attempts import within
+from skillgit.domain.proposal import Change, Origin
+from skillgit.engine.earlier_attempts import Attempts, Fate, within
 from skillgit.engine.optimizer_memory import Background, history_section
 
 
@@ -39,8 +42,8 @@ def prompts(**sections) -> list[tuple[str, str]]:
 def test_an_analyst_learns_whether_a_rule_was_there_and_the_answer_did_not_change():
     told = [text for _, text in prompts(gradient={"contrast": 2}) if "<earlier_attempts>" in text]
     assert told
-    assert any("v0 failed it and answered" in text and "An edit was made for it since (step 1" in text for text in told)
-    assert any("the rule was there, and the answer did not change" in text for text in told)
+    assert any("v0 failed it and answered" in text and "Made for it since: step 1: " in text for text in told)
+    assert any("(kept); now it is failed, answered as before" in text for text in told)
 
 
 def test_without_contrast_nothing_of_it_is_shown():
@@ -61,7 +64,7 @@ def test_a_screened_candidate_shows_its_train_items_with_question_and_both_answe
 
 def test_a_tie_is_called_a_tie_and_says_how_many_items_moved():
     text = history_section([step(1, score=0.5, current=0.5), step(3, epoch=3)])
-    assert "  equal score: 1 items fixed, 2 broken\n  fixed: q1\n  broke: q2, q3" in text
+    assert "  equal score: 1 items fixed, 2 broken" in text
     assert text.count("equal score") == 1
     assert "equal score" not in history_section([step(1, score=0.5, current=0.5, bound=True)])
 
@@ -74,6 +77,70 @@ def test_what_the_skill_has_now_is_not_said_again():
     assert "- rule 4" not in text
     short = history_section([step(1, changes=changes[:3])], background=Background(lines=frozenset(lines)))
     assert "- rule 2" in short, "a few lines stay as they are"
+
+
+FATES = ["kept", "elsewhere", "rejected", "skipped", "union", "left out", "look", "text kept", "text rejected"]
+
+
+def made(step: int, fate: str, items: list[str]) -> tuple[object, dict[str, bytes]]:
+    """Return the event of a step that made one edit for ``items``, and its files."""
+    edit = {"op": "append", "content": f"- rule {step}", "anchor": "", "status": "applied", "items": items}
+    patch: dict[str, object] = {"title": f"title {step}", "edits": [edit]}
+    if fate == "left out":
+        edit["status"] = "set-aside"
+    elif fate == "look":
+        patch["edits"] = []
+    elif fate.startswith("text"):
+        del edit["items"]
+        patch |= {"rewrite": "# All", "items": items}
+    files = {PATCH: json.dumps(patch).encode()}
+    if fate == "look":
+        look = {"ending": "dropped", "proposals": [edit]}
+        files[LOOKS] = json.dumps([look, {"ending": "written again", "proposals": [edit]}]).encode()
+    cls = Accepted if fate in {"kept", "elsewhere", "text kept"} else Rejected
+    cls = Skipped if fate in {"skipped", "union", "look"} else cls
+    event = mock.Mock(spec=cls, step=step, origin=Origin.STEP, base=0, taken_up_by=99 if fate == "union" else None)
+    event.version = step if "kept" in fate else 1000 + step
+    return event, files
+
+
+@given(st.lists(st.tuples(st.sampled_from(FATES), st.sets(st.sampled_from("abc"), min_size=1)), max_size=8))
+def test_every_edit_that_names_an_item_is_told_with_what_became_of_it(history):
+    attempts = Attempts()
+    for number, (fate, items) in enumerate(history, start=1):
+        attempts.take(*made(number, fate, sorted(items)))
+    line = range(100)
+    for item in "abc":
+        edits = attempts.edits(item, since=1, until=99)
+        assert [edit.step for edit in edits] == [n for n, (_, items) in enumerate(history, start=1) if item in items]
+        for edit in edits:
+            fate = history[edit.step - 1][0]
+            assert (
+                edit.outcome(line)
+                == {
+                    "kept": "kept",
+                    "elsewhere": "kept in a version that this one is not made of",
+                    "rejected": "rejected with its candidate",
+                    "skipped": "its candidate was not measured",
+                    "union": "not in the candidate that joined its step with others",
+                    "left out": "left out",
+                    "look": "no gain on train items",
+                    "text kept": "kept",
+                    "text rejected": "rejected with its candidate",
+                }[fate]
+            )
+            assert edit.text == (f"whole text: title {edit.step}" if "text" in fate else f"- rule {edit.step}")
+
+
+def test_an_edit_that_a_later_candidate_took_up_is_told_once():
+    attempts = Attempts()
+    event, files = made(1, "union", ["a", "b"])
+    event.taken_up_by = 2
+    attempts.take(event, files)
+    attempts.take(*made(2, "kept", ["a"]))
+    assert [edit.step for edit in attempts.edits("a", since=1, until=2)] == [2]
+    assert [edit.fate for edit in attempts.edits("b", since=1, until=2)] == [Fate.JOINED]
+    assert attempts.edits("b", since=2, until=2) == []
 
 
 @given(st.lists(st.text("ab", max_size=40), max_size=12), st.integers(1, 200))

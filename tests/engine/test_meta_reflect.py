@@ -98,7 +98,7 @@ def test_the_prompt_tells_what_accepted_and_rejected_edits_did_and_the_memory():
     asked = [r.messages[1].text for r in backend.requests if r.messages[0].text.startswith("# Reflect on an epoch")]
     assert len(asked) == 3
     assert "step 1 (epoch 1) accept_new_best 0.2500 against 0.0000" in asked[0]
-    assert "  fixed: selection" in asked[0]
+    assert "  held out: " in asked[0]
     assert "step 3 (epoch 2)" in asked[1].partition("<record")[2]
     assert "step 1 (epoch 1)" in asked[1].partition("<record")[0]
     assert "epoch 1 reflection reject" in asked[1].partition("<record")[0]

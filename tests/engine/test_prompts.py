@@ -39,10 +39,12 @@ def test_a_prompt_says_what_the_target_is_asks_for_json_and_forbids_quoting_task
 
 
 @pytest.mark.parametrize("mode", UpdateMode)
-def test_only_analysts_see_the_taxonomy_and_none_asks_for_expected_answers(mode):
+def test_only_who_names_the_kind_of_failures_sees_the_taxonomy_and_none_asks_for_expected_answers(mode):
     words = DIALECTS[mode]
-    assert all("{taxonomy}" in prompt(name) for name in (words.failures, words.successes))
-    assert "{taxonomy}" not in prompt(words.merge)
+    assert [name for name in (words.failures, words.successes, words.merge) if "{taxonomy}" in prompt(name)] == [
+        words.failures
+    ]
+    assert all(("{taxonomy}" in prompt(name)) == ("kind and cause" in prompt(name)) for name in NAMES)
     for name in NAMES:
         assert not re.search(r"\b(gold|ground truth|reference answer)s?\b", prompt(name), re.IGNORECASE), name
 

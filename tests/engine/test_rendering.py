@@ -19,10 +19,10 @@ def step(number: int, lines: int = 1) -> StepMemory:
     )
 
 
-def test_the_history_is_newest_first_and_names_what_was_broken():
+def test_the_history_is_newest_first_and_counts_what_was_broken():
     shown = history_section([step(1), step(2)])
     assert shown.index("step 2 ") < shown.index("step 1 ")
-    assert shown.count("broke: b7") == 2
+    assert shown.count("equal score: 0 items fixed, 1 broken") == 2
 
 
 def test_a_long_history_is_bounded_and_says_what_is_missing():

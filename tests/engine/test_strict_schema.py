@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -79,7 +80,8 @@ def test_whatever_it_allows_is_read_and_said_again_fits_it(model, data):
     reply = data.draw(values(schema))
     jsonschema.validate(reply, schema)
     answer = parse(json.dumps(reply), model)
-    assert set(answer.model_dump()) - {"source"} == set(reply)
+    unasked = {"source"} | ({"support", "items", "joins"} if issubclass(model, reply_schemas.RewriteReply) else set())
+    assert set(answer.model_dump()) - unasked == set(reply)
 
 
 def test_a_reply_of_every_key_keeps_what_it_says():
@@ -136,3 +138,25 @@ def test_a_field_that_strict_modes_do_not_have_is_an_error():
 
     with pytest.raises(ValueError, match="no such field"):
         strict_schema(Free, "`tasks`")
+
+
+ALL_ASKED = {
+    **{name: words.analysis for words in reply_schemas.DIALECTS.values() for name in (words.failures, words.successes)},
+    **{name: words.merge_reply for words in reply_schemas.DIALECTS.values() for name in (words.merge,)},
+    **{name: reply for name, reply in ASKED.items() if name not in {"slow_update", "meta_skill"}},
+    "rewrite": reply_schemas.RewriteReply,
+}
+
+
+@pytest.mark.parametrize("name", ALL_ASKED)
+def test_each_required_key_is_named_where_the_answer_is_described_and_none_is_called_optional(name):
+    text = prompt(name)
+    prose = text[text.rfind("\n## Your answer") : text.rfind("\nExample:")]
+    assert "if there is one" not in prose
+    bullets = re.findall(r"^- `(\w+)`(.*(?:\n +.*)*)", prose, re.MULTILINE)
+    schema = strict_schema(ALL_ASKED[name], text)
+    assert schema["required"] == [key for key, _ in bullets]
+    for key, words in bullets:
+        entry = schema["properties"][key]
+        if entry.get("items", {}).get("type") == "object":
+            assert set(entry["items"]["required"]) <= set(re.findall(r"`(\w+)`", words)), key

@@ -213,3 +213,11 @@ def test_fsck_finds_looks_that_say_something_else_than_their_rollouts():
     problems = list(look_problems(event, {**evidence, LOOKS: json.dumps(dropped).encode()}))
     assert bool(problems) is not isinstance(event, Skipped)
     assert list(look_problems(event, {**evidence, LOOKS: b"[{"})) == [f"{LOOKS} in the evidence cannot be read"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_whole_text_names_the_items_that_it_was_written_for(seed):
+    texts = [loads(each.evidence["patch.json"]) for each in run(seed)[1] if "patch.json" in each.evidence]
+    texts = [patch for patch in texts if "rewrite" in patch]
+    assert texts
+    assert all(patch["items"] for patch in texts)

@@ -217,7 +217,7 @@ _ENDS_WITH_TAG = re.compile(r"</\w+>\s*\Z")
 _NO_LIMIT = 1_000
 _FRAME = re.compile(r"^<(environment|record|contrast|earlier_attempts)\b.*?^</\1[^>]*>\n+", re.DOTALL | re.MULTILINE)
 _MARKS = re.compile(r"(</?[a-z_]+)-\d+(?=[ >])")
-_REASONS = re.compile(r"^  (?:because|fixed|equal score|part|train): .*\n", re.MULTILINE)
+_REASONS = re.compile(r"^  (?:because|held out|equal score|left out|part|train): .*\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _STEP = re.compile(
     r"^(?:step|slow|epoch)\b.*?\b(?P<decision>accept\w*|reject\w*|skip\w*|revert\w*|merge\w*)\b", re.IGNORECASE
