@@ -108,7 +108,7 @@ def test_outcomes_are_those_that_the_score_rests_on():
     index = indexed(records)
     rows = {row.kind: row for row in queries.log_rows(index, RUN)}
     for number, item in ((1, "seed"), (2, "first"), (5, "slow")):
-        index.select("INSERT INTO item_outcome VALUES (?, ?, 't', 1.0, 1.0, '')", (number, item))
+        index.select("INSERT INTO item_outcome VALUES (?, ?, 't', 1.0, 1.0, '', NULL)", (number, item))
     items = {kind: [found.item for found in queries.item_rows(index, row)] for kind, row in rows.items()}
     assert items["run-started"] == ["seed"]
     assert items["accepted"] == ["first"]
