@@ -38,3 +38,31 @@ def test_its_history_is_whole_and_its_commits_are_always_the_same(replayed, tmp_
 def test_other_settings_ask_what_was_not_recorded(replayed):
     told = skillgit("train", "recorded", "--run", "other", "-o", "train.seed=7", cwd=replayed, code=5)
     assert "has no reply of claude" in told.err
+
+
+def replay_sections(folder):
+    folder.mkdir()
+    skillgit("init", cwd=folder)
+    skillgit("train", "recorded/archive-sections", "--run", "sections", cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sections(tmp_path_factory):
+    return replay_sections(tmp_path_factory.mktemp("once") / "archive")
+
+
+def test_a_real_small_model_learns_real_labels(sections):
+    rows = json.loads(skillgit("log", "sections", "--json", cwd=sections).out)["events"]
+    scores = {row["version"]: row["score"] for row in rows if row["version"] is not None and row["kind"] != "rejected"}
+    assert {version: scores[version] for version in range(4)} == {0: 0.4, 1: 0.525, 2: 0.55, 3: 0.575}
+    told = skillgit("eval", "sections/v3", "--against", "sections/v0", "--split", "test", "--json", cwd=sections)
+    measured = {arm["name"]: arm["splits"][0]["overall"]["hard"] for arm in json.loads(told.out)["arms"]}
+    assert measured == {"v3": 0.5875, "v0": 0.25}
+
+
+def test_its_replay_ends_in_the_same_commits(sections, tmp_path):
+    skillgit("fsck", "--deep", cwd=sections)
+    again = replay_sections(tmp_path / "archive")
+    refs = ("run/sections", "rejected/sections/0004", "slow/sections")
+    assert len({git("rev-parse", *refs, cwd=folder).out for folder in (sections, again)}) == 1

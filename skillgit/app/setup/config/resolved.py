@@ -37,6 +37,7 @@ from skillgit.app.setup.config.files import (
 )
 from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
 from skillgit.app.setup.config.typed_values import settings_of, written_as
+from skillgit.app.workspace.shipped_configurations import shipped_folder
 from skillgit.domain.ids import short_digest
 from skillgit.domain.served_model import without_credentials
 from skillgit.errors import ConfigError
@@ -254,9 +255,20 @@ def recorded_layer(settings: RecordedSettings, name: str, folder: Path) -> Layer
     values: Layer = {}
     for key, value in settings.settings.items():
         text = value if isinstance(value, str) else "" if value is None else None
-        leaf = Leaf(value=value, text=text, plain=False, origin=origin, folder=folder)
+        leaf = Leaf(value=value, text=text, plain=False, origin=origin, folder=_start_of(value, folder))
         values[key_today(key)] = leaf_today(key, leaf)
     return values
+
+
+def _start_of(value: object, folder: Path) -> Path:
+    """Return the folder that a path in a recorded configuration starts at: ``folder``, or that of a shipped one.
+
+    Data that comes with a shipped configuration is beside it, and recorded as it is written there.
+    """
+    if isinstance(value, str) and "/" in value and not (folder / value).exists():
+        shipped = shipped_folder()
+        return next((place for place in (shipped, *shipped.iterdir()) if (place / value).is_file()), folder)
+    return folder
 
 
 def measuring_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
