@@ -202,7 +202,7 @@ def analyst(request: Request) -> str:
         rules.sort(key=lambda rule: -len(rule.items))
     else:
         rules.sort(key=lambda rule: len(rule.items))
-    if prompt.says("Never propose more edits than the budget.") or prompt.says("at most as many as the budget"):
+    if prompt.says("at most as many as the budget"):
         rules = rules[:budget]
     edits = [edit(prompt, rule, skill, failures) for rule in rules]
     if not prompt.says("Never touch the frontmatter"):

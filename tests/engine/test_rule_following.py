@@ -85,7 +85,6 @@ UNPROVEN = {
     "One general rule in plain words": "it is for readers; a rule of this target has one form",
     "Small. It changes one behaviour": "it is for people who read the difference, and for salvage of single edits",
     "Never write a rule that only one task can use.": "the gate finds such rules out; the sentence saves the budget",
-    "Never propose more edits than the budget.": "code holds to it, whatever the analyst does",
     "`findings`:": "they are read by people and carried to later steps of an epoch",
     "`title`:": "it names the commit",
     "`reasoning`:": "it is the body of the commit",

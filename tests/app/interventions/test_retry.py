@@ -76,7 +76,7 @@ def test_where_nothing_applies_nothing_is_measured(user, repository, eyes, monke
 
 
 def test_what_does_not_apply_any_more_is_listed_with_the_reason(user, repository, eyes, document, by_hand):
-    by_hand(repository, "two", document(repository, "rejected/two/0006"))
+    by_hand(repository, "two", document(repository, "rejected/two/0005"))
     found = retried(user, repository, eyes, run="two")
     reasons = [row.reason for row in found.rows if row.reason]
     assert reasons
