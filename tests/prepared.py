@@ -56,9 +56,16 @@ class _Parent:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()  # an answer has no name on it, so that one thread asks at a time
         atexit.register(self._end)
 
     def run(
+        self, words: Sequence[str], cwd: Path | None, environment: Mapping[str, str], program: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        with self._turn:
+            return self._ask(words, cwd, environment, program)
+
+    def _ask(
         self, words: Sequence[str], cwd: Path | None, environment: Mapping[str, str], program: str
     ) -> subprocess.CompletedProcess[bytes]:
         if self._process is None:
