@@ -8,6 +8,7 @@ import signal
 from contextlib import suppress
 
 import pytest
+from cancelling import cancelled_after
 
 from skillgit.plugin.process_start import whole_start
 
@@ -33,13 +34,7 @@ async def ended_by_cancel(program: str, steps: int) -> list[int]:
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
-    task = asyncio.create_task(use())
-    for _ in range(steps):
-        await asyncio.sleep(0)
-    task.cancel()
-    async with asyncio.timeout(60):
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    await cancelled_after(use(), steps)
     return processes
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,11 @@ class Target:
 
 @contextmanager
 def serving(target: Target) -> Iterator[str]:
-    class Handler(JsonHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the library's name
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
             self.send_json({"object": "list", "data": [{"id": "small", "object": "model", "created": 1}]})
 
-        def do_POST(self) -> None:  # noqa: N802 - the library's name
+        def do_POST(self) -> None:
             body = self.read_json()
             if self.path.endswith("/tokenize"):
                 self.send_json({"tokens": body["content"].split()})

@@ -56,8 +56,8 @@ def test_a_real_small_model_learns_real_labels(sections):
     rows = json.loads(skillgit("log", "sections", "--json", cwd=sections).out)["events"]
     scores = {row["version"]: row["score"] for row in rows if row["version"] is not None and row["kind"] != "rejected"}
     assert {version: scores[version] for version in range(4)} == {0: 0.4, 1: 0.525, 2: 0.55, 3: 0.575}
-    told = skillgit("eval", "sections/v3", "--against", "sections/v0", "--split", "test", "--json", cwd=sections)
-    measured = {arm["name"]: arm["splits"][0]["overall"]["hard"] for arm in json.loads(told.out)["arms"]}
+    output = skillgit("eval", "sections/v3", "--against", "sections/v0", "--split", "test", "--json", cwd=sections)
+    measured = {arm["name"]: arm["splits"][0]["overall"]["hard"] for arm in json.loads(output.out)["arms"]}
     assert measured == {"v3": 0.5875, "v0": 0.25}
 
 

@@ -362,8 +362,8 @@ def _token_figures(
     if best is None:
         tokens_best: float | None = tokens_before
     else:
-        known = best.scored if isinstance(best, Evaluation) else {}
-        tokens_best = mean_tokens([known[item] for item in pairs.measured if item in known])
+        best_scores = best.scored if isinstance(best, Evaluation) else {}
+        tokens_best = mean_tokens([best_scores[item] for item in pairs.measured if item in best_scores])
     # sorted, for the test draws signs by place, and what tokens say does not depend on the order of the items
     fewer = sorted((old.tokens or 0.0) - (new.tokens or 0.0) for old, new in zip(before, after, strict=True))
     return terms | TokenFigures(

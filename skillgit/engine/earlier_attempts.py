@@ -248,8 +248,8 @@ def _note(
     by_text: dict[tuple[str, str], list[int]] = {}
     for edit in edits:
         by_text.setdefault((quoted(edit.text, RULE_SHOWN), edit.outcome(line)), []).append(edit.step)
-    made = "; ".join(f"{_steps(steps)}: {text} ({fate})" for (text, fate), steps in by_text.items())
-    return 0, f"{words}. Made for it since: {made}; {outcome_now}."
+    edits_since = "; ".join(f"{_steps(steps)}: {text} ({fate})" for (text, fate), steps in by_text.items())
+    return 0, f"{words}. Made for it since: {edits_since}; {outcome_now}."
 
 
 def _steps(steps: Sequence[int]) -> str:

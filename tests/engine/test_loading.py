@@ -1,4 +1,4 @@
-"""Whether an agent loads the skill is measured in each rollout, told first, and decides whether a run begins at all."""
+"""Whether an agent loads the skill is measured in each rollout, said first, and decides whether a run begins at all."""
 
 from __future__ import annotations
 

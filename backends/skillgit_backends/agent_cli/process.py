@@ -315,7 +315,7 @@ def event_at(event: Event, *path: str) -> Event:
 
 
 def events_at(event: Event, *path: str) -> list[Event]:
-    """Return the objects in the list at ``path``; none if there is no list."""
+    """Return the objects in the list at ``path``, or an empty list."""
     value = _at(event, path)
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 

@@ -233,7 +233,7 @@ _LONGEST_SESSION = 1 << 28
 def _loading(turn: CodexTurn, names: Sequence[str], workspace: CallWorkspace) -> Loading | None:
     """Return whether Codex loaded a skill: by a command, or by itself where the prompt mentions it.
 
-    Its events do not tell of the second, its record of the session does.
+    Only its record of the session shows the second.
     """
     texts = list(_shown(workspace)) if names else []
     if any(text.startswith(f"<skill>\n<name>{name}</name>") for text in texts for name in names):

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cancelling import cancelled_after
 from stand_ins import HANG, SKILL, first_note, is_alive, noted, running, trivia, write_agent
 
 from skillgit.domain.evaluation import Loading
@@ -278,17 +279,8 @@ def test_a_cancelled_call_leaves_no_process(tmp_path: Path):
 def test_a_call_that_is_cancelled_at_any_step_of_its_start_ends_with_its_process(tmp_path: Path):
     path, _ = write_agent(tmp_path, HANG)
 
-    async def cancelled_after(steps: int) -> None:
-        task = asyncio.create_task(ClaudeCodeExecBackend({"path": path}).complete(trivia()))
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        task.cancel()
-        async with asyncio.timeout(60):
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
     for steps in range(9):
-        asyncio.run(cancelled_after(steps))
+        asyncio.run(cancelled_after(ClaudeCodeExecBackend({"path": path}).complete(trivia()), steps))
         assert not running(path), steps
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import threading
 import time
 import urllib.error
@@ -20,9 +21,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from served import JsonHandler, listening
 
 OPTIMIZER = "optimizer"
 LOOK_S = 0.2
@@ -149,17 +153,12 @@ def as_page(body: Mapping[str, Any]) -> str:
 
 
 def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._answer(door.models if self.path.endswith("/models") else self._look)
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = self.read_json()
             by_hand = self.path.startswith(f"/{OPTIMIZER}/") or body.get("model") == OPTIMIZER
             self._answer(lambda: door.ask_optimizer(body) if by_hand else door.ask_target(body))
 
@@ -174,12 +173,7 @@ def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
                 status, document = error.code, {"error": {"message": error.read().decode(errors="replace")}}
             except OSError as error:
                 status, document = 503, {"error": {"message": str(error)}}
-            content = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.send_json(document, status)
 
     return Handler
 
@@ -189,14 +183,6 @@ def opened(target: str, replies: Path, prompts: Path, at_once: int = 4) -> Itera
     """Open a door on a free port of the loopback while the block lasts."""
     prompts.mkdir(parents=True, exist_ok=True)
     door = Door(target=target.rstrip("/"), replies=replies, prompts=prompts, at_once=at_once)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(door))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    door.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(_handler(door)) as address:
+        door.url = address.removesuffix("/v1")
         yield door
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
