@@ -163,12 +163,12 @@ def test_a_run_goes_from_the_task_to_a_row_of_the_table_and_starts_over_for_noth
     target, results = Target(), tmp_path / "results"
     task = task_folder(tmp_path / "bands")
     with serving(target) as address:
-        command = [sys.executable, str(REAL / "compare.py"), "run", str(task), "skillgit", "--seed", "3"]
+        command = [sys.executable, str(REAL / "compare.py"), "run", str(task), "one-candidate", "--seed", "3"]
         command += ["--folder", str(results), "--target", address]
         for turn in range(2):
             calls = len(target.asked)
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-                folder = results / "bands" / "skillgit-3" / OPTIMIZER
+                folder = results / "bands" / "one-candidate-3" / OPTIMIZER
                 while process.poll() is None:
                     for page in folder.glob("*.prompt.md"):
                         path = page.with_name(page.name.replace(".prompt.md", ".answer.md"))
@@ -180,13 +180,13 @@ def test_a_run_goes_from_the_task_to_a_row_of_the_table_and_starts_over_for_noth
                     time.sleep(0.02)
                 assert process.returncode == 0, process.stdout.read().decode()
             assert turn == 0 or len(target.asked) == calls
-    result = json.loads((results / "bands" / "skillgit-3" / "result.json").read_text())
+    result = json.loads((results / "bands" / "one-candidate-3" / "result.json").read_text())
     assert result["used"]["target"]["calls"] > 8
     table = subprocess.run(
         [sys.executable, str(REAL / "compare.py"), "table", str(results)], capture_output=True, text=True, check=True
     ).stdout
-    assert "| skillgit | 1 |" in table
-    assert json.loads(table.splitlines()[-1])["bands/skillgit"]["seed"] == pytest.approx(1 / 3, abs=0.01)
+    assert "| one-candidate | 1 |" in table
+    assert json.loads(table.splitlines()[-1])["bands/one-candidate"]["seed"] == pytest.approx(1 / 3, abs=0.01)
     over = subprocess.run(
         [sys.executable, str(REAL / "compare.py"), "wait", str(folder)], capture_output=True, text=True, check=False
     )

@@ -81,7 +81,7 @@ class TrainSettings(_Section):
     batch_size: Positive = Field(20, description="Train items per batch; a step has accumulation batches.")
     accumulation: Positive = Field(1, description="Batches per step; all see the same skill and history.")
     strategy: str = Field(
-        "skillopt", description="How candidates are found: skillgit strategies lists them, or path/to/file.py:Class."
+        "refine", description="How candidates are found: skillgit strategies lists them, or path/to/file.py:Class."
     )
     round_steps: Positive = Field(
         4, description="Steps that strategies with rounds propose from one version at once; skillopt has none."
@@ -120,7 +120,7 @@ class GradientSettings(_Section):
     minibatch_size: Positive = Field(8, description="Trajectories per analyst call.")
     merge_batch_size: Annotated[int, Field(ge=2)] = Field(8, description="Patches per merge call.")
     analyst_workers: Positive = Field(16, description="Optimizer calls in flight.")
-    failure_only: bool = Field(default=False, description="Analyse failures only.")
+    failure_only: bool = Field(default=True, description="Analyse failures only.")
     contrast: Natural = Field(2, description="Similar trajectories of the other outcome that an analyst sees besides.")
     samples: Positive = Field(
         1, description="Rollouts of each train item; where one passes and another fails, an analyst sees the pair."
@@ -136,8 +136,8 @@ class GradientSettings(_Section):
 class OptimizerSettings(_Section):
     """How proposals become a candidate."""
 
-    learning_rate: Positive = Field(4, description="Edit budget of a step at the start: edits at most.")
-    min_learning_rate: Positive = Field(2, description="Edit budget of a step at the end.")
+    learning_rate: Positive = Field(6, description="Budget of a step at the start: edits or rules at most.")
+    min_learning_rate: Positive = Field(4, description="Budget of a step at the end.")
     lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = Field(
         "cosine", description="Course of the edit budget; autonomous is another way to set lr_control_mode."
     )
@@ -145,7 +145,7 @@ class OptimizerSettings(_Section):
         ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
     )
     budget_unit: Literal["edits", "rules"] = Field(
-        "edits", description="What the edit budget counts: edits, or rules that change; a list of labels is one rule."
+        "rules", description="What the edit budget counts: edits, or rules that change; a list of labels is one rule."
     )
     skill_update_mode: Annotated[UpdateMode, _called(UPDATE_ALIASES)] = Field(
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."
@@ -186,7 +186,7 @@ class OptimizerSettings(_Section):
     check: str = Field(
         "", description="Command that a candidate's folder has to pass in the sandbox, like python scripts/selftest.py."
     )
-    salvage: bool = Field(default=True, description="Measure parts of a rejected patch of several edits.")
+    salvage: bool = Field(default=False, description="Measure parts of a rejected patch of several edits.")
     structured_output: Literal["auto", "off"] = Field(
         "auto", description="Send the JSON schema of a reply to providers that keep to one; a refusal is remembered."
     )

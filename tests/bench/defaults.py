@@ -1,4 +1,4 @@
-"""``make bench-defaults``: what the defaults of a run are chosen by, on the offline models and the items of the demo.
+"""``make bench-defaults``: what ``_base_: skillopt`` is chosen by, on the offline models and the items of the demo.
 
 Every setting trains the same eight seeds, each with a division of the items of its own, for two epochs. It reports the
 score of the best version on the selection and the test split, calls and prompt tokens; means, and the standard error of
@@ -29,9 +29,9 @@ ALL = {
     "and one call": ("train.batch_size=20", ONE_CALL),
     "and salvage": ("train.batch_size=20", SALVAGE),
     "one call and salvage": ("train.batch_size=20", ONE_CALL, SALVAGE),
-    "default": ("train.batch_size=20", ONE_CALL, SALVAGE, CONTRAST),
+    "skillopt": ("train.batch_size=20", ONE_CALL, SALVAGE, CONTRAST),
 }
-SETTINGS = measure.sized(ALL, {name: ALL[name] for name in ("reference", "default")})
+SETTINGS = measure.sized(ALL, {name: ALL[name] for name in ("reference", "skillopt")})
 LENGTH = measure.sized(
     ("train.num_epochs=2",), ("train.num_epochs=1", "evaluation.sel_env_num=8", "evaluation.test_env_num=4")
 )
@@ -62,7 +62,7 @@ def main() -> None:
         rows.append((setting, *cells))
         name = setting.replace(" ", "_")
         figures |= {name: round(mean(test), 4), f"{name}_se": round(error, 4), f"{name}_ktokens": round(thousands, 1)}
-    measure.report("defaults, eight seeds of the demo", rows, figures)
+    measure.report("settings of skillopt, eight seeds of the demo", rows, figures)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
+import yaml
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
+ROOT = Path(__file__).parents[2]
 
 SIZE, SMALL = "BENCH_SIZE", "small"
 """The variable that says how large the inputs are, and its one value; without it they are as large as documented."""
@@ -41,6 +44,15 @@ def need(module: str, extra: str) -> None:
     if find_spec(module) is None:
         sys.stderr.write(f"This needs the package {module}: pip install 'skillgit[{extra}]'\n")
         sys.exit(MISSING)
+
+
+def values_of(base: str) -> tuple[str, ...]:
+    """Return, as ``KEY=VALUE``, what the shipped configuration ``base`` sets."""
+    document = yaml.safe_load((ROOT / f"configs/_base_/{base}.yaml").read_text(encoding="utf-8"))
+    sections = {name: section for name, section in document.items() if isinstance(section, dict)}
+    return tuple(
+        f"{name}.{key}={str(value).lower()}" for name, section in sections.items() for key, value in section.items()
+    )
 
 
 def train_demo(place: Path) -> None:

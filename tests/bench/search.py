@@ -22,7 +22,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import measure
-import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -36,33 +35,24 @@ if TYPE_CHECKING:
 
     Runs = dict[int, SearchRun]
 
-ROOT = Path(__file__).parents[2]
 SEEDS = measure.sized(8, 1)
 LATENCY_S, WIDTH = 0.05, 64
 REACHED = 0.95
-"""Share of the final score of ``default`` for which tokens are counted."""
+"""Share of the final score of ``YARDSTICK`` for which tokens are counted."""
 GEPA, GIVEN = "gepa", "given"
+YARDSTICK = "skillopt"
 COLUMNS = ("gepa at its tokens", "controls passed", "passed without gain", "share of tokens")
-"""What the table says of rows of ours only; the last is the share of default's tokens that brings its score."""
+"""What the table says of rows of ours only; the last is the share of the yardstick's tokens that brings its score."""
 _STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365)
 """Two-sided quantiles at 95 % by degrees of freedom, from 1."""
 
 
-def values_of(base: str) -> tuple[str, ...]:
-    """Return what the shipped configuration ``base`` says otherwise than the defaults."""
-    document = yaml.safe_load((ROOT / f"configs/_base_/{base}.yaml").read_text(encoding="utf-8"))
-    sections = {name: section for name, section in document.items() if isinstance(section, dict)}
-    return tuple(
-        f"{name}.{key}={str(value).lower()}" for name, section in sections.items() for key, value in section.items()
-    )
-
-
 ROWS: dict[str, tuple[str, ...]] = {
-    "skillopt": values_of("reference"),
+    "reference": measure.values_of("reference"),
+    YARDSTICK: measure.values_of("skillopt"),
+    "racing": measure.values_of("racing"),
+    "pareto": (*measure.values_of("racing"), "train.strategy=pareto"),
     "default": (),
-    "racing": values_of("racing"),
-    "pareto": (*values_of("racing"), "train.strategy=pareto"),
-    "refine": values_of("refine"),
 }
 """Rows of skillgit, each with what differs from the defaults."""
 
@@ -174,7 +164,7 @@ class Comparison:
         searches = self._searches
         facts: dict[str, Any] = {
             "best": self.best,
-            "tokens_for_default_score": self._shares(),
+            "tokens_for_score": self._shares(),
             "false_accepts_per_40": {
                 name: per_40([run.controls for run in runs.values()]) for name, runs in searches.items()
             },
@@ -190,7 +180,7 @@ class Comparison:
         return facts
 
     def _shares(self) -> dict[str, float | None]:
-        yardstick = self._searches.get("default")
+        yardstick = self._searches.get(YARDSTICK)
         if yardstick is None:
             return {}
         shares = {name: share_of_tokens(runs, yardstick) for name, runs in self._searches.items()}
@@ -203,7 +193,7 @@ class Comparison:
         """Return what the table says of a row of ours besides its figures."""
         at_tokens = f"{mean(run.score for run in self.rivals[name].values()):.3f}" if self.rivals else "-"
         accepts = (facts[key][name] for key in ("false_accepts_per_40", "no_gain_accepts_per_40"))
-        share = facts["tokens_for_default_score"].get(name)
+        share = facts["tokens_for_score"].get(name)
         return (at_tokens, *(f"{count} of 40" for count in accepts), "-" if share is None else f"{share:.2f}")
 
 
@@ -212,7 +202,7 @@ def wanted() -> tuple[list[str], int]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--rows",
-        default=",".join((*measure.sized([*ROWS], ["default", "pareto"]), GEPA)),
+        default=",".join((*measure.sized([*ROWS], [YARDSTICK, "default"]), GEPA)),
         help="rows to measure, with commas between them",
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of worlds")

@@ -27,7 +27,8 @@ def rollout(number: int, task: str, *, solved: bool, task_type: str = "default")
 
 
 def cut(rollouts, *, order=None, **settings):
-    cutter = Cutter([rollout.item for rollout in rollouts], 0, GradientSettings.model_validate(settings))
+    given = GradientSettings.model_validate({"failure_only": False} | settings)
+    cutter = Cutter([rollout.item for rollout in rollouts], 0, given)
     return [batch for index in order or range(len(rollouts)) for batch in cutter.take(rollouts[index])]
 
 
@@ -64,7 +65,8 @@ def again(trial: Rollout, *, solved: bool) -> Rollout:
 
 
 def test_another_outcome_of_the_same_item_comes_before_other_items_and_one_that_ended_alike_is_not_shown():
-    cutter = Cutter([trial.item for trial in TASKS], 0, GradientSettings.model_validate({"contrast": 2}))
+    settings = GradientSettings.model_validate({"contrast": 2, "failure_only": False})
+    cutter = Cutter([trial.item for trial in TASKS], 0, settings)
     others = {
         "i2": [again(TASKS[2], solved=False), again(TASKS[2], solved=True)],
         "i0": [again(TASKS[0], solved=False)],

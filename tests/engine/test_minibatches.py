@@ -41,7 +41,9 @@ def test_the_order_in_which_rollouts_end_changes_no_minibatch(outcomes, size, fa
 
 def test_a_minibatch_is_complete_with_its_last_member_and_the_short_ones_with_the_last_item():
     found = rollouts([Scored(0.0, 0.0)] * 5 + [Scored(1.0, 1.0)])
-    steps = cut(found, [found[1], found[0], found[3], found[4], found[2], found[5]], minibatch_size=2)
+    steps = cut(
+        found, [found[1], found[0], found[3], found[4], found[2], found[5]], minibatch_size=2, failure_only=False
+    )
     assert [[(group.source, group.number) for group in groups] for groups in steps] == [
         [],
         [(EditSource.FAILURE, 0)],

@@ -165,8 +165,10 @@ def trainer(
     # The toy is solved soon, and most tests want to see what comes after.
     given["train"] = {"stop_at_ceiling": False} | given["train"]
     # One thing at a time: whoever tests contrast, salvage or merging in one call asks for it.
-    given["gradient"] = {"contrast": 0} | dict(given.get("gradient", {}))
-    given["optimizer"] = {"salvage": False, "aggregate": "hierarchical"} | dict(given.get("optimizer", {}))
+    given["gradient"] = {"contrast": 0, "failure_only": False} | dict(given.get("gradient", {}))
+    plain = {"salvage": False, "aggregate": "hierarchical"}
+    budget = {"budget_unit": "edits", "learning_rate": 4, "min_learning_rate": 2}
+    given["optimizer"] = {**plain, **budget, **given.get("optimizer", {})}
     settings = MethodSettings.model_validate(given)
 
     async def instantly(_: float) -> None:

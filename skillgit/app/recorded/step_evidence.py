@@ -88,9 +88,10 @@ class StepEvidence:
         self._files: Mapping[str, bytes] = files or {}
 
     def edits(self) -> tuple[AppliedEdit, ...]:
-        """Return the edits that took effect, in the order of their application."""
-        rows = objects(members(parsed(self._files.get(PATCH))).get("edits"))
-        edits = [row for row in rows if row.get("status") == "applied"]
+        """Return the edits that took effect, in the order of their application; those of a rewrite rest on its items."""
+        patch = members(parsed(self._files.get(PATCH)))
+        shared = {"items": patch.get("items")}
+        edits = [shared | row for row in objects(patch.get("edits")) if row.get("status") == "applied"]
         return tuple(_edit(index, row) for index, row in enumerate(edits))
 
     def left_out(self) -> tuple[LeftOut, ...]:

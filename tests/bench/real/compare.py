@@ -45,12 +45,12 @@ from skillgit.domain.statistics import bootstrap_interval  # noqa: E402
 RUN = "trained"
 PEERS = ("gepa", "skillopt")
 SKILLGIT: Mapping[str, Mapping[str, Any]] = {
-    "skillgit": {},
-    "reference": {"_base_": ["reference"]},
     "refine": {"_base_": ["refine"]},
+    "one-candidate": {"_base_": ["skillopt"]},
+    "reference": {"_base_": ["reference"]},
     "racing": {"_base_": ["racing"]},
 }
-"""Our own programs, to what each changes in the default configuration of ``tasks``."""
+"""Our own programs, to what each changes in the default configuration of ``tasks``; ``refine`` is the default."""
 COUNTS = ("tokens_in", "tokens_out", "cached")
 BESIDE = {
     "train": {"num_epochs": 2, "batch_size": 20, "preflight": False},

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench import measure
 from bench.workload import items, processes
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class Trainings:
             "env.split_dir": self._folder / "items",
         }
         options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+        options += [word for change in measure.values_of("skillopt") for word in ("-o", change)]
         return [SKILLGIT, "train", "searchqa/default", "--run", RUN, *options]
 
 

@@ -85,7 +85,10 @@ LATER = frozenset(
         ),
     )
 )
-"""Keys that identify a run only with another value than their default."""
+"""Keys that identify a run only with another value than their default, or than they have in ``UNRECORDED``."""
+
+UNRECORDED: Mapping[str, object] = {"optimizer.budget_unit": "edits", "train.strategy": "skillopt"}
+"""What later keys mean in a run that does not record them, where their default has become another one."""
 
 _PATIENCE = re.compile(r"\w+_(?:timeout_s|settle_s|pass_env|request_retries)")
 """Settings of a backend that say how patiently, and with which variables of this machine, it is asked."""
@@ -148,7 +151,8 @@ class ResolvedConfig:
             return False
         section, _, name = entry.key.partition(".")
         settings = getattr(self.values, section)
-        return bool(getattr(settings, name) == type(settings).model_fields[name].default)
+        usual = UNRECORDED[entry.key] if entry.key in UNRECORDED else type(settings).model_fields[name].default
+        return bool(getattr(settings, name) == usual)
 
     def origin(self, key: str) -> ValueOrigin:
         return next(entry.origin for entry in self.entries if entry.key == key)
@@ -246,7 +250,7 @@ def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
 
 def recorded_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     """Return a recorded configuration's values by their dotted keys, without those of one machine (``is_local``)."""
-    return {key: value for key, value in _keys(document) if not is_local(key)}
+    return {**UNRECORDED, **{key: value for key, value in _keys(document) if not is_local(key)}}
 
 
 def recorded_layer(settings: RecordedSettings, name: str, folder: Path) -> Layer:
