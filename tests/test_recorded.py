@@ -61,6 +61,15 @@ def test_a_real_small_model_learns_real_labels(sections):
     assert measured == {"v3": 0.5875, "v0": 0.25}
 
 
+def test_each_line_of_a_whole_text_names_the_failures_that_it_was_written_for(sections):
+    lines = json.loads(skillgit("blame", "sections/v3", "--json", cwd=sections).out)["lines"]
+    trained = [line for line in lines if line["version"] and line["text"].strip()]
+    assert {line["version"] for line in trained} == {1, 2, 3}
+    assert [line for line in trained if not line["items"] or line["support"] != len(line["items"])] == []
+    told = skillgit("why", "starts with `lib` and ends in a number", cwd=sections).out
+    assert "asked     Package: libpoe-component-sslify-perl" in told and "expected: \"perl\"" in told
+
+
 def test_its_replay_ends_in_the_same_commits(sections, tmp_path):
     skillgit("fsck", "--deep", cwd=sections)
     again = replay_sections(tmp_path / "archive")

@@ -88,7 +88,7 @@ class StepEvidence:
         self._files: Mapping[str, bytes] = files or {}
 
     def edits(self) -> tuple[AppliedEdit, ...]:
-        """Return the edits that took effect, in the order of their application; those of a rewrite rest on its items."""
+        """Return the edits that took effect, as they were applied; each of a rewrite rests on all of its items."""
         patch = members(parsed(self._files.get(PATCH)))
         shared = {"items": patch.get("items")}
         edits = [shared | row for row in objects(patch.get("edits")) if row.get("status") == "applied"]
