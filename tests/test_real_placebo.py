@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 from math import comb
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from program import run
 sys.path.insert(0, str(Path(__file__).parent / "bench"))
 
 import measure
-from real_placebo import HEADINGS, Noisy, rewordings
+from real_placebo import HEADINGS, Noisy, rewordings, survives
 
 from skillgit.domain.agreement import exact_interval
 from skillgit.domain.placebo import SENTENCES
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.strategies.refine import LOOKED_FAILING, LOOKED_SOLVED
 
 BENCH = Path(__file__).parent / "bench" / "real_placebo.py"
 SKILLS = {
@@ -71,14 +73,27 @@ def test_the_interval_is_the_exact_one(n, data):
         assert tail(high, range(count + 1)) == pytest.approx(0.025, abs=1e-6)
 
 
+@given(st.integers(0, 5), st.integers(0, 4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_share_of_looks_is_that_of_all_draws(failing, solved, data):
+    fixed, broken = data.draw(st.integers(0, failing)), data.draw(st.integers(0, solved))
+    gains, losses = (
+        [sum(number < changed for number in draw) for draw in combinations(range(total), min(most, total))]
+        for total, changed, most in ((failing, fixed, LOOKED_FAILING), (solved, broken, LOOKED_SOLVED))
+    )
+    passed = [gain > loss for gain in gains for loss in losses]
+    assert survives(failing, fixed, solved, broken) == pytest.approx(sum(passed) / len(passed))
+
+
 def test_a_second_start_asks_nothing_and_says_the_same(tmp_path):
     rows = [json.loads(line) for line in (TASKS / "tasks.jsonl").read_text(encoding="utf-8").splitlines()]
     model = Noisy(answers={row["question"]: row["answer"] for row in rows}, seconds=0.0)
     with served(model) as address:
-        command = (sys.executable, BENCH, "--address", address, "--folder", tmp_path / "kept")
+        command = (sys.executable, BENCH, "--address", address, "--folder", tmp_path / "kept", "--looks")
         first = run(*command, env={measure.SIZE: measure.SMALL})
         calls = model.calls
         second = run(*command, env={measure.SIZE: measure.SMALL})
     assert (first.code, second.code) == (0, 0), (first, second)
     assert (second.out, model.calls) == (first.out, calls)
-    assert calls == 4 * 6  # three texts and the skill itself, on six items each
+    # three texts and the skill itself, on six selection items each and all train items
+    assert calls == 4 * (6 + sum(row.get("split") == "train" for row in rows))

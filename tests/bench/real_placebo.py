@@ -2,7 +2,9 @@
 
 Forty rewordings of a skill that change no meaning are made by a seed: bullets change places, a sentence that asks for
 nothing is added, headings get another word, white space changes. The target at an address of OpenAI's protocol works on
-the selection items with each of them, and each gate policy compares the outcomes with those of the skill itself::
+the selection items with each of them, and each gate policy compares the outcomes with those of the skill itself. By
+default a candidate is tried on train items before the gate measures it (``refine``); the target works on those too, and
+the share of such looks that a rewording survives is computed from all draws::
 
     python tests/bench/real_placebo.py --address http://127.0.0.1:8081/v1 --tasks tasks.jsonl --skill SKILL.md \
         --folder placebo
@@ -24,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import comb
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -35,10 +38,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from prefix_cache import TASKS, CachedModel, number_of, served, solves
 
 from skillgit.domain.agreement import exact_interval
+from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import MARGIN, PAIRED, STRICT, Comparison, Policy, Terms
 from skillgit.domain.placebo import no_op
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.statistics import sign_test
+from skillgit.strategies.refine import LOOKED_FAILING, LOOKED_SOLVED
 
 NO_OPS = measure.sized(40, 3)
 ITEMS = measure.sized(0, 6)  # selection items; 0 for all
@@ -53,7 +58,7 @@ POLICIES: Mapping[str, tuple[Policy, Terms]] = {
 }
 DEFAULT = "strict"
 HEADINGS = (("rules", "guidelines"), ("steps", "procedure"), ("examples", "samples"), ("notes", "remarks"))
-_REWORDED = "reworded"
+_REWORDED, _LOOKED = "reworded", "looked"
 
 
 def rewordings(skill: Skill, count: int, seed: int) -> list[Skill]:
@@ -105,11 +110,26 @@ class Noisy(CachedModel):
         return self.answers[question] if is_right else "nothing"
 
 
+def survives(failing: int, fixed: int, solved: int, broken: int) -> float:
+    """Return the share of looks at train items, drawn at random, in which a candidate fixes more than it breaks.
+
+    The base fails ``failing`` of the items, of which the candidate solves ``fixed``; and it solves ``solved``, of which
+    the candidate fails ``broken``.
+    """
+    tried, controls = min(LOOKED_FAILING, failing), min(LOOKED_SOLVED, solved)
+    return sum(
+        comb(fixed, gains) * comb(failing - fixed, tried - gains) * comb(broken, losses)
+        * comb(solved - broken, controls - losses)
+        for gains in range(1, tried + 1) for losses in range(min(gains, controls + 1))
+    ) / (comb(failing, tried) * comb(solved, controls))  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What a candidate changed on the selection items."""
+    """What a candidate changed on the items of a split."""
 
     n: int
+    base: int  # items that the skill itself solves
     fixed: int
     broken: int
 
@@ -145,13 +165,29 @@ class Workplace:
     def document(self) -> Path:
         return next(path for path in sorted(self._folder.rglob(DOCUMENT)) if ".git" not in path.parts)
 
-    def compared(self, name: str, texts: Sequence[Skill]) -> list[Compared]:
+    def compared(self, name: str, texts: Sequence[Skill], split: Split = Split.SELECTION) -> list[Compared]:
         """Measure ``texts`` and the skill itself, text by text, as far as the ledger does not know the answers."""
         tags = [self._tag(name, text) for text in texts]
         words = [word for setting in self._settings for word in ("-o", setting)]
-        command = ("eval", *tags, "--against", "base", "--config", "tasks/default", *words, "--no-note", "--json", "-q")
-        rows = json.loads(self._skillgit(*command))["comparisons"]
-        return [Compared(n=row["n"], fixed=len(row["fixed"]), broken=len(row["broken"])) for row in rows]
+        command = (
+            "eval",
+            *tags,
+            "--against",
+            "base",
+            "--config",
+            "tasks/default",
+            *words,
+            "--split",
+            split,
+            "--no-note",
+            "--json",
+            "-q",
+        )
+        document = json.loads(self._skillgit(*command))
+        (whole,) = (arm["splits"][0]["overall"] for arm in document["arms"] if arm["name"].startswith("base"))
+        base = round(whole["hard"] * whole["scored"])
+        rows = document["comparisons"]
+        return [Compared(n=row["n"], base=base, fixed=len(row["fixed"]), broken=len(row["broken"])) for row in rows]
 
     def _tag(self, name: str, text: Skill) -> str:
         """Return the tag of a commit with ``text``, which is made unless it was made before the last stop."""
@@ -216,6 +252,7 @@ def wanted() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, help="where answers are kept; without it, nowhere")
     parser.add_argument("--seed", type=int, default=1, help="of the rewordings")
     parser.add_argument("--flips", type=float, default=0.05, help="share of items that a text of the stand-in tosses")
+    parser.add_argument("--looks", action="store_true", help="have the target work on the train items too")
     parser.add_argument("--workers", type=int, default=4, help="calls at once")
     return parser.parse_args()
 
@@ -226,11 +263,14 @@ def main() -> None:
         settings = (
             *("model.target_backend=openai_compatible", f"model.target={words.model}"),
             *(f"model.target_base_url={address}", f"calls.concurrency={words.workers}"),
-            *("env.data_path=tasks.jsonl", f"evaluation.sel_env_num={ITEMS}"),
+            *("env.data_path=tasks.jsonl", f"evaluation.sel_env_num={ITEMS}", "calls.temperature=0"),
         )
         workplace = Workplace(folder, words.tasks, words.skill, settings)
         skill = Skill("skill", {DOCUMENT: workplace.document.read_bytes()})
-        results = {_REWORDED: workplace.compared(_REWORDED, rewordings(skill, NO_OPS, words.seed))}
+        texts = rewordings(skill, NO_OPS, words.seed)
+        results = {_REWORDED: workplace.compared(_REWORDED, texts)}
+        if words.looks:
+            results[_LOOKED] = workplace.compared(_REWORDED, texts, Split.TRAIN)
         if not words.address:
             results["gain"] = workplace.compared("gain", planted(skill))
     report(results, "a stand-in" if not words.address else f"{words.model} at {words.address}")
@@ -239,7 +279,8 @@ def main() -> None:
 def report(results: Mapping[str, Sequence[Compared]], target: str) -> None:
     """Print what passed under each policy."""
     no_ops, gains = results[_REWORDED], results.get("gain", ())
-    rows = [("policy", f"accepted of {len(no_ops)}", "exact 95 %", "planted gains accepted")]
+    looks = [survives(each.n - each.base, each.fixed, each.base, each.broken) for each in results.get(_LOOKED, ())]
+    rows = [("policy", f"accepted of {len(no_ops)}", "exact 95 %", "planted gains accepted", "after a look")]
     figures: dict[str, object] = {
         "items": max(each.n for each in no_ops),
         "changed": sum(each.fixed + each.broken for each in no_ops) / sum(each.n for each in no_ops),
@@ -250,8 +291,12 @@ def report(results: Mapping[str, Sequence[Compared]], target: str) -> None:
         low, high = exact_interval(count, len(no_ops))
         share = sum(each.passes(name) for each in gains) / len(gains) if gains else None
         title = f"{name} (default)" if name == DEFAULT else name
-        rows.append((title, str(count), f"{low:.3f} to {high:.3f}", "" if share is None else f"{share:.2f}"))
+        after = sum(chance for each, chance in zip(no_ops, looks, strict=True) if each.passes(name)) if looks else None
+        cells = ("" if share is None else f"{share:.2f}", "" if after is None else f"{after:.1f}")
+        rows.append((title, str(count), f"{low:.3f} to {high:.3f}", *cells))
         figures[name] = {"accepted": count, "interval": [round(low, 4), round(high, 4)]}
+        if after is not None:
+            figures[name] |= {"after a look": round(after, 2)}  # type: ignore[operator]
         if share is not None:
             figures[name] |= {"gains": round(share, 3)}  # type: ignore[operator]
     head = f"Rewordings that a gate lets pass, with {target}: each changed {figures['changed']:.1%} of the items"
