@@ -226,9 +226,13 @@ def tables(folder: Path) -> str:
     for task, programs in found.items():
         columns = ("program", "seeds", "selection: seed, best", "test: seed, best", "gain on test", "tokens", "calls")
         lines += [f"## {task}", "", f"| {' | '.join(columns)} |", "|---|--:|---|---|---|--:|--:|"]
-        for program, results in sorted(programs.items(), key=lambda pair: -_best_test(pair[1])):
+        ranked = sorted(programs.items(), key=lambda pair: -_best_test(pair[1]))
+        first = _by_item(ranked[0][1], "best")
+        behind = list[str]()
+        for program, results in ranked:
             rows = [_row(result) for result in results]
-            gains = _by_item(results)
+            own = _by_item(results, "best")
+            gains = [best - seed for best, seed in zip(own, _by_item(results, "seed"), strict=True)]
             low, high = bootstrap_interval(gains)
             cells = {name: mean([row[name] for row in rows]) for name in rows[0]}
             each = ", ".join(f"{row['best']:.3f}" for row in rows)
@@ -239,6 +243,12 @@ def tables(folder: Path) -> str:
                 f"| {cells['tokens'] / 1000:.0f}k | {cells['calls']:.0f} |"
             )
             figures[f"{task}/{program}"] = cells | {"seeds": len(rows), "gain": mean(gains), "low": low, "high": high}
+            if program != ranked[0][0]:
+                ahead = [best - other for best, other in zip(first, own, strict=True)]
+                low, high = bootstrap_interval(ahead)
+                behind.append(f"of {program} by {mean(ahead):+.3f} ({low:+.3f} to {high:+.3f})")
+        if behind:
+            lines += ["", f"On the same test items {ranked[0][0]} is ahead {', '.join(behind)}; 95 % in brackets."]
         lines.append("")
     return "\n".join([*lines, json.dumps(figures)]) + "\n"
 
@@ -259,10 +269,9 @@ def _row(result: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _by_item(results: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return the gain of each test item, a mean over the seeds: items are what an interval draws from."""
-    pairs = [zip(result["scores"]["test"]["seed"], result["scores"]["test"]["best"], strict=True) for result in results]
-    return [sum(best - seed for seed, best in item) / len(results) for item in zip(*pairs, strict=True)]
+def _by_item(results: Sequence[Mapping[str, Any]], text: str) -> list[float]:
+    """Return the score of each test item with a text, a mean over the seeds: items are what an interval draws from."""
+    return [mean(values) for values in zip(*(result["scores"]["test"][text] for result in results), strict=True)]
 
 
 if __name__ == "__main__":
