@@ -326,16 +326,16 @@ def changed_rules(old: str, new: str, *, is_document: bool = True) -> int:
     An edit budget that counts rules counts them so. A rule is a list item or a sentence, as :func:`rules` reads them,
     with one exception: neighbouring list items are one rule together that are labels, of at most three words and no
     sentence, or that name a label for something ("any name with -dev → libdevel"). They say one thing: what is in the
-    list. So a list of 45 labels costs 1, also where a later edit adds ten labels to it and takes three away. The same
-    labels on one line are one sentence, and cost 1 as well, and so does a table. A reworded rule costs 1, not 2, and
-    headings cost nothing.
+    list. So a list of 45 labels costs 1, also where a later edit adds ten labels to it and takes three away; the
+    sentence with a colon at its end that introduces the list is a part of it. The same labels on one line are one
+    sentence, and cost 1 as well, and so does a table. A reworded rule costs 1, not 2, and headings cost nothing.
 
     The count is symmetric, and 0 only if both texts have the same rules in the same order. It is never larger than the
     number of rules of both texts.
 
     >>> changed_rules("", "- Answer in one word.\n- Give years in four digits.")
     2
-    >>> changed_rules("Allowed:", "Allowed:\n- perl\n- python\n- libdevel")
+    >>> changed_rules("", "Allowed:\n- perl\n- python\n- libdevel")
     1
     """
     before, after = rules(old, is_document=is_document), rules(new, is_document=is_document)
@@ -374,12 +374,13 @@ def rules_changed_in(old: Skill, new: Skill) -> int:
 
 
 def _units(text: Sequence[Rule]) -> list[tuple[Rule, ...]]:
-    """Return the rules of a text, neighbouring labels together."""
+    """Return the rules of a text, neighbouring labels together with what introduces them."""
     units: list[tuple[Rule, ...]] = []
     for rule in text:
         last = units[-1][-1] if units else None
         is_next = last is not None and (last.heading, last.region) == (rule.heading, rule.region)
-        if last is not None and is_next and _is_label(last) and _is_label(rule) and rule.first - last.last <= _APART:
+        is_list = last is not None and _is_label(rule) and (_is_label(last) or _introduces(last))
+        if last is not None and is_next and is_list and rule.first - last.last <= _APART:
             units[-1] = (*units[-1], rule)
         else:
             units.append((rule,))
@@ -397,6 +398,10 @@ def _is_label(rule: Rule) -> bool:
     if arrow := _ARROW.search(rule.text):
         return len(arrow["label"].split()) <= LABEL_WORDS
     return _SENTENCE_END.search(rule.text) is None and len(rule.text.split()) <= LABEL_WORDS
+
+
+def _introduces(rule: Rule) -> bool:
+    return not rule.is_item and rule.text.rstrip().endswith(":")
 
 
 class Worth(StrEnum):
