@@ -21,6 +21,7 @@ from skillgit.engine.prompt_sections import (
     budget_section,
     conversation,
     drafts_section,
+    extended,
     memory_section,
     proposals_section,
     skill_section,
@@ -214,10 +215,12 @@ async def merge(
     level: int,
     draw: tuple[str | int, ...],
     mode: UpdateMode | None = None,
+    extension: str = "",
 ) -> Draft:
     """Return the merge of all drafts; in a row, unasked, if none touches another, or if the reply cannot be used.
 
-    ``mode`` says what the drafts propose where that is not what the run's analysts do.
+    ``mode`` says what the drafts propose where that is not what the run's analysts do, and ``extension`` names a prompt
+    that the instructions end with.
     """
     drafts = [draft for _, group in groups for draft in group]
     if disjoint(drafts):
@@ -230,6 +233,7 @@ async def merge(
         *_sections(groups, level),
     )
     messages = told_of_files(session, conversation(words.merge, None, sections))
+    messages = extended(messages, extension) if extension else messages
     reply = await ask(session, "merge", messages, words.merge_reply, draw=draw, check=fits(skill, session))
     if reply is None:
         return concatenated(drafts, "merge")

@@ -107,13 +107,17 @@ class LookResult:
             return f"was not tried ({self.objection}) and was {self.ending.value}"
         if not self.after:
             return f"was not tried, as no train item of the step fails, and was {self.ending.value}"
-        failing = sum(not _passed(rollout) for rollout in self.before)
         length = f", with {-self.tokens} tokens fewer" if self.shape is DraftShape.REMOVAL and self.tokens < 0 else ""
-        gains, losses = (
-            f"fixed {len(self.fixed)} of {failing}",
-            f"broke {len(self.broken)} of {len(self.before) - failing}",
-        )
-        return f"{gains} and {losses} train items{length}, and was {self.ending.value}"
+        return f"{self.effect} train items{length}, and was {self.ending.value}"
+
+    @property
+    def effect(self) -> str:
+        """How many items it fixed and broke; empty if none was tried."""
+        if not self.after:
+            return ""
+        failing = sum(not _passed(rollout) for rollout in self.before)
+        broken = f"broke {len(self.broken)} of {len(self.before) - failing}"
+        return f"fixed {len(self.fixed)} of {failing} and {broken}"
 
 
 def account(looks: Sequence[LookResult]) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.engine.session import Session
 
-COUNTED = "a table, or a list of labels or of 'this → that', is one"
+COUNTED = "a table, or a list of labels or of 'this → that' with the sentence that introduces it, is one"
 """How rules are counted, as :func:`~skillgit.domain.skill_rules.changed_rules` counts them."""
 CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
 NAMES = (
@@ -39,6 +39,7 @@ NAMES = (
     *("slow_update", "meta_skill", "meta_reflect"),
 )
 SHOWN = "shown"  # what every prompt ends with that shows something
+TRIED = "tried"  # what a merge's prompt goes on with where its drafts were tried
 LOOKED = "looked"  # what an analyst's prompt goes on with that asks for a draft in place of one that was tried
 FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
 
@@ -304,6 +305,8 @@ def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int 
         words: dict[str, object] = {"title": draft.title, "reasoning": draft.reasoning}
         if draft.cut or draft.dropped:
             words = {"left_out": list(draft.dropped)} if draft.dropped else {}
+        if draft.tried:
+            words["tried"] = draft.tried
         rows.append({**words, kind_of(draft.proposals): entries})
     return tagged("patches", json.dumps(rows, indent=1, ensure_ascii=False), source=source, level=level)
 

@@ -30,6 +30,7 @@ class Draft:
     unusable: tuple[str, ...] = ()  # kinds of optimizer calls on the way here whose replies could not be used
     # whether proposals were left out since title and reasoning were written, which then speak of more
     cut: bool = False
+    tried: str = ""  # what it did on a few train items, if it was tried
     dropped: tuple[str, ...] = ()  # why each of these was left out, in words that do not describe it
 
     def limited(self, budget: int | None) -> Draft:

@@ -33,6 +33,7 @@ from skillgit.engine.optimizer_memory import feedback_section, standing_sections
 from skillgit.engine.prompt_sections import (
     COUNTED,
     LOOKED,
+    TRIED,
     budget_section,
     contrast_section,
     conversation,
@@ -117,7 +118,7 @@ class Refine(SkillOpt):
         "drafts are tried on a few train items and written again; what helps is merged and measured"
     )
     keys: ClassVar[tuple[str, ...]] = ("optimizer.budget_unit", "gradient.samples", *SkillOpt.keys)
-    prompts: ClassVar[tuple[str, ...]] = (LOOKED,)
+    prompts: ClassVar[tuple[str, ...]] = (LOOKED, TRIED)
 
     async def propose(self, search: Search) -> Proposal:
         rollouts, reflection = await studied(search)
@@ -431,7 +432,8 @@ async def _joined(search: Search, survivors: Sequence[DraftText], limit: int | N
     """Return the merge of several drafts that help; the one that helps most if the merge cannot be used."""
     best = max(survivors, key=lambda attempt: attempt.worth)
     is_text = any(attempt.shape is DraftShape.TEXT for attempt in survivors)
-    drafts = [_as_text(attempt) if is_text else attempt.draft for attempt in survivors]
+    texts = [_as_text(attempt) if is_text else attempt.draft for attempt in survivors]
+    drafts = [replace(text, tried=attempt.looks[-1].effect) for text, attempt in zip(texts, survivors, strict=True)]
     mode = UpdateMode.FULL if is_text else UpdateMode.PATCH
     search.session.monitor.stage(Stage.AGGREGATE, 1)
     draft = await merge(
@@ -442,6 +444,7 @@ async def _joined(search: Search, survivors: Sequence[DraftText], limit: int | N
         level=1,
         draw=(search.step, "drafts"),
         mode=mode,
+        extension=TRIED,
     )
     if is_text:
         if len(draft.rewrites) != 1:

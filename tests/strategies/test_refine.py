@@ -129,6 +129,25 @@ def test_who_writes_a_draft_again_sees_the_tried_items_with_both_answers():
         assert "<trajectories" not in prompt
 
 
+def test_who_merges_drafts_sees_what_each_did():
+    merges = [
+        r.messages for s in SEEDS for r in run(s)[0].requests if "## The patches were tried" in r.messages[0].text
+    ]
+    kept = [
+        look for s in SEEDS for _, _, rows in steps(s) for look in rows if look["ending"] == "kept" and look["rollouts"]
+    ]
+    effects = {
+        f"fixed {len(look['fixed'])} of {look['failing']} and broke {len(look['broken'])} of {look['solved']}"
+        for look in kept
+    }
+    assert merges
+    for _, question in merges:
+        section = question.text[question.text.index("<patches") :]
+        rows = json.loads(section[section.index("[") : section.rindex("]") + 1])
+        assert len(rows) > 1
+        assert {row["tried"] for row in rows} <= effects
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_history_of_refine_is_what_fsck_expects(seed, repo):
     writer = RunWriter(repo, "toy-1", clock_from(count()))
