@@ -84,13 +84,20 @@ class Leak:
     kind: LeakKind
     words: str  # of the text that is refused
     answer: str = ""  # what the words are tied to, in the words of the text; "" for a quotation
+    # whether the item may not be named to whoever wrote the text: that its words and answer belong together is a secret
+    is_held_out: bool = False
 
     @property
     def subject(self) -> str:
         """What is given away."""
+        if self.is_held_out:
+            return "a selection or test item"
         return f"item {self.item}" if self.item else "a cue of the data"
 
     def __str__(self) -> str:
+        if self.is_held_out:
+            verb = "ties words of" if self.answer else "quotes"
+            return f"leak: {verb} {self.subject}{' to its answer' if self.answer else ''}"
         if self.answer:
             return f'leak: ties "{self.words}" of item {self.item} to its answer "{self.answer}"'
         if self.kind is LeakKind.CUE:
@@ -230,13 +237,18 @@ def _questions(
                 item=item,
                 answers=tuple(answers),
                 is_own=not task_words.is_closed and all(_is_own(answer, task_words) for answer in answers),
-                names=tuple(names[question]),
+                names=tuple(name for name in names[question] if _is_unique(name.split(), labels, frequency)),
                 proper=frozenset(word for word in _proper_names(question) if frequency[word] == 1),
                 parts=parts,
                 telling=frozenset().union(*parts),
             )
         )
     return questions
+
+
+def _is_unique(name: Sequence[str], labels: frozenset[str], frequency: Mapping[str, int]) -> bool:
+    """Say whether a name that one item has is a word of no label and of no other question, or is several words."""
+    return not labels.issuperset(name) and (len(name) > 1 or frequency[name[0]] == 1)
 
 
 def _is_own(answer: str, task_words: Vocabulary) -> bool:

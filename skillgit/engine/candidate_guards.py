@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tomllib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
@@ -179,9 +179,10 @@ def alike(ours: list[str], theirs: list[str]) -> bool:
 class LeakLint:
     """Keeps the index of a session's secrets, which is made when it is first needed."""
 
-    __slots__ = ("_index", "_task")
+    __slots__ = ("_index", "_shown", "_task")
 
     def __init__(self) -> None:
+        self._shown = frozenset[str]()
         self._index: SecretIndex | None = None
         self._task: Task | None = None
 
@@ -191,8 +192,14 @@ class LeakLint:
             secrets = (
                 (item.id, split, secrets_of(task.environment, item)) for split in Split for item in task.items[split]
             )
+            self._shown = frozenset(item.id for item in task.items[Split.TRAIN])
             self._index = build_index(secrets, cues=cue_texts(task.environment, task.items))
         return self._index
+
+    def find(self, session: Session, text: str, base: str) -> Leak | None:
+        """Return what ``text`` gives away and ``base`` does not; an item that steps do not show stays unnamed."""
+        leak = find_leak(self.index(session), text, base)
+        return leak and replace(leak, is_held_out=bool(leak.item) and leak.item not in self._shown)
 
     def cover(self, task: Task) -> None:
         """Keep the secrets of all items of ``task``, also where a session with fewer items asks."""
@@ -208,7 +215,7 @@ def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
     if not session.settings.evaluation.leak_lint or not text.strip():
         return None
     base = "\n".join([*(content for _, content in skill.text_files()), session.task.environment.taxonomy()])
-    return find_leak(session.leaks.index(session), text, base)
+    return session.leaks.find(session, text, base)
 
 
 def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: str) -> str:

@@ -145,7 +145,8 @@ class OptimizerSettings(_Section):
         ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
     )
     budget_unit: Literal["edits", "rules"] = Field(
-        "rules", description="What the edit budget counts: edits, or rules that change; a table or a list of labels is one rule."
+        "rules",
+        description="What the edit budget counts: edits, or rules that change; a table or list of labels is one.",
     )
     skill_update_mode: Annotated[UpdateMode, _called(UPDATE_ALIASES)] = Field(
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."

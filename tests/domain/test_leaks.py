@@ -370,3 +370,33 @@ def test_a_pair_of_an_item_and_another_answer_is_no_leak(rows, data):
     others = [row.answers[0] for _, _, row in rows if row.answers != secrets.answers]
     other = data.draw(st.sampled_from(others))
     assert list(find_leaks(index, f"- {' '.join(chosen)}: {other}", "")) == []
+
+
+LANGUAGES = ("ruby", "perl", "ocaml", "haskell")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("rule", ["- starts with `{0}-`: {0}", "- Depends: {0} → {0}", "- {0}: {0}\n- lua: lua"])
+def test_a_label_names_no_item_though_one_item_alone_has_it_in_a_field(language, rule):
+    packages = [(f"{name}-{word}", name) for name in LANGUAGES for word in ("acme", "brick", "candle")]
+    rows = [
+        (f"i{number}", Split.TRAIN, Secrets(answers=(name,), inputs=(f"Package: {package}\nDepends: {depends}",)))
+        for number, (package, name) in enumerate(packages)
+        for depends in [name if package.endswith("acme") else "libc6, zlib1g, libm"]
+    ]
+    assert find_leak(build_index(rows), rule.format(language), "") is None
+    named = f"- {language}-acme: {language}"
+    assert find_leak(build_index(rows), named, "") is not None
+
+
+@given(st.sampled_from(["Wampum", "lbzip2", "Quux"]), st.integers(1, 5))
+def test_a_word_of_other_questions_is_no_name(name, others):
+    rows = [("a", Split.TRAIN, Secrets(answers=("utils",), inputs=(f"Package: {name}\nSummary: Packs files",)))]
+    for number in range(12):
+        summary = f"A front end for {name}" if number < others else "Something else"
+        question = f"Package: pack{number}\nSummary: {summary}"
+        rows.append(
+            (f"b{number}", Split.TRAIN, Secrets(answers=("utils" if number % 2 else "misc",), inputs=(question,)))
+        )
+    assert find_leak(build_index(rows), f"- {name}: utils", "") is None
+    assert find_leak(build_index(rows[:1] + rows[1 + others :]), f"- {name}: utils", "") is not None

@@ -33,39 +33,71 @@ def run(edits, *, title="add", reasoning="It is missing.", findings=(), **option
     return backend, asyncio.run(run_to_end(trainer(backend, history, **options), history))
 
 
-TOLD = "What selection3town found by the selection3river is Gold Of Selection3."
-LEAKING = {"op": "append", "content": f"- {TOLD}"}
-LEAK = 'leak: ties "selection3town selection3river" of item selection3 to its answer "gold of selection3"'
 HONEST = {"op": "append", "content": "- amber"}
+SHOWN, HIDDEN = "train3", ("selection3", "test3")
+EVERY_SPLIT = pytest.mark.parametrize("item", [SHOWN, *HIDDEN])
 
 
-def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
-    _, history = run([LEAKING, HONEST])
+def tied(item: str) -> str:
+    return f"What {item}town found by the {item}river is Gold Of {item.capitalize()}."
+
+
+def leaking(item: str) -> dict[str, str]:
+    return {"op": "append", "content": f"- {tied(item)}"}
+
+
+def refusal(item: str) -> str:
+    """Return what is said of a leak: of an item that steps show, what is tied to what."""
+    if item in HIDDEN:
+        return "leak: ties words of a selection or test item to its answer"
+    return f'leak: ties "{item}town {item}river" of item {item} to its answer "gold of {item}"'
+
+
+@EVERY_SPLIT
+def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on(item):
+    _, history = run([leaking(item), HONEST])
     event, evidence = history[1].event, json.loads(history[1].evidence["patch.json"])
     assert isinstance(event, Accepted)
     assert (event.patch.applied, event.patch.skipped) == (1, 1)
     assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [
         ("applied", ""),
-        ("invalid", LEAK),
+        ("invalid", refusal(item)),
     ]
     assert "Gold" not in history[1].skill.document
 
 
-def test_if_nothing_is_left_the_step_is_skipped_for_free():
-    backend, history = run([LEAKING])
+@EVERY_SPLIT
+def test_if_nothing_is_left_the_step_is_skipped_for_free(item):
+    backend, history = run([leaking(item)])
     assert isinstance(history[1].event, Skipped)
-    assert LEAK in history[1].event.why
+    assert refusal(item) in history[1].event.why
     assert len([r for r in backend.requests if r.model == "target"]) == 3 * 8, "baseline, batch and test only"
 
 
-def test_a_commit_names_the_words_that_were_refused_and_repeats_nothing_around_them():
-    findings = [{"pattern": TOLD}, {"pattern": "The word is missing."}]
-    _, history = run([LEAKING, HONEST], title=TOLD, reasoning=TOLD, findings=findings)
+@EVERY_SPLIT
+def test_a_commit_names_the_words_that_were_refused_and_repeats_nothing_around_them(item):
+    findings = [{"pattern": tied(item)}, {"pattern": "The word is missing."}]
+    _, history = run([leaking(item), HONEST], title=tied(item), reasoning=tied(item), findings=findings)
     event = history[1].event
     assert "Gold" not in event.title + event.why
-    assert f"left out: {LEAK}" in event.why
-    assert "(left out: it gives item selection3 away)" in event.why
+    assert f"left out: {refusal(item)}" in event.why
+    subject = "a selection or test item" if item in HIDDEN else f"item {item}"
+    assert f"(left out: it gives {subject} away)" in event.why
     assert "The word is missing." in event.why
+
+
+@EVERY_SPLIT
+def test_only_of_items_that_steps_show_the_optimizer_learns_that_words_and_answer_belong_together(item):
+    backend, _ = run([leaking(item), HONEST], train=ONE_STEP | {"num_epochs": 2})
+    asked = [message.text for r in backend.requests if r.model == "optimizer" for message in r.messages]
+    own = {leaking(item)["content"], json.dumps(leaking(item))}
+    complaints = [text for text in asked if "leak:" in text]
+    assert complaints
+    for text in complaints:
+        rest = text
+        for words in own:
+            rest = rest.replace(words, "")
+        assert (item in rest or "gold of" in rest) is (item == SHOWN), rest
 
 
 def test_a_rule_that_repeats_a_cue_of_the_data_is_refused_with_its_words(monkeypatch):
@@ -83,13 +115,13 @@ def test_a_rule_that_repeats_a_cue_of_the_data_is_refused_with_its_words(monkeyp
 
 
 def test_the_lint_can_be_turned_off():
-    _, history = run([LEAKING, HONEST], evaluation={"leak_lint": False})
+    _, history = run([leaking("test3"), HONEST], evaluation={"leak_lint": False})
     assert history[1].event.patch.applied == 2
 
 
 def test_an_environment_that_keeps_no_secrets_has_none():
     environment = ToyEnvironment()
-    _, history = run([LEAKING, HONEST], environment=environment)
+    _, history = run([leaking("test3"), HONEST], environment=environment)
     assert secrets_of(environment, environment.items(Split.TRAIN)[0]) == Secrets()
     assert history[1].event.patch.applied == 2
 
