@@ -8,7 +8,7 @@ whole path. The first run notes the place of each reply: of the optimizer's, the
 that it shows, the text of the skill and how many turns there were; of the target's, the lines of the request. The
 second one finds replies by their places where the request is none of the record: a target's by the request that has
 most lines in common with it.
-A reply was given to the older wording all the same: whoever publishes the record says so.
+What a reply cost is kept. It was given to the older wording all the same: whoever publishes the record says so.
 """
 
 from __future__ import annotations
@@ -87,8 +87,13 @@ def main(mode: str, folder: str, notes: str) -> None:
     if mode == "note":
         Path(notes).write_text(json.dumps(noted))
     else:
-        rows = (json.dumps({"request": digest, "reply": text}, ensure_ascii=False) for digest, text in lines.items())
-        (Path(folder) / "replies.jsonl").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+        record = Path(folder) / "replies.jsonl"
+        old = {row["request"]: row["reply"] for row in map(json.loads, record.read_text("utf-8").splitlines())}
+        by_text = {reply if isinstance(reply, str) else reply["text"]: reply for reply in old.values()}
+        rows = (
+            {"request": digest, "reply": old.get(digest, by_text.get(text, text))} for digest, text in lines.items()
+        )
+        record.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
 
 
 if __name__ == "__main__":
