@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING
 
+from bench.measure import values_of
 from once import once
 from program import QUICK, new_repository, skillgit
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pytest
 
 RUN = "small"
+ONE_CANDIDATE = tuple(word for change in values_of("skillopt") for word in ("-o", change))
+"""Options of a training of which each step measures a candidate, where looks at few train items would leave none."""
 _USERS = count()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program import attempt, new_repository, skillgit
-from trained_runs import small_run
+from trained_runs import ONE_CANDIDATE, small_run
 
 from skillgit.app.recorded.score_summary import check_changes
 
@@ -55,7 +55,7 @@ def repository(tmp_path_factory):
         for number in range(24)
     ]
     (repository / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    data = ("-o", "env.data_path=t.jsonl", "-o", "train.num_epochs=1")
+    data = ("-o", "env.data_path=t.jsonl", "-o", "train.num_epochs=1", *ONE_CANDIDATE)
     skillgit("train", "tasks/default", "--from", "main", "--run", "one", "-q", *data, cwd=repository)
     return repository
 

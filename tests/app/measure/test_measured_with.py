@@ -7,17 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bench.measure import values_of
 from program import QUICK, Done, attempt, git, skillgit
-from trained_runs import RUN, small_run
+from trained_runs import ONE_CANDIDATE, RUN, small_run
 
 pytestmark = pytest.mark.slow
 WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
 KEY = "env.data_path"
-
-
-REJECTS = tuple(word for change in values_of("skillopt") for word in ("-o", change))
-"""What leaves a rejected candidate on these few items, where looks at train items leave none."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +23,7 @@ def pulled(tmp_path_factory) -> Path:
     rows = [{"question": f"Mill {n} burned down in {1800 + n}. When?", "answer": str(1800 + n)} for n in range(12)]
     (theirs / "mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     data = ("-o", f"{KEY}=mine.jsonl", "-o", "train.num_epochs=1", "-o", "evaluation.eval_test=false")
-    skillgit("train", "tasks/default", "--run", "newest", "-q", *REJECTS, *data, cwd=theirs)
+    skillgit("train", "tasks/default", "--run", "newest", "-q", *ONE_CANDIDATE, *data, cwd=theirs)
     git("checkout", "-qb", "change", cwd=theirs)
     document = theirs / "skills/searchqa/SKILL.md"
     document.write_text(f"{document.read_text()}\n- Answer with the year alone.\n")
@@ -148,7 +143,7 @@ def test_the_samples_of_an_environment_stand_for_nobody_s_own_tasks(tmp_path, wo
     (folder / "mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     skillgit("init", "--skill", "SKILL.md", cwd=folder)
     data = ("-o", f"{KEY}=mine.jsonl", "-o", "train.num_epochs=1", "-o", "evaluation.eval_test=false")
-    skillgit("train", "tasks/default", "--run", "one", "-q", *REJECTS, *data, cwd=folder)
+    skillgit("train", "tasks/default", "--run", "one", "-q", *ONE_CANDIDATE, *data, cwd=folder)
     refused: Done = skillgit(*words, "--config", "tasks/default", cwd=folder, code=2)
     assert "tasks has no data, and town would be measured on the samples that come with it" in refused.err
     assert notes(folder) == ""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOWN = "skills/town/SKILL.md"
+LEARNED = "the year only"  # in the rule that the best version gains
 BRANCH = "refs/heads/propose/town"
 
 
@@ -132,16 +133,16 @@ def test_nothing_new_spends_nothing_and_moves_nothing(one):
 def test_a_rule_that_was_merged_still_has_its_story(one):
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
     message = git("log", "-1", "--format=%B", cwd=one).out
-    story = why(user(one), "four digits", "main")
+    story = why(user(one), LEARNED, "main")
     assert (story.here, story.origin.run, story.origin.version) == (True, proposed(one, "town").proposals[0].run, 1)
     assert story.failures
-    assert [row.run for row in blame(user(one), "main").lines if "four digits" in row.text] == [story.origin.run]
+    assert [row.run for row in blame(user(one), "main").lines if LEARNED in row.text] == [story.origin.run]
     with pytest.raises(NotFoundError, match=f"no rule of town in run {story.origin.run}, now or before"):
         why(user(one), "no such words anywhere")
     # whoever writes the trailer below another text has forged nothing
-    edit(one, "four digits", "four digits, in ink")
+    edit(one, LEARNED, f"{LEARNED}, in ink")
     git("commit", "-q", "--amend", "-m", message, cwd=one)
-    forgery = why(user(one), "four digits", "main")
+    forgery = why(user(one), LEARNED, "main")
     assert (forgery.origin, forgery.rule.text.count("in ink")) == (None, 1)
     # where the newest run trains another skill, the way to this one is said
     proposed(one, "county")
@@ -173,7 +174,7 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     assert git("rev-parse", "propose/town~", cwd=repository).out == git("rev-parse", "main", cwd=repository).out
     text = git("show", f"propose/town:{TOWN}", cwd=repository).out
     assert "from the text alone." in text
-    assert "four digits" in text
+    assert LEARNED in text
     assert "measured again" in git("log", "-1", "--format=%B", "propose/town", cwd=repository).out
     assert (repository / "skills/county/SKILL.md").read_text() == "not committed"
     # a gate on the pull request finds every outcome recorded
