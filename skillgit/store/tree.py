@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pygit2
 from pygit2.enums import FileMode
@@ -14,10 +14,12 @@ from skillgit.domain.untrusted.file_names import DEPTH, PATH_BYTES, TreePath, en
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from skillgit.store.repo import Repo
 
+T = TypeVar("T")
+_LOOKS = 4  # how often an object that seems to be missing is looked for
 LINK = int(FileMode.LINK)
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
@@ -32,7 +34,7 @@ MOST_FILE, MOST_FOLDER = 64 << 20, 256 << 20
 def content_of(repo: Repo, blob: pygit2.Object, path: str, most: int = MOST_FILE) -> bytes:
     """Return what a file holds; a HistoryError, before any of it is read, if that is more than ``most`` bytes."""
     check_size(repo, blob.id, path, most)
-    return bytes(repo.raw.odb.read(blob.id)[1])
+    return bytes(_looked_up(repo.raw.odb.read, blob.id)[1])
 
 
 def check_size(repo: Repo, oid: pygit2.Oid, path: str, most: int = MOST_FILE) -> None:
@@ -51,7 +53,20 @@ def check_size(repo: Repo, oid: pygit2.Oid, path: str, most: int = MOST_FILE) ->
 
 def size_of(repo: Repo, oid: pygit2.Oid | str) -> int:
     """Return the bytes of an object by its header; nothing else of it is read."""
-    return int(repo.raw.odb.read_header(oid)[1])
+    return int(_looked_up(repo.raw.odb.read_header, oid)[1])
+
+
+def _looked_up(read: Callable[[pygit2.Oid | str], T], oid: pygit2.Oid | str) -> T:
+    """Return what ``read`` finds of an object, or its KeyError.
+
+    libgit2 looks at the packs again once. Where git packs anew meanwhile, those may be gone before they are opened.
+    """
+    for _ in range(_LOOKS - 1):
+        try:
+            return read(oid)
+        except KeyError:
+            continue
+    return read(oid)
 
 
 def _check_document(repo: Repo, document: pygit2.Object | None) -> None:
