@@ -8,7 +8,7 @@ whole path. The first run notes the place of each reply: of the optimizer's, the
 that it shows, the text of the skill and how many turns there were; of the target's, the lines of the request. The
 second one finds replies by their places where the request is none of the record: a target's by the request that has
 most lines in common with it.
-What a reply cost is kept. It was given to the older wording all the same: whoever publishes the record says so.
+What a reply cost is kept. It was still given to the older wording: say so where you publish the record.
 """
 
 from __future__ import annotations

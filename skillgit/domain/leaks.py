@@ -84,7 +84,7 @@ class Leak:
     kind: LeakKind
     words: str  # of the text that is refused
     answer: str = ""  # what the words are tied to, in the words of the text; "" for a quotation
-    # whether the item may not be named to whoever wrote the text: that its words and answer belong together is a secret
+    # the author of the text may not learn which item it is: that its words and its answer belong together is a secret
     is_held_out: bool = False
 
     @property
@@ -247,7 +247,7 @@ def _questions(
 
 
 def _is_unique(name: Sequence[str], labels: frozenset[str], frequency: Mapping[str, int]) -> bool:
-    """Say whether a name that one item has is a word of no label and of no other question, or is several words."""
+    """Say whether a name is more than words of labels and, if it is one word, in no other question."""
     return not labels.issuperset(name) and (len(name) > 1 or frequency[name[0]] == 1)
 
 

@@ -59,13 +59,11 @@ def size_of(repo: Repo, oid: pygit2.Oid | str) -> int:
 def _looked_up(read: Callable[[pygit2.Oid | str], T], oid: pygit2.Oid | str) -> T:
     """Return what ``read`` finds of an object, or its KeyError.
 
-    libgit2 looks at the packs again once. Where git packs anew meanwhile, those may be gone before they are opened.
+    libgit2 rereads the list of packs once. If git repacks meanwhile, those may be gone before libgit2 opens them.
     """
     for _ in range(_LOOKS - 1):
-        try:
+        with suppress(KeyError):
             return read(oid)
-        except KeyError:
-            continue
     return read(oid)
 
 

@@ -169,20 +169,8 @@ class Workplace:
         """Measure ``texts`` and the skill itself, text by text, as far as the ledger does not know the answers."""
         tags = [self._tag(name, text) for text in texts]
         words = [word for setting in self._settings for word in ("-o", setting)]
-        command = (
-            "eval",
-            *tags,
-            "--against",
-            "base",
-            "--config",
-            "tasks/default",
-            *words,
-            "--split",
-            split,
-            "--no-note",
-            "--json",
-            "-q",
-        )
+        against = ("--against", "base", "--split", split, "--config", "tasks/default")
+        command = ("eval", *tags, *against, *words, "--no-note", "--json", "-q")
         document = json.loads(self._skillgit(*command))
         (whole,) = (arm["splits"][0]["overall"] for arm in document["arms"] if arm["name"].startswith("base"))
         base = round(whole["hard"] * whole["scored"])

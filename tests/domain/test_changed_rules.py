@@ -58,7 +58,7 @@ def test_a_list_of_labels_is_one_rule_however_long_and_however_many_of_them_chan
 @given(st.integers(1, 60), st.booleans(), st.booleans(), texts)
 def test_the_sentence_that_introduces_a_list_is_a_part_of_it(size, is_sparse, is_next, before):
     lines = [f"- section {number}" for number in range(size)]
-    listed = f"{'{}'}\n{'' if not is_sparse else chr(10)}{chr(10).join(lines)}\n"
+    listed = "\n".join(["{}", *([""] if is_sparse else []), *lines, ""])
     before = f"{before}\n\n# Last\n\nThe end begins here.\n"
     old, new = listed.format("Answer with one of these:"), listed.format("Answer with a line of this list:")
     assert changed_rules(before, f"{before}\n{old}") == 1

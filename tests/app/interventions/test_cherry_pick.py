@@ -66,9 +66,7 @@ def test_what_the_gate_refuses_stands_on_a_side_branch_and_the_run_stays(user, r
 
 
 def test_edits_that_do_not_apply_are_named(user, repository, eyes):
-    with pytest.raises(
-        SkillgitError, match=r"one/v3 does not apply to two/v\d: (insert after '.*': the anchor|SKILL.md line \d+ has)"
-    ) as caught:
+    with pytest.raises(SkillgitError, match=r"one/v3 does not apply to two/v\d: SKILL.md line \d+ has") as caught:
         pick(user, repository, "one/v3", eyes, onto="two")
     assert "skillgit merge" in caught.value.hint
 

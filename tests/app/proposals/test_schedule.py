@@ -42,7 +42,7 @@ def test_the_commands_of_the_page_work(tmp_path):
     )
     assert done.returncode == 0, done
     assert ".claude/skills/town  proposed" in done.stdout
-    assert "year" in (tmp_path / "town/.claude/skills/town/SKILL.md").read_text()
+    assert "the year alone, in four digits" in (tmp_path / "town/.claude/skills/town/SKILL.md").read_text()
 
 
 def test_the_workflow_gives_nobody_more_than_it_needs():

@@ -151,7 +151,7 @@ class ResolvedConfig:
             return False
         section, _, name = entry.key.partition(".")
         settings = getattr(self.values, section)
-        usual = UNRECORDED[entry.key] if entry.key in UNRECORDED else type(settings).model_fields[name].default
+        usual = UNRECORDED.get(entry.key, type(settings).model_fields[name].default)
         return bool(getattr(settings, name) == usual)
 
     def origin(self, key: str) -> ValueOrigin:
