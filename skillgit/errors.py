@@ -6,11 +6,8 @@ does not say of its exit code, the class above it does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class ExitCode(IntEnum):

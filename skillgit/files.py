@@ -9,16 +9,12 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import ConflictError, SkillgitError, behind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 _SPACE = ("the disk is full", "free some space; what is recorded is not lost")
 _HANDLES = ("too many files are open", "raise the limit: ulimit -n 1024")

@@ -7,14 +7,10 @@ the configuration names too (``api_key_env``), else none: configurations are pas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from skillgit.plugin.backend import Price
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Gratis(Mapping[str, Price]):

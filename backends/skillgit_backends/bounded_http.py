@@ -6,16 +6,14 @@ request that goes through their client: calls, lists of models and probes.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import FatalBackendError, RetryableBackendError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 _MOST_OF_A_FILE = 256 << 20  # bytes of the results of a batch
 _FILES = ("/content", "/results")  # how the addresses of such end

@@ -13,19 +13,12 @@ It takes no temperature: `calls.temperature` must be null.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from skillgit.plugin.backend import BackendInfo
-from skillgit_backends.agent_cli.backend import TOKEN, child_environment
+from skillgit.plugin.backend import BackendInfo, Request
+from skillgit_backends.agent_cli.backend import TOKEN, CallWorkspace, child_environment
 from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
-from skillgit_backends.agent_cli.process import event_at, number_at, text_at
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.agent_cli.backend import CallWorkspace
-    from skillgit_backends.agent_cli.process import Event
+from skillgit_backends.agent_cli.process import Event, event_at, number_at, text_at
 
 _TOOLS = ("view", "skill", "grep", "glob")
 _WRITING = ("edit", "create", "bash")

@@ -18,9 +18,9 @@ import base64
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
@@ -31,10 +31,6 @@ from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.backend_settings import Gratis
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _KEYS = {
     "dir": Knob(

@@ -11,7 +11,8 @@ not sent. Errors that it reports with status 200 are recognised.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from skillgit.errors import ConfigError, FatalBackendError
@@ -20,10 +21,6 @@ from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
 from skillgit_backends.provider_messages import mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _STATUS = {

@@ -6,15 +6,13 @@ import email.utils
 import math
 import socket
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.errors import behind
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _UNREACHED = (
     *("ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"),

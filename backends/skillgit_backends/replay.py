@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
@@ -28,10 +29,6 @@ from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import read_reply, request_digest
 from skillgit.plugin.skill_marks import as_text
 from skillgit_backends.backend_settings import Gratis
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _SHOWN = 60
 _SETTINGS = {

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLongError
 from skillgit.plugin.backend import NO_TOKENS, Image, Part, Request, Text
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
 
 _UNBILLED = (None, NO_TOKENS)
 _NAMES = {"stop": "stop texts"}

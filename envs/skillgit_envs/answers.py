@@ -6,19 +6,16 @@ import json
 import re
 import string
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Message, Text, assistant, system, user
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from skillgit.plugin.environment import Judge, Target
+from skillgit.plugin.environment import Judge, Target
 
 
 def extract(reply: str, tag: str = "answer") -> str:

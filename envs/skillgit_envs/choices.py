@@ -8,15 +8,12 @@ or followed by another word of its sentence. Two sentences that give different l
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from skillgit_envs.answers import folded, last_line
 from skillgit_envs.quantities import same_value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LONGEST = 4000  # characters of an answer, counted from its end, that are looked at
 LABEL_SCORER = "choice-labels/2"  # changes whenever :func:`labels_of` can change

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import DataError
-from skillgit.plugin.environment import Assets, Attachment, Defect, PublicSource, SourceKind
+from skillgit.plugin.environment import Assets, Attachment, Defect, PublicSource, PublishedRow, SourceKind
 from skillgit_envs.visual_questions import SUFFIXES, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from skillgit.plugin.environment import PublishedRow
-
     Table = Iterable[PublishedRow]
     Rows = Iterator[dict[str, object]]
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.sandbox.tools import declared
 from skillgit_envs.shipped_environment import option
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NAME = "search"
 TOOL = declared(NAME, "Search the web.", {"query": ("string", "What to look for.")})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
@@ -10,7 +11,10 @@ from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, option_values
@@ -19,11 +23,6 @@ from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import Splits, load_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.domain.evaluation import Split
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
     from skillgit.sandbox import Sandbox
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.plugin.backend import Image
+from skillgit.plugin.environment import Judge, Target
 from skillgit_envs.answers import AGAIN, ask_judge, graded, material, until_answered
 from skillgit_envs.shipped_environment import PromptWording, Questions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from skillgit.domain.evaluation import Scored
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Image
-    from skillgit.plugin.environment import Judge, Target
 
 _EXAMPLE = Item(id="example", content={"question": "question"})
 """An item whose question identifies how questions are written."""

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.file_names import path_fault
 from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
-from skillgit.plugin.environment import Attachment
+from skillgit.plugin.environment import Attachment, PublishedRow
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.shipped_environment import option, read_again
 from skillgit_envs.short_answers import ShortAnswers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.domain.trajectory import Item
-    from skillgit.plugin.environment import PublishedRow
 
 _MEGABYTE = 1_000_000
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}

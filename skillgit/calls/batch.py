@@ -14,12 +14,13 @@ batch under way at a time. What a batch does not answer, because it expired or t
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from skillgit.calls.pipeline import checked
+from skillgit.calls.pipeline import Asking, CallOrder, Route, checked
 from skillgit.calls.retry_policy import RetryPolicy
 from skillgit.calls.spending_caps import waiting
 from skillgit.domain.cost import Cost, CostSum
@@ -36,11 +37,8 @@ from skillgit.plugin.backend import Batches, Image, Message, Reply, Request, fla
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from skillgit.calls.ledger import Ledger, PaidReply
-    from skillgit.calls.pipeline import Asking, CallOrder, Route
 
 TABLES = (
     """CREATE TABLE batch (

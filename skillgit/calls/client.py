@@ -8,15 +8,17 @@ event in progress that first made it, so that a killed and resumed run reports t
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from random import Random
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from skillgit.calls.batch import BatchLane
-from skillgit.calls.ledger import FAILED_PREFIX, JSON, KnownRollout, PaidReply, displaced, encode_json, run_of
+from skillgit.calls.ledger import FAILED_PREFIX, JSON, KnownRollout, Ledger, PaidReply, displaced, encode_json, run_of
 from skillgit.calls.limiter import CallPolicy, Flights, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
@@ -29,17 +31,13 @@ from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import storable
+from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
 from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool, estimated_usage
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-    from random import Random
-
-    from skillgit.calls.ledger import Ledger
-    from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]

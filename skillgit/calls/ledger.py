@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
+from pathlib import Path
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 from skillgit.calls.batch import TABLES, BatchTable
 from skillgit.calls.pricing import MOST_USD
@@ -25,11 +27,6 @@ from skillgit.domain.served_model import ServedModel, read_facts, write_facts
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import Reply, Usage, token_count
 from skillgit.plugin.call_records import read_reply, reply_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
 
 JSON: TypeAlias = object  # a value that JSON can hold; it is checked when it is recorded
 

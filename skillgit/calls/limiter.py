@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,9 +19,6 @@ from skillgit.calls.spending_caps import Stop, waiting
 from skillgit.errors import BackendError, RetryableBackendError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
-    from random import Random
-
     from aiolimiter import AsyncLimiter
 
     from skillgit.calls.pipeline import Route

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from skillgit.calls.limiter import CallPolicy, Lane, hedged, lane_of
 from skillgit.calls.pricing import half
 from skillgit.calls.retry_policy import Failures, RetryPolicy
-from skillgit.calls.spending_caps import Stop, overdue, waiting
+from skillgit.calls.spending_caps import Budget, Charge, Stop, overdue, waiting
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Loading
 from skillgit.domain.ids import digest
 from skillgit.domain.served_model import ServedModel
@@ -43,14 +46,9 @@ from skillgit.plugin.redaction import redact
 from skillgit.plugin.skill_marks import as_text, gives_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from random import Random
-
     from skillgit.calls.ledger import PaidReply
-    from skillgit.calls.spending_caps import Budget, Charge
     from skillgit.calls.traffic import Traffic
     from skillgit.calls.waits import Wait
-    from skillgit.domain.cost import Cost
 
 
 T = TypeVar("T")

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost
 from skillgit.plugin.backend import Price, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 MOST_USD = 1e12  # a price above it for one call is none, so that sums stay numbers
 _MILLION = 1_000_000

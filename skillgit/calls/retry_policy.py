@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.calls.pricing import call_cost
@@ -22,9 +24,6 @@ from skillgit.errors import (
 from skillgit.plugin.backend import NO_TOKENS, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from random import Random
-
     from tenacity import RetryCallState
 
     from skillgit.calls.ledger import Ledger

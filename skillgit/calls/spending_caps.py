@@ -6,6 +6,7 @@ No call is made over a cap, and each call is charged once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,8 +19,6 @@ from skillgit.errors import BudgetError, ItemTimeoutError, StoppedError
 from skillgit.plugin.backend import Request, Usage, estimated_tokens, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-
     from skillgit.calls.pipeline import Route
 
 

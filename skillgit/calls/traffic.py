@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.calls.retry_policy import is_refusal
 from skillgit.calls.waits import Waits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _MOST: Final = 4096  # answers that are remembered; beyond, the window is shorter than it was meant to be
 WINDOW_S: Final = 30.0

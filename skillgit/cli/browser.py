@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import webbrowser
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">

@@ -6,9 +6,10 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO, cast
+from typing import NoReturn, TextIO, cast
 
 import click
 from click.shell_completion import shell_complete
@@ -19,10 +20,6 @@ from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
 from skillgit.view.catalogue import DAILY, ENTRIES, RENAMED, SECTIONS, current
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 _OLD_NAMES = "skillgit.old_names"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from skillgit.app.workspace.context import Context
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, open_context
+from skillgit.domain.cost import Caps
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.catalogue import ELSEWHERE
 from skillgit.view.json_values import named_values
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Caps
     from skillgit.view.progress import SilentWatcher
-    from skillgit.view.surface import Screen
 
 
 _R = TypeVar("_R")

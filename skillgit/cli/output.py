@@ -11,20 +11,17 @@ import shutil
 import signal
 import subprocess
 import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out
 from skillgit.domain.untrusted.model_text import escaped_json, visible
 from skillgit.errors import SkillgitError
 from skillgit.view.json_values import named_values, plain_value
 from skillgit.view.surface import Screen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
 
 FALLBACK = "less -FRX"
 PAINTERS = frozenset({"delta", "diff-so-fancy", "diff-highlight", "bat", "batcat"})

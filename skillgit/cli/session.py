@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -23,10 +25,6 @@ from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import datetime
-    from pathlib import Path
-
     from skillgit.app.skill_format.folder_contents import FileChange
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import sys
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
+from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, require_terminal
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import Event
 from skillgit.view import progress as sight
+from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line
 from skillgit.view.numbers import plural, rfc3339
-from skillgit.view.progress import SilentWatcher
+from skillgit.view.progress import Glance, SilentWatcher
 from skillgit.view.surface import Style
 from skillgit.view.text import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-
     from rich.console import Console
     from rich.text import Text
 
@@ -29,11 +32,6 @@ if TYPE_CHECKING:
     from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.sources.public_data.downloads import FetchProgress
     from skillgit.app.train.train import TrainRequest
-    from skillgit.cli.diagnostics import Diagnostics
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.event import Event
-    from skillgit.view.event_marks import Entry
-    from skillgit.view.progress import Glance
 
 
 _Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")

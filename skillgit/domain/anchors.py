@@ -8,14 +8,11 @@ fits several is never guessed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.model_text import aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Span = tuple[int, int]  # start and end of a stretch of a text, in characters
 

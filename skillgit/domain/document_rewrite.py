@@ -8,18 +8,15 @@ original: a rewrite that would lose, move, copy or alter a protected region is r
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op
 from skillgit.domain.protected_regions import Owner, blocks, frontmatter, has_marker
 from skillgit.domain.sequence_diff import differences
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import SkillText, verbatim
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
 

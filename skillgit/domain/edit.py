@@ -11,17 +11,14 @@ added without blank lines around them, and a line may occur twice.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.anchors import spans_of
 from skillgit.domain.protected_regions import KEEP_END, Block, Owner, blocks, has_marker
 from skillgit.domain.skill import DOCUMENT, Skill, is_prose, new_file_problem
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Op(StrEnum):

@@ -6,20 +6,18 @@ missing coverage: infrastructure failed, or a model will not answer the question
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from math import fsum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from skillgit import errors
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
 
 
 class Split(StrEnum):

@@ -15,13 +15,13 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts, Screening
+from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import SkillText, clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.placebo import Placebo
-    from skillgit.domain.protected_regions import AppendixCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

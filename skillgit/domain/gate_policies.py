@@ -16,15 +16,13 @@ file, ``gate.policy: path/to/file.py:Class``::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from skillgit.domain.outcomes import exact
 from skillgit.domain.statistics import fixes_needed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

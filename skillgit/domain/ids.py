@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
+from datetime import date
 
 from skillgit.domain.address import parse
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from datetime import date
 
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 _TAKEN = frozenset({"best", "head", "main"})  # names that mean something else where a revision is expected

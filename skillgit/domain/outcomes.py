@@ -11,11 +11,12 @@ split chose nothing. It contradicts the gain if the best version scores lower on
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from skillgit.domain.evaluation import (
     Evaluation,
@@ -32,10 +33,6 @@ from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measur
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _SIMPLE = 10**6  # largest denominator of what counts as a simple fraction
 _MOST_TOKENS = 10**12  # of one item; a stranger's row may say anything

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.domain.document_rewrite import UpdateMode
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.ids import text_digest
 from skillgit.domain.sequence_diff import differences
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.model_text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from skillgit.domain.edit import Edit, EditSource, Op
-    from skillgit.domain.skill import Skill
 
 EDITS_SHOWN = 24
 

@@ -16,16 +16,12 @@ little.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.model_text import SkillText, verbatim
 from skillgit.errors import SkillError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 SLOW_START, SLOW_END = "<!-- skillgit:slow -->", "<!-- /skillgit:slow -->"
 KEEP_START, KEEP_END = "<!-- skillgit:keep -->", "<!-- /skillgit:keep -->"

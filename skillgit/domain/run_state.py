@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind
+from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -41,11 +43,6 @@ from skillgit.domain.run_invariants import (
     check_version,
 )
 from skillgit.errors import InvariantError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillgit.domain.evaluation import EvaluationSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,10 @@ that nobody knows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Literal
 
 Sign = Literal[">", ">=", "<", "<=", "="]
 _COMPARISONS: dict[Sign, Callable[[float, float], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "=": eq}

@@ -8,17 +8,14 @@ shell.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import clashes, file_name, path_fault, shown, tree_paths
 from skillgit.domain.untrusted.model_text import hidden_in, name_of
 from skillgit.errors import SkillError, UnsafeNameError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 DOCUMENT = "SKILL.md"
 DESCRIPTION = "frontmatter.description"

@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
 from math import log
-from typing import TYPE_CHECKING, assert_never
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 CLAUDE_DESCRIPTION, CODEX_DESCRIPTION = 1536, 1024  # characters of one description at most
 CLAUDE_SHARE, CODEX_SHARE = 0.01, 0.02  # of the context window

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, pairwise, product
-from typing import TYPE_CHECKING
 
 from skillgit.domain.protected_regions import MARKER, Owner, blocks, frontmatter
 from skillgit.domain.sequence_diff import ALIKE, differences, similarity, words
 from skillgit.domain.skill import DOCUMENT, Skill, is_prose
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")

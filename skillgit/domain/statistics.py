@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import shake_256
 from math import ceil, comb, exp, fsum, lgamma, log, log1p, sqrt
 from operator import add
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LEVEL = 0.05  # the level at which a gain counts as more than chance, where nobody set another one
 EXACT_ITEMS = 24  # up to so many items the sign-flip test counts every assignment of signs; above, it samples them

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 from skillgit.domain.sequence_diff import ALIKE, UNSPACED, agreeing, differences, similarity, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 CONTEXT = 3  # unchanged lines around a change
 PAIRED_AT_MOST = 10_000  # where more removed lines times added lines stand together, none of them are paired

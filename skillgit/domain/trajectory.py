@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -9,8 +10,6 @@ from skillgit.domain.ids import check_item_id, digest
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from skillgit.domain.evaluation import Outcome
 
 Role = Literal["system", "user", "assistant", "tool"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from skillgit.endpoint.question import (
     AgentQuestion,
@@ -17,9 +18,6 @@ from skillgit.endpoint.question import (
     text_at,
 )
 from skillgit.plugin.backend import Message, Part, Reply, Text, Tool, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refusal": "content_filter"}
 ROLES = {"developer": "system", "system": "system", "user": "user"}

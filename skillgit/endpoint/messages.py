@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from skillgit.endpoint.question import (
     AgentQuestion,
@@ -18,9 +19,6 @@ from skillgit.endpoint.question import (
     uncached,
 )
 from skillgit.plugin.backend import ANTHROPIC, Image, Message, Native, Part, Reply, Text, Tool, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BILLING = "x-anthropic-billing-header:"  # a line for the provider's own accounts, which changes with the program
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})

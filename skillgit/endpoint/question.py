@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from skillgit.domain.ids import digest
-from skillgit.plugin.backend import Image, Message, Part, Text, Tool
+from skillgit.plugin.backend import Image, Message, Part, Reply, Text, Tool, Usage
 from skillgit.plugin.call_records import message_json, tool_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.plugin.backend import Reply, Usage
 
 Fields = dict[str, Any]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from skillgit.endpoint.chat import ROLES, OpenAIDialect, choice_of, schema_of, tools
 from skillgit.endpoint.question import (
@@ -18,9 +19,6 @@ from skillgit.endpoint.question import (
     text_at,
 )
 from skillgit.plugin.backend import OPENAI, Message, Native, Part, Reply, Text, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _OWN = frozenset({"message", "function_call", "reasoning"})  # items that a model wrote
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import urlsafe_b64encode
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -25,8 +26,6 @@ from skillgit.errors import SkillgitError, UnanswerableError
 from skillgit.plugin.backend import ModelAccess, Reply, estimated_tokens, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
     Ask = Callable[[AgentQuestion, str, int], Awaitable[Reply]]
 
 DIALECTS: Final[tuple[WireDialect, ...]] = (Messages(), Responses(), Chat())

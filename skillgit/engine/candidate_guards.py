@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tomllib
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import PurePosixPath
@@ -29,19 +30,17 @@ from skillgit.domain.ids import digest
 from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak
 from skillgit.domain.proposal import Change, Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.run_state import RunState, StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import secrets_of
 from skillgit.plugin.shortcuts import cue_texts
 from skillgit.plugin.skill_library import changes_description_alone
+from skillgit.sandbox import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from skillgit.domain.run_state import RunState, StepMemory
     from skillgit.engine.session import Session, Task
-    from skillgit.sandbox import Result
 
 
 ALIKE = 95.0  # likeness of two changes, of 100, from which on the later one is a repetition

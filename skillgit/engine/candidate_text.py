@@ -8,8 +8,8 @@ measured, so that the gate judges them like everything else.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz, process
 
@@ -37,6 +37,7 @@ from skillgit.domain.edit import (
 )
 from skillgit.domain.proposal import LEFT_OUT
 from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
+from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import SkillText, clean, clean_line
 from skillgit.engine.candidate_guards import edit_lint, leak_in
@@ -47,11 +48,6 @@ from skillgit.engine.questions import MisplacedEditsError, UnusableReplyError, a
 from skillgit.engine.reply_schemas import Notes, PatchReply, ReplyModel, RewriteReply
 from skillgit.engine.session import Session, Stage, unanswered
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from skillgit.domain.run_state import RunState
 
 STAGE = "compress"
 

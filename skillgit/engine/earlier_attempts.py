@@ -6,6 +6,7 @@ among them: an optimizer that reads those fits the skill to what the gate measur
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
@@ -16,16 +17,14 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
 from skillgit.domain.evidence_names import LOOKS, PATCH, ROLLOUT, SALVAGE, SCREENING
 from skillgit.domain.proposal import Origin
+from skillgit.domain.run_state import RunState
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine.prompt_sections import tagged
 from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.environment import secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.session import Session
 
 FILES = (ROLLOUT, SCREENING, PATCH, SALVAGE, LOOKS)

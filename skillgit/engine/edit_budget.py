@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import cos, pi
 from typing import TYPE_CHECKING, assert_never
@@ -10,7 +11,10 @@ from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Edit, EditSource, apply
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
 from skillgit.domain.skill_rules import rules_changed_in
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits
 from skillgit.engine.concurrency import both, ordered
@@ -43,11 +47,6 @@ from skillgit.engine.reply_schemas import DIALECTS, BudgetReply, RankReply, dial
 from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.reflect import Reflection
 
 

@@ -7,16 +7,20 @@ slow update compares the epoch with the one before and writes guidance for the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Application, EditSource, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.evidence_names import COMPARISON
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
+from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, edit_lint, invalid, refusal
@@ -41,14 +45,6 @@ from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply, PatchReply
 from skillgit.engine.rollout import Category, EpochComparison, RolloutPair, compare_versions
 from skillgit.engine.session import Session, SkillHistory, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,19 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from skillgit.domain.evaluation import PERFECT, Evaluation, FailedToEvaluate, Metric, Outcome, Scored, Split
+from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.gate_policies import Comparison
 from skillgit.domain.outcomes import Pairs, exact_value
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine.concurrency import growing
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session, Stage
-
-if TYPE_CHECKING:
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
 
 WAVE = 8  # items at least; not the number of workers: which calls a run makes must not depend on its pace
 Refused: TypeAlias = Callable[[asyncio.Semaphore], None]

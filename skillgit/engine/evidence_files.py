@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from skillgit.domain.edit import EditReport, Patch
 from skillgit.domain.evidence_names import FINDINGS, PATCH
 from skillgit.domain.ids import text_digest
 from skillgit.domain.outcomes import outcome_row
+from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.engine.prompt_sections import edit_fields, proposed_fields
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from skillgit.domain.edit import EditReport, Patch
-    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.proposals import Draft
     from skillgit.engine.reply_schemas import Finding
 

@@ -7,6 +7,7 @@ edited the skill by hand, or taken up a text that was. Then nothing is decided: 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,8 +15,12 @@ from typing import TYPE_CHECKING
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Scored, Split
 from skillgit.domain.event import Accepted, Measured, Rejected
-from skillgit.domain.gate_decision import Verdict, decide, decide_items, flips
+from skillgit.domain.gate_decision import GateRule, Verdict, decide, decide_items, flips
+from skillgit.domain.gate_policies import Policy
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.evaluate import EvaluationResult, Refused, evaluate, evaluate_candidate
@@ -24,14 +29,6 @@ from skillgit.engine.session import Session, SkillHistory, Transition
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.gate_policies import Policy
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
-
     Samples = Mapping[str, Sequence[Outcome]]
 
 

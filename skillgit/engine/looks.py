@@ -7,27 +7,22 @@ written again by an optimizer that sees the look, or is dropped; the gate decide
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Scored
+from skillgit.domain.evaluation import Outcome, Scored
 from skillgit.domain.evidence_names import LOOKS
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import skill_tokens
 from skillgit.engine.prompt_sections import proposed_fields, tagged, trajectory_text
+from skillgit.engine.proposals import Proposed
+from skillgit.engine.session import Session
 from skillgit.engine.trajectory_elision import elide
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.proposals import Proposed
-    from skillgit.engine.session import Session
 
 _ANSWER_SHOWN = 400  # characters of the answer that the base gave
 

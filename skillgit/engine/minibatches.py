@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from random import Random
@@ -13,11 +14,9 @@ from rapidfuzz import fuzz
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import digest
+from skillgit.domain.trajectory import Item, Rollout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.method_settings import GradientSettings
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from skillgit.domain.proposal import FINDING, LEFT_OUT, Change, Feedback, Origin, Tried
+from skillgit.domain.run_state import RunState, StepMemory
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine import evidence_files
@@ -19,16 +21,9 @@ from skillgit.engine.prompt_sections import (
     tagged,
     template_section,
 )
+from skillgit.engine.session import Session
 from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from skillgit.domain.run_state import RunState, StepMemory
-    from skillgit.domain.skill import Skill
-    from skillgit.engine.session import Session
-
 
 HISTORY_TOKENS = 3000  # the budget where the settings name none
 CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from functools import cache
@@ -15,6 +16,7 @@ from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
 from skillgit.domain.edit import Edit, EditSource
 from skillgit.domain.ids import short_digest
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.trajectory import Rollout, Trajectory
 from skillgit.engine.method_settings import OptimizerSettings
 from skillgit.engine.trajectory_elision import elide, elided_turns
 from skillgit.errors import EnvironmentFaultError
@@ -22,9 +24,6 @@ from skillgit.plugin.backend import Image, Message, Part, Text, system, user
 from skillgit.plugin.environment import DescribesTask, Environment, ShowsPictures, ShowsPrompt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillgit.domain.trajectory import Rollout, Trajectory
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.engine.session import Session
 

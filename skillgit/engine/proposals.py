@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from rapidfuzz import fuzz
 
 from skillgit.domain.document_rewrite import Rewrite, Suggestion
 from skillgit.domain.edit import Edit, EditSource, Op, normalised
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
 
 Proposed = Edit | Suggestion | Rewrite
 OVER_BUDGET, JOINED = "over the budget", "joined with one that asks for the same"

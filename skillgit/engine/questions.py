@@ -5,11 +5,13 @@ This is the door through which text of models enters: ``parse`` cleans every tex
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
 from skillgit.domain.document_rewrite import RewriteError, Template
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, object_in
 from skillgit.domain.untrusted.model_text import clean_json
 from skillgit.engine.damaged_json import AmbiguousEscapeError, repaired_object, restored_escapes
@@ -18,9 +20,6 @@ from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import Message, assistant, user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
 
 R = TypeVar("R", bound=ReplyModel)

@@ -8,16 +8,20 @@ never part of a candidate; since the text differs, so do the keys of its rollout
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditReport, EditSource, normalised
 from skillgit.domain.evaluation import Scored
+from skillgit.domain.proposal import Feedback
 from skillgit.domain.protected_regions import has_marker
+from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.trajectory import Item, Rollout
+from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits, sifted
 from skillgit.engine.concurrency import ended
@@ -38,21 +42,13 @@ from skillgit.engine.prompt_sections import (
     trajectories_section,
     with_pictures,
 )
+from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import Analysis, Finding, ReplyModel, dialect
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session, Stage
 from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillgit.domain.proposal import Feedback
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.domain.untrusted.model_text import SkillText
-    from skillgit.engine.proposals import Draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

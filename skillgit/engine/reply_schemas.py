@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
-from pydantic.json_schema import SkipJsonSchema
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
 from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode, unwrapped
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
 from skillgit.engine.proposals import Draft, Proposed, alike, common_source, grounded, joint_total, supported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pydantic.json_schema import JsonSchemaValue
-
-    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.session import Session
 
 

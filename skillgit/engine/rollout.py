@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
+from skillgit.calls.client import Calls
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
+from skillgit.endpoint.question import AgentQuestion
 from skillgit.engine.concurrency import growing, ordered
 from skillgit.engine.method_settings import Companions, PairPolicy, TargetSettings
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
@@ -25,16 +29,11 @@ from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.executors.attempt import RestartableModel, Row, described
+from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from skillgit.calls.client import Calls
-    from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 
 
 @dataclass(slots=True, kw_only=True)

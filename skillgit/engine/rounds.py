@@ -8,30 +8,24 @@ step asks is charged to that step, whoever of the round waits for it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Evaluation, Scored, Split, mean_tokens
 from skillgit.domain.event_keys import step_scope
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
 from skillgit.domain.statistics import sign_test
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.evaluate import WAVE, EarlyStop, EvaluationResult, evaluate_candidate, order
+from skillgit.engine.evaluate import WAVE, EarlyStop, EvaluationResult, Refused, evaluate_candidate, order
 from skillgit.engine.gating import MeasuredCandidate, confirmed, judged, measured_base
 from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Session, SkillHistory, Stage, Transition
 from skillgit.engine.step import Trial, gated, settled, skipped, tried
-from skillgit.engine.strategy import Search, train_only
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.evaluate import Refused
-    from skillgit.engine.strategy import Proposal
+from skillgit.engine.strategy import Proposal, Search, train_only
 
 UNION_WAVE, RACE_WAVE = 32, 16
 """Items of a wave at least, of a union and of the first one of a race: a round waits for models a few times only."""

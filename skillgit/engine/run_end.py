@@ -7,8 +7,9 @@ process, not the run: they write no event, and the run goes on where it stands.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, Metric, Split, cut_phrase
@@ -16,17 +17,13 @@ from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.outcomes import Confirmation, Pairs, confirmation
 from skillgit.domain.placebo import Placebo, no_op
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
 from skillgit.domain.statistics import CHANCE, may_be_chance, minimum_detectable_effect
 from skillgit.engine import evidence_files
 from skillgit.engine.gating import judge, recorded
 from skillgit.engine.session import Session, Stage
 from skillgit.errors import NotLoadedError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
 
 
 def stop_at_once(session: Session, state: RunState) -> str:

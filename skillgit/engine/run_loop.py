@@ -7,14 +7,17 @@ question: given these events, what is the next one?
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Loading, Scored, Split
 from skillgit.domain.event import RunFinished, RunOutcome, RunStarted, SlowMerged
 from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import check_files, check_seed
 from skillgit.engine.concurrency import ended, ordered, side_by_side
@@ -38,14 +41,6 @@ from skillgit.engine.run_end import (
 )
 from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
 from skillgit.errors import ConfigError, ServiceError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Rollout
-
 
 FIRST_SLOW_EPOCH = 2  # the slow update compares two epochs, so that there is none after the first
 _SOLVED = 1.0 - 1e-6  # below it, one item keeps a mean from being rounded to a full score

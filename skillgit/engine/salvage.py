@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, apply
@@ -13,19 +14,15 @@ from skillgit.domain.event import Event, Rejected
 from skillgit.domain.evidence_names import PATCH, SALVAGE
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import EditRecord
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import invalid, refusal
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.prompt_sections import edit_fields
 from skillgit.engine.rollout import roll_out
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.session import Session, Transition
+from skillgit.engine.session import Session, Transition
 
 MOST_PARTS = 2  # parts that are measured at most
 FEWEST_EDITS = 2  # a patch of fewer edits has no parts

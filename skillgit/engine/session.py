@@ -5,37 +5,35 @@ Progress is for live displays; stages that overlap are reported one after the ot
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from skillgit.calls.client import Calls, Unanswered
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Outcome, Split, item_set_digest
 from skillgit.domain.event import Event, Models
+from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.ids import short_digest
+from skillgit.domain.proposal import Feedback, Tried
+from skillgit.domain.run_state import RunState
 from skillgit.domain.served_model import ServedModel
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
 from skillgit.engine.earlier_attempts import Attempts
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.plugin.environment import Environment, asks_judge
-from skillgit.plugin.plugin_identity import environment_digest
+from skillgit.plugin.plugin_identity import PluginSource, environment_digest
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-
-    from skillgit.calls.client import Calls, Unanswered
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.proposal import Feedback, Tried
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.method_settings import MethodSettings
     from skillgit.engine.strategy import Strategy
-    from skillgit.plugin.plugin_identity import PluginSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

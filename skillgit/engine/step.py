@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
 from skillgit.domain.proposal import EditRecord, PatchCounts, Screening, changed_lines
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
 from skillgit.domain.skill_rules import rules_changed_in
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import loss_paragraphs
+from skillgit.engine.evaluate import Refused
 from skillgit.engine.gating import Judgement, judge, judged_event
 from skillgit.engine.looks import account, looks_evidence, may_save
 from skillgit.engine.minibatches import epoch_of, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_file
+from skillgit.engine.reply_schemas import Finding
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.session import Session, Stage, Transition, unanswered
-from skillgit.engine.strategy import NO_REFLECTION
+from skillgit.engine.strategy import NO_REFLECTION, Proposal, Search
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.evaluate import Refused
-    from skillgit.engine.reply_schemas import Finding
-    from skillgit.engine.strategy import Proposal, Search
-
 
 SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
 

@@ -11,20 +11,26 @@ from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from random import Random
+from typing import ClassVar, NoReturn
 
+from skillgit.calls.client import Route
 from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.domain.edit import Application, EditReport, EditSource
-from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.edit import Application, Edit, EditReport, EditSource
+from skillgit.domain.evaluation import Outcome, Scored, Split
 from skillgit.domain.proposal import BudgetSource, PatchCounts
-from skillgit.domain.trajectory import Rollout
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.candidate_text import Appendix, RewriteResult, fits, sifted, update
 from skillgit.engine.edit_budget import EditBudget, analyst_budget, within_budget
 from skillgit.engine.looks import LookResult
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.minibatches import step_items, stream
 from skillgit.engine.prompt_sections import (
     environment_section,
@@ -39,23 +45,10 @@ from skillgit.engine.questions import ask
 from skillgit.engine.reflect import Reflection
 from skillgit.engine.reply_schemas import PatchReply
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, SkillHistory, Stage
 from skillgit.errors import SkillgitError, StrategyError
 from skillgit.executors.attempt import described
 from skillgit.plugin.backend import system, user
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from random import Random
-
-    from skillgit.calls.client import Route
-    from skillgit.domain.edit import Edit
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.method_settings import MethodSettings
-    from skillgit.engine.session import Session, SkillHistory
 
 _NOTHING = Draft()
 NO_REFLECTION = Reflection(failure=(), success=(), findings=(), unusable=0)

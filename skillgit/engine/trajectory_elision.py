@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from skillgit.domain.trajectory import Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 LEAST = 240  # characters of a turn that are worth showing
 _MARK = 50

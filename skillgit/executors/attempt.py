@@ -6,27 +6,23 @@ import asyncio
 import json
 import traceback
 from abc import ABC, abstractmethod
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from skillgit.domain.evaluation import Loading, Scored
 from skillgit.domain.outcomes import outcome_row
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Trajectory, Turn
+from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.plugin.backend import Message
-from skillgit.plugin.environment import LongLived
+from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
+from skillgit.plugin.environment import Environment, LongLived, ModelEndpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory, Turn
-    from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease
-    from skillgit.plugin.backend import Reply, ReplyForm, Tool
-    from skillgit.plugin.environment import Environment, ModelEndpoint
 
 Row = dict[str, object]  # an outcome as JSON values: answer, feedback, turns and scores
 

@@ -12,24 +12,19 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, EnvironmentFaultError, SkillgitError
-from skillgit.executors.attempt import described
-from skillgit.executors.worker import END_S, Frame, next_frame, packed, retold, told
+from skillgit.executors.attempt import RestartableModel, Row, described
+from skillgit.executors.worker import END_S, EnvironmentRecipe, Frame, next_frame, packed, retold, told
+from skillgit.plugin.environment import Environment
 from skillgit.plugin.process_start import whole_start
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.executors.attempt import RestartableModel, Row
-    from skillgit.executors.worker import EnvironmentRecipe
-    from skillgit.plugin.environment import Environment
 
 _GIVE_WAY_S: Final = 5.0
 """Seconds that a cancelled attempt has to end what it started; one that never gives way is killed with its worker."""

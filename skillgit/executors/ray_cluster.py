@@ -13,22 +13,18 @@ import os
 import secrets
 import socket
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncIterator
+from typing import Any, Final
 
 import ray
 from ray._private import worker as ray_driver
 from ray.exceptions import RayError
 
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError
-from skillgit.executors.worker import Frame, Worker
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.executors.pool import WorkerLink
-    from skillgit.executors.worker import EnvironmentRecipe
+from skillgit.executors.pool import WorkerLink
+from skillgit.executors.worker import EnvironmentRecipe, Frame, Worker
 
 _LOOK_S: Final = 10.0
 """Seconds after which the cluster is asked again how many processors it has: nodes come and go."""

@@ -13,29 +13,27 @@ import pickle
 import platform
 import struct
 import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from skillgit import errors
 from skillgit.domain.evaluation import Split
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
+from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.executors.attempt import AskedModel, Inline, described, fault_of
+from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
+from skillgit.plugin.environment import Environment
 from skillgit.plugin.plugin_identity import environment_digest
 from skillgit.plugin.registry import find_environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-    from pathlib import Path
-    from typing import IO
-
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.endpoint.question import AgentQuestion
     from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
-    from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
-    from skillgit.plugin.environment import Environment
 
 END_S = 30.0
 """Seconds that a worker has to end what its environment holds; after that it is killed."""

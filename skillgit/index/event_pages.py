@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Score, Sign, known
 from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
+from skillgit.index.refresh import Index
+from skillgit.index.rows import LogRow
 from skillgit.index.schema import SCORE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.index.refresh import Index
-    from skillgit.index.rows import LogRow
 
 Number = Literal["score", "step", "epoch"]
 """What of an event can be compared with a number."""

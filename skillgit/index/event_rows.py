@@ -9,6 +9,7 @@ so that an index that grew event by event equals one that was built at once.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, fsum
 from operator import attrgetter
@@ -34,17 +35,15 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.event_kinds import TRAITS, EventKind
+from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import known_tokens
+from skillgit.domain.proposal import EditRecord, PatchCounts, Screening
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
 from skillgit.index.schema import AMOUNTS
 from skillgit.index.version_queries import Before, Versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.proposal import EditRecord, PatchCounts, Screening
     from skillgit.store.commit_message import Recorded
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.errors import HistoryError
 from skillgit.index import schema
 from skillgit.index.refresh import PATIENCE, Index, is_about_access, path_of
-
-if TYPE_CHECKING:
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 # Numbers of events depend on the order in which they came; commits stand for them here.
 _CONTENT = {

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_rows import WITH_OUTCOMES
+from skillgit.index.refresh import Index
 from skillgit.index.rows import EventRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from skillgit.index.refresh import Index
 
 _AT_ONCE = 500
 """Events that one query asks for; SQLite takes no list of any length."""

@@ -7,14 +7,13 @@ index and only their rows are joined with scores.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.index.schema import SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.index.refresh import Index
 
 KEY = ("at", "step", "rank", "number")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillgit.domain.address import Address
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
+from skillgit.index.refresh import Index
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
 from skillgit.store import refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from skillgit.domain.address import Address
     from skillgit.domain.evaluation import Gauge
     from skillgit.index.own_conditions import OwnConditions
-    from skillgit.index.refresh import Index
 
 
 _RUNS = """

@@ -20,11 +20,14 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import fsum
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 from skillgit import __version__, errors
 from skillgit.domain.untrusted.json_limits import loads
@@ -33,16 +36,9 @@ from skillgit.files import shortage
 from skillgit.index import schema
 from skillgit.index.log_filter import KEY, key_of
 from skillgit.store import refs
+from skillgit.store.refs import RefSnapshot
 from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-    from types import TracebackType
-
-    from skillgit.store.refs import RefSnapshot
-
 
 PATIENCE = 5.0
 """Seconds to wait for another process that writes the index."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from skillgit.domain.address import Address, address_of
-from skillgit.domain.event_kinds import made_of
+from skillgit.domain.cost import Cost
+from skillgit.domain.event_kinds import EventKind, made_of
 from skillgit.domain.score import Score, known
 from skillgit.domain.statistics import CHANCE, may_be_chance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.event_kinds import EventKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.event_kinds import EventKind
+from skillgit.index.refresh import Index
 from skillgit.index.rows import EventRow
 from skillgit.index.schema import SCORE
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from skillgit.index.refresh import Index
 
 _AT_ONCE = 500
 # guidance is merged at the last step of its epoch or of a later one, and steps are what events of a run are found by

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event_kinds import EventKind
+from skillgit.index.refresh import Index
 from skillgit.index.rows import SpentRow
 from skillgit.index.schema import AMOUNTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.index.refresh import Index
-
 
 _EVENTS = f"""
     SELECT e.id, e.run, e.kind, e.origin, e.step, e.epoch, e.version, e.target, e.optimizer, e.judge,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit import __version__
+from skillgit.domain.event_keys import OrderKey
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import FormatVersionError, InvariantError, NoBeginningError, SkillgitError, TrailerError
@@ -18,15 +21,9 @@ from skillgit.index.event_rows import WITH_OUTCOMES, Beside, PlanRow, Proof, Row
 from skillgit.index.schema import SCORE
 from skillgit.index.version_queries import Before, Scores
 from skillgit.store import evidence, history, history_reader, notes, refs, tree
+from skillgit.store.commit_message import Recorded
 from skillgit.store.history_reader import bulk_reading
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from skillgit.domain.event_keys import OrderKey
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.errors import InvariantError
+from skillgit.index.refresh import Index
 from skillgit.index.schema import SCORE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from skillgit.index.refresh import Index
 
 
 def score_evidence(index: Index, run: str, version: int) -> str:

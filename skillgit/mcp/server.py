@@ -6,16 +6,18 @@ import asyncio
 import json
 import re
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import uvicorn
+from mcp.server.mcpserver import Context as CallContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
 from pydantic import AfterValidator, Field, ValidationError
 
 from skillgit import __version__
@@ -29,8 +31,9 @@ from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import item_story
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.plumbing import cat
-from skillgit.app.history.run_list import run_list, run_of_skill
+from skillgit.app.history.run_list import RunListing, run_list, run_of_skill
 from skillgit.app.history.show import show
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import explained, one_snapshot
 from skillgit.domain.cost import Grouping
@@ -41,15 +44,6 @@ from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.plugin.redaction import redact
 from skillgit.view import item as item_view
 from skillgit.view.score_tables import records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp.server.mcpserver import Context as CallContext
-    from mcp_types import InputRequiredResult, Tool
-
-    from skillgit.app.history.run_list import RunListing
-    from skillgit.app.workspace.context import Context
 
 INSTRUCTIONS: Final = f"""The history of Agent Skills that are trained in this repository: which rule came from where,
 what it scored, what was rejected. To learn why a rule of a skill stands, call `why` with the rule's words; one call

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from skillgit.domain.evaluation import Loading
 from skillgit.domain.trajectory import Picture, ToolUse, Turn
 from skillgit.domain.untrusted.model_text import storable
+from skillgit.errors import BackendError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.errors import BackendError
     from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.work_folder import WorkFolder
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, get_args
+from collections.abc import Mapping
+from typing import cast, get_args
 
 from skillgit.domain.evaluation import Loading
 from skillgit.domain.ids import digest
@@ -19,9 +20,6 @@ from skillgit.plugin.backend import (
     Usage,
     token_count,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def request_digest(request: Request) -> str:

@@ -11,18 +11,15 @@ import csv
 import io
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import DataError
 from skillgit.files import read_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
 
 Thing = TypeVar("Thing")
 

@@ -6,22 +6,20 @@ at a time, through ``skillgit.calls``.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from skillgit.domain.evaluation import Outcome, Scored, Split
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from skillgit.domain.evaluation import Outcome, Scored, Split
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory, Turn
     from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, ReplyForm, Tool
 
 

@@ -7,19 +7,15 @@ one task in two wordings, give the answer of a fixed_sides-out item away.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, product
 from operator import ne
-from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
+from skillgit.domain.trajectory import Item
 from skillgit.plugin.likeness import alike
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from skillgit.domain.trajectory import Item
 
 Cluster = list["Item"]  # items that stay together
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.plugin.skill_marks import FORM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from importlib.metadata import Distribution
-    from types import ModuleType
 
     from skillgit.plugin.environment import Environment
 

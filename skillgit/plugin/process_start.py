@@ -8,11 +8,11 @@ waits for those pipes without end in Python 3.11 to 3.14.0, and what the program
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
-    from collections.abc import Coroutine
 
 
 async def whole_start(start: Coroutine[Any, Any, Process]) -> Process:

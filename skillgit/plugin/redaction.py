@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -20,8 +21,6 @@ from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.model_text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from skillgit.plugin.backend import Reply
 
 _SEALED = frozenset({"signature", "encrypted_content", "data"})

@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.abc import MetaPathFinder
@@ -14,20 +15,16 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.gate_policies import POLICIES, Comparison, Policy, Terms
 from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.plugin.backend import Backend
+from skillgit.plugin.environment import Environment, PublishedRow
 from skillgit.plugin.plugin_identity import PluginSource, module_name, read_files, source_of_files, source_of_package
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import CodeType, ModuleType
-
-    from skillgit.plugin.backend import Backend
-    from skillgit.plugin.environment import Environment, PublishedRow
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
 _TERMS = frozenset(Terms.__slots__)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.file_names import tree_paths
 from skillgit.errors import SkillError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
 _FILE_MODE, _PROGRAM_MODE = 0o666, 0o777  # permissions before the user's umask is taken off, as git asks for them
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import yaml
 
@@ -14,9 +15,6 @@ from skillgit.domain.skill_listing import LibrarySkill
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.errors import SkillError
 from skillgit.files import read_plain
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DESCRIPTION_LENGTH = 1024  # characters of a description, by the rules of Agent Skills
 _LONGEST_HEAD = 64_000  # characters of a frontmatter; YAML takes its time over nested nonsense

@@ -9,15 +9,10 @@ as a small one answers worse between them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from skillgit.plugin.backend import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.plugin.backend import Message
+from skillgit.plugin.backend import Message, Text
 
 FORM = "text/1"
 """How a model that installs no skills reads one; it changes whenever :func:`as_text` can change a message."""

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from skillgit.domain.evaluation import Split
+from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.file_names import shortened
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.data_rows import Row, raise_all, read_each
 from skillgit.plugin.environment import Option
 from skillgit.plugin.groups import Cluster, clusters, cut, related_pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.trajectory import Item
 
 Splits = dict[Split, tuple["Item", ...]]
 Find = Callable[["Path"], "tuple[Path, ...]"]

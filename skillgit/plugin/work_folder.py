@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from skillgit.domain.skill import DOCUMENT, MOST_COMPANION, MOST_DOCUMENT
 from skillgit.domain.untrusted.file_names import path_fault, shortened
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.files import read_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 NOTES = "notes.md"  # where an agent writes what it did and why
 MOST_ENTRIES = 1000  # files and folders that an agent may leave in its part

@@ -6,6 +6,7 @@ Scores have a zero in front, for readers who do not know the terminal's form.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
 from math import ceil, floor
@@ -14,16 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillgit.app.history.curves import is_mark
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
+from skillgit.domain.text_diff import Line
+from skillgit.index.rows import LogRow
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from skillgit.app.deliver.summary import SplitProgress
-    from skillgit.domain.text_diff import Line
-    from skillgit.index.rows import LogRow
 
 _MINUS = "\u2212"
 _SENTENCE_CUT = 400

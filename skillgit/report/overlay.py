@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
-from skillgit.app.history.curves import Axis
+from skillgit.app.history.curves import Axis, CurvePoint, RunCurve
 from skillgit.report.figures import ScoreScale, Size, cut, delta, score
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.history.curves import CurvePoint, RunCurve
 
 RUNS = 6  # that have a line, a sign and a colour of their own
 WIDE = Size(1040, 380, right=150, top=16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, assert_never
@@ -17,6 +18,7 @@ from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall
 from skillgit.domain.skill_rules import Region
+from skillgit.index.rows import LogRow, RunRow
 from skillgit.report import figures
 from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
@@ -26,12 +28,9 @@ from skillgit.view.surface import UNICODE
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
     from skillgit.app.recorded.item_history import Cell
-    from skillgit.index.rows import LogRow, RunRow
 
 
 _TEMPLATES = Path(__file__).parent / "templates"

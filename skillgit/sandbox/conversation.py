@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from skillgit.domain.trajectory import Turn
 from skillgit.plugin.backend import Message, Text, Tool, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.domain.trajectory import Turn
-    from skillgit.plugin.environment import Asked
+from skillgit.plugin.environment import Asked
 
 LAST = "\n\n[No tool call is left. Give your final answer now.]"
 

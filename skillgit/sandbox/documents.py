@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 REQUEST, ANSWER = "request.json", "answer.txt"
 _MOST_MATCHES = 200

@@ -8,17 +8,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from skillgit.errors import EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
-    from contextlib import AbstractContextManager
-
 
 T = TypeVar("T")
 Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]

@@ -10,24 +10,19 @@ import hashlib
 import os
 import shutil
 import tempfile
-from asyncio import Semaphore
+from asyncio import AbstractEventLoop, Semaphore, Task
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from skillgit.errors import EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.sandbox.job import Job, Limits
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Task
-    from collections.abc import Iterable, Mapping
-
-    from skillgit.sandbox.mechanisms import Mode
-    from skillgit.sandbox.sandbox import Sandbox
+from skillgit.sandbox.mechanisms import Mode
+from skillgit.sandbox.sandbox import Sandbox
 
 LIMITS = Limits(wall_s=180.0, cpu_s=170, memory_mb=6144, processes=128, disk_mb=512)
 OFFICE_PROGRAMS = ("soffice", "libreoffice")

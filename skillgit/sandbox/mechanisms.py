@@ -8,12 +8,13 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed
@@ -21,10 +22,6 @@ from skillgit.sandbox.job import Job, expression, folders
 from skillgit.sandbox.launcher import confinement, supervisor
 from skillgit.sandbox.launcher.protocol import Bounds, Order
 from skillgit.sandbox.syscalls import seccomp_filter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 NOBODY = 65534  # the user that jobs run as where this process may choose
 LAUNCHER = Path(supervisor.__file__).parent  # imported above, so that its compiled form lies ready for each launch

@@ -8,9 +8,12 @@ import os
 import socket
 import threading
 import time
+from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
@@ -22,10 +25,7 @@ from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, mes
 from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Launch, Mechanism, Mode, Unconfined
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
     from asyncio.subprocess import Process
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 PROGRAM = "main.py"  # the file that the code of a Python job is written to

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
@@ -13,10 +14,6 @@ from skillgit.plugin.backend import Tool, ToolCall
 from skillgit.sandbox.documents import ANSWER, REQUEST
 from skillgit.sandbox.job import Limits, Result, expression
 from skillgit.sandbox.sandbox import PROGRAM, Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 Name = Literal["read", "grep", "glob", "python"]
 NAMES: tuple[Name, ...] = get_args(Name)

@@ -22,10 +22,12 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from skillgit.domain.address import Address, version_label
 from skillgit.domain.evaluation import EvaluationSummary
@@ -53,11 +55,6 @@ from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
 from skillgit.store.trailer_values import NEEDED, Record, read_cost
 from skillgit.store.trailers import PREFIX, TrailerBlock, format_block, parse_block
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
-
 
 _WIDTH = 72
 _RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pygit2
 from pygit2.enums import FileMode, SortMode
@@ -19,10 +18,6 @@ from skillgit.errors import HistoryError, NotFoundError, RevisionNotFoundError
 from skillgit.store import refs, tree
 from skillgit.store.git_binary import NO_PROGRAMS, git
 from skillgit.store.repo import Repo, message_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 Sources = Mapping[str, Sequence[str]]
 """Commit to the commits that its text was made of, where these are not its parents in their order; the base first."""

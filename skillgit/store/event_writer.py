@@ -9,7 +9,8 @@ Someone may let git prune meanwhile (``git_activity``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from datetime import datetime
 
 import pygit2
 
@@ -37,18 +38,13 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, history, history_reader, refs, tree
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
 from skillgit.store.git_binary import until_kept, write_again
+from skillgit.store.repo import Identity, Repo
 from skillgit.store.seals import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import ATTRIBUTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Identity, Repo
 
 _Written = tuple["Recorded", str | None]
 """An event as it reads, and the end of the evidence chain with it."""

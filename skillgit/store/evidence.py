@@ -8,8 +8,10 @@ digest the event names, so that the plan is as much the writer's word as the eve
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -26,9 +28,6 @@ from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from skillgit.store.commit_message import Recorded
 
 PLAN = ("config.json", "environment.json", "pinned.json", "splits.json")

@@ -14,6 +14,7 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,8 +23,6 @@ from typing import TYPE_CHECKING, TypeVar
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from skillgit.store.repo import Repo
 
 

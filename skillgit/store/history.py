@@ -18,6 +18,7 @@ get the same chain.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,6 @@ from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from skillgit.store.commit_message import Recorded
 
 

@@ -9,10 +9,11 @@ alone is no event. A commit whose trailers are broken or out of place is an erro
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pygit2
 
@@ -31,13 +32,8 @@ from skillgit.errors import (
 )
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
+from skillgit.store.history import Source
 from skillgit.store.repo import REPAIR, Repo, author_of, message_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from skillgit.store.history import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

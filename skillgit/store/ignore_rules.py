@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pygit2
 
 from skillgit.errors import SkillgitError
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class IgnoreRules:

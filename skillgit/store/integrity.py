@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -12,13 +14,10 @@ from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
 
 from skillgit.domain.untrusted.file_names import DEPTH
 from skillgit.store.git_binary import git
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

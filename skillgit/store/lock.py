@@ -12,20 +12,16 @@ import os
 import re
 import socket
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from skillgit.errors import ConflictError, RunLockedError
 from skillgit.files import is_held, locked, open_plain, read_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from datetime import datetime
-    from pathlib import Path
-    from types import TracebackType
-
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 _PREFIX, _SUFFIX = "run-", ".lock"
 _FACTS = 1 << 12

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pygit2
 from pygit2.enums import FileMode
@@ -16,13 +16,9 @@ from skillgit.errors import ConcurrentWriteError
 from skillgit.store import refs
 from skillgit.store.git_binary import until_kept
 from skillgit.store.lock import notes_lock, unwritable
+from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import content_of, size_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from skillgit.store.repo import Repo
 
 _TRIES = 5
 _OID_LENGTH = 40

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import pygit2
 from pygit2.enums import ObjectType
 
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
@@ -23,12 +24,6 @@ from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import check_way, entry_id, outward_links, read_file, read_skill, with_folder, with_skill
 from skillgit.store.trunk import trunk, trunk_revision
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
-
-    from skillgit.domain.skill import Skill
 
 TRAILER = "Promoted"
 """``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.address import version_label
@@ -17,9 +19,6 @@ from skillgit.domain.ids import RUN_NAME
 from skillgit.errors import HistoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from skillgit.domain.event import Event
 
 NOTES = "refs/notes/skillgit/evals"

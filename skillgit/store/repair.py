@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pygit2
 
@@ -22,20 +23,14 @@ from skillgit.domain.run_state import fold
 from skillgit.errors import SkillgitError
 from skillgit.files import write_file
 from skillgit.store import history, history_reader, refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import EvidenceLink, dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.git_binary import git_is_at_work, until_kept
 from skillgit.store.integrity import missing_files, missing_objects
 from skillgit.store.lock import repo_lock
+from skillgit.store.repo import Repo
 from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, file_mark, update_refs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
-
 
 _REASON = "skillgit: fsck --repair"
 """What reflogs say of refs that a repair moves."""

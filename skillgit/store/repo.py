@@ -7,8 +7,10 @@ loaded with the first repository: screens are ready before that, and it takes as
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +22,6 @@ from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
-
     import pygit2
 
 REPAIR = "skillgit fsck --repair"

@@ -18,6 +18,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -27,8 +28,6 @@ from skillgit.domain.untrusted.json_limits import loads
 from skillgit.files import locked, read_plain, sync, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from skillgit.store.repo import Repo
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from skillgit.domain.address import version_label
@@ -24,11 +26,6 @@ from skillgit.domain.served_model import ServedModel, read_facts, write_facts
 from skillgit.errors import TrailerError
 from skillgit.store import trailers
 from skillgit.store.trailers import TOKEN, format_token, parse_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from enum import StrEnum
-
 
 T = TypeVar("T")
 NEEDED: Final[Any] = object()

@@ -10,15 +10,12 @@ git's own parsers are not used for reading: they lose repeated keys, or stop at 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from skillgit.errors import FormatVersionError, TrailerError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 FORMAT = 1
 PREFIX = "Skillgit-"

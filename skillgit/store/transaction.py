@@ -16,8 +16,10 @@ moves.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -27,14 +29,10 @@ from skillgit.files import sync
 from skillgit.store.git_binary import git_is_at_work, keep
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefKind, parse, short
+from skillgit.store.repo import Identity, Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from pygit2.transaction import ReferenceTransaction
-
-    from skillgit.store.repo import Identity, Repo
 
 _PATIENCE_S = 1.0
 _PAUSE_S = 0.02

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from shlex import quote
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pygit2
 from pygit2.enums import FileMode
@@ -12,11 +13,7 @@ from pygit2.enums import FileMode
 from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill, excess, too_long
 from skillgit.domain.untrusted.file_names import DEPTH, PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 T = TypeVar("T")
 _LOOKS = 4  # how often an object that seems to be missing is looked for

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os.path import lexists
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import pygit2
 from pygit2.enums import CheckoutStrategy, FileMode
@@ -18,14 +18,9 @@ from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, en
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff, refs, tree
 from skillgit.store.git_binary import git, until_kept
+from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.trunk import left_branches, trunk, trunk_tip
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.store.repo import Repo
-
 
 ATTRIBUTES = b"*.md diff=markdown\n*.md text eol=lf\n"
 """The ``.gitattributes`` of a repository that begins with a skill."""

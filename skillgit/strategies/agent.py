@@ -8,10 +8,12 @@ dropped and reported. The call is one like any other, so the ledger answers it a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from skillgit.calls.client import Route
 from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.document_rewrite import folder_hunks
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply
@@ -19,30 +21,24 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import text_digest
 from skillgit.domain.outcomes import outcome_row
 from skillgit.domain.protected_regions import frontmatter, protected
+from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill, new_file_problem
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.model_text import clean, clean_paragraphs, clean_title
 from skillgit.engine.candidate_guards import edit_lint, skill_tokens
 from skillgit.engine.candidate_text import RewriteResult, loss_paragraphs
 from skillgit.engine.edit_budget import analyst_budget
 from skillgit.engine.evidence_files import json_file
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.optimizer_memory import tried_section
 from skillgit.engine.prompt_sections import environment_section, marked
 from skillgit.engine.proposals import Draft
-from skillgit.engine.session import Stage, unanswered
+from skillgit.engine.session import Session, Stage, unanswered
 from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step, solved
 from skillgit.errors import StrategyError, UnanswerableError
 from skillgit.plugin.backend import AsksModels, ReplyForm, user
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.work_folder import FolderChanges, WorkFolder, WorksInFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.calls.client import Route
-    from skillgit.domain.run_state import StepMemory
-    from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.method_settings import MethodSettings
-    from skillgit.engine.session import Session
 
 STAGE = "agent"
 _QUESTION = (

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from skillgit.calls.client import Route
+from skillgit.domain.run_state import RunState
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.strategy import Proposal, Search, Strategy, strategy_of
 from skillgit.errors import StrategyError
 from skillgit.plugin.registry import find_strategy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.calls.client import Route
-    from skillgit.domain.run_state import RunState
-    from skillgit.engine.method_settings import MethodSettings
 
 
 class Compose(Strategy):

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
+from skillgit.domain.trajectory import Item
+from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.session import Session
 from skillgit.engine.strategy import Guarded, Proposal, Search, Strategy, strategy_of
 from skillgit.errors import (
     FatalBackendError,
@@ -24,19 +27,11 @@ from skillgit.errors import (
     SkillgitError,
     StrategyError,
 )
-from skillgit.plugin.backend import Reply, Usage
+from skillgit.plugin.backend import Reply, Request, Usage
 from skillgit.plugin.conformance import connections
 from skillgit.plugin.conformance.case import ConformanceError, Promises, described
 from skillgit.plugin.conformance.rehearsal import python_elsewhere
 from skillgit.strategies.rehearsal import RehearsalHistory, RunLog, SmallRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.method_settings import MethodSettings
-    from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Request
 
 __all__ = ["ConformanceError", "check_strategy"]
 

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from skillgit.calls.client import Route
 from skillgit.domain.document_rewrite import folder_hunks
 from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus
-from skillgit.domain.skill import DESCRIPTION, DOCUMENT
+from skillgit.domain.skill import DESCRIPTION, DOCUMENT, Skill
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.model_text import clean_title
 from skillgit.engine.candidate_text import RewriteResult
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.prompt_sections import environment_section, marked, tagged, trajectories_section
 from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import UnusableReplyError, ask
 from skillgit.engine.reply_schemas import Cleaned, ReplyModel
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, Stage
 from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step
 from skillgit.errors import StrategyError
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.skill_library import description_fault, library_skill, with_description
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.calls.client import Route
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.method_settings import MethodSettings
-    from skillgit.engine.session import Session
 
 STAGE = "description"
 

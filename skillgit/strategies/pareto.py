@@ -7,24 +7,21 @@ has to pass the gate against its own parent, and outcomes are those that the run
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import changed_hunks
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
+from skillgit.domain.run_state import RunState
+from skillgit.domain.trajectory import Item
 from skillgit.engine.candidate_guards import refusal
 from skillgit.engine.proposals import Draft
+from skillgit.engine.session import Session
+from skillgit.engine.strategy import Proposal, Search
 from skillgit.strategies.racing import Racing, united
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.session import Session
-    from skillgit.engine.strategy import Proposal, Search
 
 Solved = dict[int, frozenset[str]]
 """Version to the selection items that it solves, for all versions whose outcomes are here."""

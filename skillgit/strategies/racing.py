@@ -8,27 +8,22 @@ single steps race each other on the same selection items.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from skillgit.domain.edit import EditReport, EditSource, EditStatus
+from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus
 from skillgit.domain.proposal import BudgetSource
+from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine.candidate_text import RewriteResult, sifted
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.earlier_attempts import quoted
 from skillgit.engine.edit_budget import EditBudget, merge
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.proposals import Draft, without_duplicates
 from skillgit.engine.strategy import Proposal, Search, solved
 from skillgit.strategies.skillopt import SkillOpt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.domain.edit import Edit
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.method_settings import MethodSettings
-
 
 ANSWER_SHOWN = 60  # characters of an answer in the reason why an edit is set aside
 TRIED = 2  # train items on which a single edit is tried at most

@@ -9,15 +9,16 @@ pays the selection split.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from skillgit.domain.document_rewrite import Rewrite, Template, UpdateMode
-from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus, Op
+from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.skill_rules import Region, match, rules, rules_changed_in
 from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import verbatim
@@ -44,21 +45,14 @@ from skillgit.engine.prompt_sections import (
     trajectories_section,
     with_pictures,
 )
-from skillgit.engine.proposals import Draft, concatenated
+from skillgit.engine.proposals import Draft, Proposed, concatenated
 from skillgit.engine.questions import ask
+from skillgit.engine.reflect import Reflection
 from skillgit.engine.reply_schemas import DIALECTS
 from skillgit.engine.session import Stage
 from skillgit.engine.strategy import Proposal, Search, solved
 from skillgit.strategies.racing import idle_edits
 from skillgit.strategies.skillopt import SkillOpt, merged, studied, with_reminders
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.domain.edit import Edit
-    from skillgit.domain.skill import Skill
-    from skillgit.engine.proposals import Proposed
-    from skillgit.engine.reflect import Reflection
 
 LOOKED_FAILING, LOOKED_SOLVED = 6, 4  # train items of a look at most: some that its base fails, and some that it solves
 ATTEMPTS = 2  # texts of one draft that are looked at, at most

@@ -8,40 +8,32 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.calls.client import Calls, Route
+from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
-from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.evaluation import Outcome, Scored, Split
 from skillgit.domain.ids import short_digest, text_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.outcomes import VersionOutcomes
-from skillgit.domain.run_state import advance, begin
+from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.earlier_attempts import Attempts
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Task
-from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, system, user
-from skillgit.plugin.environment import EnvironmentInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.calls.ledger import Ledger
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.run_state import RunState
-    from skillgit.engine.session import Transition
-    from skillgit.engine.strategy import Strategy
-    from skillgit.plugin.backend import Backend
-    from skillgit.plugin.conformance.case import Promises
-    from skillgit.plugin.environment import Environment, Judge, Target
+from skillgit.engine.session import Monitor, Session, Task, Transition
+from skillgit.engine.strategy import Strategy
+from skillgit.plugin.backend import Backend, BackendInfo, Reply, Request, Usage, system, user
+from skillgit.plugin.conformance.case import Promises
+from skillgit.plugin.environment import Environment, EnvironmentInfo, Judge, Target
 
 WORDS = ("amber", "birch", "coral", "dune")
 _HASTE = "hurry"  # with it in the skill nothing is solved, so that some candidates are refused

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from skillgit.domain.trajectory import Item, Rollout
 from skillgit.engine.candidate_text import carry_out, remember, sifted
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.edit_budget import aggregate, analyst_budget, merge_and_rank, pooled, select, step_budget
@@ -14,12 +15,8 @@ from skillgit.engine.minibatches import shuffled_batches
 from skillgit.engine.proposals import concatenated
 from skillgit.engine.reflect import Reading, Reflection, probe, with_probe
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Overlap, Stage
+from skillgit.engine.session import Overlap, Session, Stage
 from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step
-
-if TYPE_CHECKING:
-    from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.session import Session
 
 
 class SkillOpt(Strategy):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,20 +19,18 @@ from textual import on
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
+from skillgit.index.rows import LogRow
 from skillgit.tui import prints
 from skillgit.tui.widgets.detail import Detail, EventItems
 from skillgit.tui.widgets.lines import FindBar
 from skillgit.tui.widgets.painted_lines import AbstractNode, PaintedLines, app_of
+from skillgit.tui.widgets.printed import Print
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from skillgit.app.exchange.remote import RemoteRow
-    from skillgit.index.rows import LogRow
     from skillgit.tui.app import SkillgitApp
     from skillgit.tui.screens.dialogs import Choice
-    from skillgit.tui.widgets.printed import Print
 
 
 class SearchScreen(Screen[None], metaclass=AbstractNode):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial, partialmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
-from textual.app import App
+from rich.style import Style as Paint
+from textual.app import App, SystemCommand
+from textual.command import Provider
 from textual.dom import DOMNode
-from textual.events import InputEvent
-from textual.screen import ModalScreen
+from textual.events import Click, Event, InputEvent
+from textual.filter import LineFilter
+from textual.screen import ModalScreen, Screen
 from textual.worker import get_current_worker
 
 from skillgit.app.history.browse import standing
 from skillgit.app.workspace import command_journal
+from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import keymap, theme
@@ -26,18 +32,8 @@ from skillgit.view.surface import Screen as Facts
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from rich.style import Style as Paint
-    from textual.app import SystemCommand
     from textual.binding import Binding, BindingType
-    from textual.command import Provider
-    from textual.events import Click, Event
-    from textual.filter import LineFilter
-    from textual.screen import Screen
 
-    from skillgit.app.workspace.command_journal import CommandRecord
     from skillgit.app.workspace.context import Context
 
 P = ParamSpec("P")

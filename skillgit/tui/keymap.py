@@ -6,12 +6,11 @@ widget, screen or app that has it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from textual.binding import BindingType
 
 Place = Literal[

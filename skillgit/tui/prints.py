@@ -5,18 +5,18 @@ Use cases and renderers are loaded by whoever reads, in a thread: the history is
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from skillgit.domain.cost import Grouping
 from skillgit.tui.widgets.printed import Print, PrintRow
+from skillgit.view.surface import Screen
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
-
     from textual.screen import Screen as Opened
 
     from skillgit.app.attribution.provenance import Blame
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from skillgit.app.history.show import RunSettings
     from skillgit.app.workspace.context import Context
     from skillgit.view.run_summary import SummaryFacts
-    from skillgit.view.surface import Screen
 
 
 def _screen(title: str, *prints: Print) -> Callable[[], Opened[None]]:

@@ -6,6 +6,7 @@ two. This module loads neither.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,13 +17,11 @@ from skillgit.app.history.browse import EventPage, Overview, standing
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.rows import RunRow
 from skillgit.tui.keymap import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import RunRow
 
 PAGE: Final = 200
 """Events that are read at once."""

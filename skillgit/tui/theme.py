@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,17 +21,14 @@ from textual.theme import Theme
 
 from skillgit.domain.untrusted.model_text import visible_characters
 from skillgit.tui import keymap
+from skillgit.tui.keymap import Key
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rich.segment import Segment
     from textual.color import Color
     from textual.dom import DOMNode
     from textual.screen import Screen
-
-    from skillgit.tui.keymap import Key
 
 
 DARK: Final = Theme(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.lint_rules import RuleSeverity
@@ -12,8 +13,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, one_line, pad
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.exchange.push_check import Scan
     from skillgit.app.exchange.secret_scan import ScanFinding
     from skillgit.app.skill_format.library_lint import LibraryReport

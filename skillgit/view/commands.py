@@ -6,19 +6,17 @@ import asyncio
 import json
 import shlex
 import subprocess
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.command_journal import TERMINAL, command_line, start_command
+from skillgit.app.workspace.command_journal import TERMINAL, CommandRecord, command_line, start_command
 from skillgit.errors import ConflictError
 from skillgit.plugin.process_start import whole_start
 from skillgit.view.catalogue import RENAMED, current
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
-
-    from skillgit.app.workspace.command_journal import CommandRecord
     from skillgit.app.workspace.context import Context
 
 _PLANNING_S: Final = 120

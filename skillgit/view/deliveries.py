@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, assert_never
 
-from skillgit.app.proposals.proposal import Answer
+from skillgit.app.proposals.proposal import Answer, ProposeReport, SkillProposal
+from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
@@ -16,8 +18,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, inert, one_line, table, under, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from skillgit.app.deliver.export.folder import ExportedSkill, PublishedSkills
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
-    from skillgit.app.proposals.proposal import ProposeReport, SkillProposal
-    from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.app.sources.plugin_evals import ImportedEvals
     from skillgit.app.sources.skillopt.outputs import Imported
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import pad, painted, visible_line, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.history.diff.items import DiffStat
     from skillgit.app.history.diff.text import Diffed
 

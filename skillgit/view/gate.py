@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.rehearsal import WORDS
 from skillgit.errors import ExitCode
 from skillgit.view import event_marks as cells
@@ -15,12 +17,9 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, headed, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.interventions.intervention import Decided
     from skillgit.app.measure.library_gate import LibraryVerdict
     from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
-    from skillgit.domain.cost import Cost
     from skillgit.domain.gate_decision import Verdict
 
 MARK = "<!-- skillgit gate -->"

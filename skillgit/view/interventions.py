@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, one_line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.interventions.fork import Fork
     from skillgit.app.interventions.merge import Merged, Stretch
     from skillgit.app.interventions.promote import Promoted

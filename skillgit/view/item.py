@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -16,9 +18,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, fit, inert, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
     from skillgit.app.history.bisect import Bisected, Flip
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
 

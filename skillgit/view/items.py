@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.view import numbers
@@ -10,8 +11,6 @@ from skillgit.view.surface import Glyphs, Screen, Style
 from skillgit.view.text import fit, headed, one_line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
     from skillgit.app.history.items import CheckTable
     from skillgit.app.recorded.score_summary import CheckChange

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -16,9 +18,6 @@ from skillgit.view.surface import Glyphs, Screen, Style
 from skillgit.view.text import fit, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from skillgit.index.rows import LogRow
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import cut_phrase
@@ -11,8 +12,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed, one_line, under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.measure.claim import SignedClaim
     from skillgit.app.measure.claim_check import CheckedClaim, Recomputation
     from skillgit.app.measure.eval import ArmScores, Evaluated

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain import ages
 from skillgit.domain import cost as quantities
+from skillgit.domain.cost import Cost
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
-    from skillgit.domain.cost import Cost
     from skillgit.domain.score import Score
     from skillgit.domain.served_model import ServedModel
-    from skillgit.view.surface import Screen
 
 count, duration, money, price = quantities.count, quantities.duration, quantities.money, quantities.price
 age, ago = ages.age, ages.ago

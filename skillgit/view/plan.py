@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed, one_line, under, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.history.cost import CostRow, Spending
     from skillgit.app.history.status import Unfinished
     from skillgit.app.recorded.score_summary import SkillComparison

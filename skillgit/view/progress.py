@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
     Accepted,
     Event,
@@ -23,11 +24,10 @@ from skillgit.domain.event_keys import lines_of
 from skillgit.domain.score import Score
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
     from skillgit.app.recorded.score_summary import Scores
-    from skillgit.domain.cost import Cost
-    from skillgit.view.surface import Screen
 
 
 _Look = TypeVar("_Look")  # what a watcher is shown of the progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, fit, headed, inert, one_line, pad, under, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.attribution.provenance import Blame, BlameRow
     from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
     from skillgit.app.interventions.ablate import Ablated, AblatedRule

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.deliver.summary import or_none, summary
+from skillgit.app.attribution.provenance import Blame, BlameRow
+from skillgit.app.deliver.summary import RunSummary, SplitProgress, VersionStanding, or_none, summary
+from skillgit.app.workspace.context import Context
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import reuse
 from skillgit.view import numbers
@@ -15,12 +18,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, headed, one_line, under, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillgit.app.attribution.provenance import Blame, BlameRow
-    from skillgit.app.deliver.summary import RunSummary, SplitProgress, VersionStanding
     from skillgit.app.history.show import RunSettings
-    from skillgit.app.workspace.context import Context
 
 _LABEL: Final = 11
 _LEAST = 24

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.run_list import test_gain
 from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.address import version_label
 from skillgit.domain.statistics import LEVEL
+from skillgit.index.rows import RunRow
 from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed, under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
     from skillgit.app.history.status import Status
-    from skillgit.index.rows import RunRow
 
 _RUNS_NAMED = 5
 

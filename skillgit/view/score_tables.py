@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.score import known
+from skillgit.index.rows import LogRow
 from skillgit.view import numbers
 from skillgit.view.items import name
 from skillgit.view.json_values import named_values, picked
@@ -13,12 +15,9 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from skillgit.app.history.items import Column, ItemLine, ItemTable
     from skillgit.app.history.matrix import Difference, Matrix, MatrixCell, MatrixRow
     from skillgit.app.recorded.item_history import Cell
-    from skillgit.index.rows import LogRow
 
 
 _MARKS: Final[dict[Difference, str]] = {

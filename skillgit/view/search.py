@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.proposal import Screening
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.text import one_line, under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.history.show import Shown
     from skillgit.app.recorded.step_evidence import DraftLook
-    from skillgit.domain.proposal import Screening
     from skillgit.index.rows import LogRow
 
 

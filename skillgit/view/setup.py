@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from skillgit.plugin.environment import SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, fit, headed, inert, one_line, pad, table, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import datetime
-
     from skillgit.app.setup.environment_profile import (
         EnvironmentProfile,
         ItemSample,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import Price
     from skillgit.plugin.backend_settings import Knob
-    from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
     from skillgit.plugin.shortcuts import ShortcutReport
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from json import loads
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
+from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, cut_phrase
 from skillgit.domain.event import (
     NOBODY,
@@ -37,13 +40,9 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, under, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
     from skillgit.app.history.show import RunSettings, Shown
     from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
-    from skillgit.domain.edit import LeftOut
 
 
 def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.model_text import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Style(StrEnum):

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from shlex import quote
 from textwrap import shorten
 from textwrap import wrap as wrap_text
 from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.sources.draft_review import HarvestReview
     from skillgit.app.sources.harvest import Harvested
     from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
-    from skillgit.view.surface import Screen
 
 _LONGEST = 80  # characters of the title of a draft
 _INDENT = "    "

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.text_diff import Line, Sign, Span
 from skillgit.domain.untrusted.model_text import visible, visible_characters
 from skillgit.view.surface import Screen, Style
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 
 def inert(text: str) -> str:

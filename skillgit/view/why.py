@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
+from skillgit.index.rule_queries import OriginRow
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
@@ -16,13 +19,9 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, inert, one_line, under, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-
     from skillgit.app.attribution.rule_lineage import LaterChange
     from skillgit.app.attribution.why import Story
     from skillgit.app.recorded.step_evidence import TrainAttempt
-    from skillgit.index.rule_queries import OriginRow
 
 _LABEL, _UNDER = 9, 10
 _LEAST, _WIDEST = 24, 100

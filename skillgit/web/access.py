@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from skillgit.app.workspace import invitations
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import NEVER, OWNER, USE_PRECISION, Role, digest_of
 from skillgit.errors import SkillgitError
 from skillgit.web.rendering import Access
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-
-    from skillgit.app.workspace.context import Context
 
 STREAMS: Final = 256
 """Streams of events that are open at once, and half as many for one token."""

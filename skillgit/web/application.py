@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -20,9 +21,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import explained, one_snapshot
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
-from skillgit.web.access import RefusedError
+from skillgit.web.access import Gatekeeper, RefusedError
 from skillgit.web.pages import ROUTES
 from skillgit.web.rendering import (
     STATIC,
@@ -39,13 +41,8 @@ from skillgit.web.rendering import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.web.access import Gatekeeper
 
     Look = Callable[[], Mapping[str, str]]
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from skillgit.app.workspace.command_journal import start_command
-from skillgit.web.rendering import Redirect, address
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Redirect, Visit, address
 
 
 def start(visit: Visit, words: Sequence[str], *, back: str = "") -> Redirect:

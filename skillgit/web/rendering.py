@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import quote, urlencode
 
+from jinja2 import Environment
 from markupsafe import Markup
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import OWNER, Role
 from skillgit.report import page as report
 from skillgit.view.diff import rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from jinja2 import Environment
-
-    from skillgit.app.workspace.context import Context
 
 __all__ = ["STATIC", "Access", "Page", "PageRoute", "Redirect", "Role", "Visit", "address", "html", "stylesheet"]
 

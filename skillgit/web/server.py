@@ -5,25 +5,22 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import serving
 from skillgit.errors import UsageError
 from skillgit.web.access import Gatekeeper, Names
 from skillgit.web.application import application
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 7421

@@ -10,11 +10,12 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError, UnusableAnswerError
@@ -25,14 +26,9 @@ from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.work_folder import changes_in
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
 from skillgit_backends.agent_cli.process import Ended, Event, EventLines, ProcessLimits, run, start_limits, version
+from skillgit_backends.agent_cli.prompting import DeliveredSkill, PictureFile
 from skillgit_backends.agent_cli.seal import Seal, seal_problem, sealed
 from skillgit_backends.backend_settings import server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from skillgit_backends.agent_cli.prompting import DeliveredSkill, PictureFile
-
 
 _PRIVATE = 0o600
 _FOLDER = 0o700

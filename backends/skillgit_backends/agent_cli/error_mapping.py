@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from skillgit.errors import (
     BackendError,
@@ -13,10 +12,8 @@ from skillgit.errors import (
     RefusalError,
     RetryableBackendError,
 )
+from skillgit.plugin.backend import Usage
 from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from skillgit.plugin.backend import Usage
 
 LONGEST = 500
 BY_HAND = "run the agent by hand to see more"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
@@ -22,14 +24,9 @@ from skillgit_backends.agent_cli.backend import (
     names,
 )
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
+from skillgit_backends.agent_cli.process import Event
 from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
 from skillgit_backends.request_fields import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit_backends.agent_cli.process import Event
 
 
 @dataclass(slots=True, kw_only=True)

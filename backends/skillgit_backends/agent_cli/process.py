@@ -12,6 +12,8 @@ import logging
 import os
 import re
 import signal
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +25,7 @@ from skillgit.plugin.backend import Request, Usage, estimated_usage, token_count
 from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
     from asyncio.subprocess import Process
-    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit_backends.agent_cli.backend import CallWorkspace
 

@@ -14,8 +14,9 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.trajectory import ToolUse, Turn
@@ -24,10 +25,6 @@ from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import BadRequestError, UnusableAnswerError
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
 from skillgit.plugin.skill_marks import skill_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 Match = re.Match[str]
 _COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)

@@ -11,6 +11,8 @@ import asyncio
 import os
 import shutil
 import sys
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +26,6 @@ from skillgit.sandbox.mechanisms import bubblewrap_program, python_words, shown_
 from skillgit_backends.agent_cli import doorway
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
     from skillgit_backends.agent_cli.backend import CallWorkspace
 
 _NAMESPACES = (

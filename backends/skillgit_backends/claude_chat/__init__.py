@@ -26,6 +26,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -55,8 +56,6 @@ from skillgit_backends.provider_messages import asked_pause, is_unreached, lost_
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
     from anthropic import AsyncAnthropic
 
 

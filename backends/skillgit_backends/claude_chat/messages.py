@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,8 +38,6 @@ from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from skillgit_backends.claude_chat.settings import ClaudeChatSettings
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin import backend_settings
 from skillgit.plugin.backend import ModelServer
 from skillgit.plugin.backend_settings import Knob
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key, server
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ANTHROPIC = "https://api.anthropic.com"
 URL_VARIABLE = "ANTHROPIC_BASE_URL"

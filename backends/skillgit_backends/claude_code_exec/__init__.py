@@ -30,11 +30,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from skillgit.errors import FatalBackendError, RefusalError
 from skillgit.plugin.backend import BackendInfo, FinishReason, Reply, Request, Usage
@@ -69,10 +70,6 @@ from skillgit_backends.agent_cli.process import (
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key
 from skillgit_backends.request_fields import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 NAME = "claude_code_exec"
 DEFAULT_TIMEOUT_S = 600.0

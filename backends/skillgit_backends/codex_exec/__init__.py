@@ -28,11 +28,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from skillgit.domain.evaluation import Loading
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
@@ -66,10 +67,6 @@ from skillgit_backends.agent_cli.process import (
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.request_fields import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 NAME = "codex_exec"
 DEFAULT_TIMEOUT_S = 600.0

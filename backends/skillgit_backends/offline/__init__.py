@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
@@ -48,10 +48,6 @@ from skillgit_backends.offline.patches import (
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
 from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
 from skillgit_backends.offline.text import Briefing, sections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 
 _FEW = 2
 _RULES_AT_ONCE = 2

@@ -8,18 +8,14 @@ the task, where things usually lie, and everything that was seen so far.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from enum import StrEnum
 
+from skillgit.plugin.backend import Message
 from skillgit_backends.offline.rules import Chore
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import skill_text, word_set
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from enum import StrEnum
-
-    from skillgit.plugin.backend import Message
 
 NOTHING = "Nothing happens"
 _FIRST_SENTENCE = re.compile(r"your task is to:\s*(?P<task>[^\n]+)", re.IGNORECASE)

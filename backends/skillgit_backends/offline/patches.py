@@ -7,7 +7,9 @@ joining what asks for the same and choosing among more than the budget allows is
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.document_rewrite import Template
@@ -18,9 +20,6 @@ from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import BULLET, rules_in, title_of_edits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from enum import StrEnum
-
     from skillgit_backends.offline.text import Briefing
 
 Answer = dict[str, Any]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
+from skillgit.plugin.backend import Message
 from skillgit_backends.offline.candidates import (
     AnswerCandidate,
     AnswerKind,
@@ -40,12 +42,6 @@ from skillgit_backends.offline.text import (
     skill_text,
     topics,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from enum import StrEnum
-
-    from skillgit.plugin.backend import Message
 
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(r"(?:It|Its|He|She|They|His|Her|Their|This|These)\b")

@@ -5,12 +5,9 @@ Which of them a text asks for is decided in ``skills``; what they do, in ``reade
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Habit(StrEnum):

@@ -10,16 +10,14 @@ import hashlib
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillgit.domain.edit import normalised
 from skillgit_backends.offline.rules import RULES
 from skillgit_backends.offline.text import stem, word_set
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from enum import StrEnum
 
 TITLE_LENGTH = 60  # the most characters that the prompts allow for a title
 BULLET = re.compile(r"(?P<sign>\s*(?:[-*+]|\d+[.)])\s+)(?P<rule>\S.*)")

@@ -8,19 +8,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
+from skillgit.plugin.backend import Message
 from skillgit.plugin.skill_marks import without_marks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.plugin.backend import Message
-
 
 _DOCUMENT = re.compile(r"\[DOC\]")
 _TITLE = re.compile(r"\[TLE\](?P<title>.*?)(?:\[PAR\]|\Z)", re.DOTALL)

@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import ssl
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,8 +40,6 @@ from skillgit_backends.provider_messages import mapping
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from openai import AsyncOpenAI, RequestOptions
 
 

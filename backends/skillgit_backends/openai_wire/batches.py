@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import BatchState, Reply, Request
 from skillgit_backends.openai_wire import OpenAIWireBackend, dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer, text_of
-from skillgit_backends.openai_wire.endpoint import clean
+from skillgit_backends.openai_wire.endpoint import Endpoint, clean
 from skillgit_backends.provider_messages import mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Mapping, Sequence
-
-    from skillgit_backends.openai_wire.endpoint import Endpoint
 
 _MARK = "skillgit"
 _OVER = frozenset({"completed", "expired", "cancelled", "failed"})

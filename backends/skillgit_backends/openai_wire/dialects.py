@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,6 @@ from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     Fields = Mapping[str, object]
 
 _LOG = logging.getLogger(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from skillgit_backends.openai_wire.dialects import LONGEST, withheld
 from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, lost_connection, mapping, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openai import APIStatusError
 
     from skillgit_backends.openai_wire.variant import Settings, Variant

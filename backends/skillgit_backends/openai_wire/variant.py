@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from skillgit.errors import ConfigError
 from skillgit.plugin import backend_settings
+from skillgit.plugin.backend import Request
 from skillgit.plugin.backend_settings import Knob
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from skillgit.plugin.backend import Request
 
 SHARED = {
     "timeout_s": Knob(default=600.0, meaning="seconds without a byte from the server after which a call has failed"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import distributions
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Message, assistant, system, user
@@ -29,12 +32,6 @@ from skillgit_envs.shipped_environment import (
     sections,
     with_skill,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.skill import Skill
 
 REPLY_CHARACTERS = 2000  # so much of an earlier reply is shown again
 

@@ -19,8 +19,10 @@ import os
 import pickle
 import re
 import string
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import fast_downward
 import gymnasium
@@ -33,11 +35,6 @@ from textworld.logic import Rule
 
 from skillgit_envs.alfworld.games import Recipe
 from skillgit_envs.alfworld.generator import build
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
 
 _parse_symbols = textgen._parse_and_convert  # noqa: SLF001 - there is no other place to remember what it parses
 _parse_logic = logic._parse_and_convert  # noqa: SLF001

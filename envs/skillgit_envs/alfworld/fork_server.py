@@ -17,14 +17,12 @@ import shutil
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 from skillgit_envs.alfworld.simulator import FRAME, START
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CPU_SECONDS = 900
 MEMORY_BYTES = 4 << 30

@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
 from skillgit.plugin.splits import named
 from skillgit_envs.public_sources import alfworld_plays
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 GAME = "game.tw-pddl"
 _FIELDS = ("pddl_domain", "grammar", "pddl_problem")

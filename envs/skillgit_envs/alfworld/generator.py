@@ -8,19 +8,15 @@ rooms and placement are ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import alfworld
 from alfworld.gen import constants, goal_library
 
 from skillgit_envs.alfworld.games import GENERATOR, Recipe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 _ABILITIES = {"Cleanable": "cleanable", "Heatable": "heatable", "Coolable": "coolable"}
 _NEEDED = {

@@ -12,15 +12,13 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.errors import EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 FRAME = struct.Struct("!cI")  # what the fork server is told: a letter and the token of a game
 START, KILL = b"S", b"K"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
@@ -17,11 +19,6 @@ from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import choice, fields_hint, require
 from skillgit_envs.short_answers import RightOrWrong, labelled
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 _VERDICTS = {"true": True, "false": False}
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from pathlib import Path
+from typing import ClassVar, cast
 
 from rapidfuzz.distance import Levenshtein
 
@@ -20,10 +22,6 @@ from skillgit_envs.answers import quoted
 from skillgit_envs.public_sources import DOCVQA
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, choice, option, require, sections
 from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 def _other_names(row: Mapping[str, object]) -> list[str]:

@@ -9,15 +9,18 @@ import math
 import os
 import shutil
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SandboxError
+from skillgit.plugin.backend import ModelAccess
 from skillgit.plugin.data_rows import raise_all
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
@@ -26,12 +29,6 @@ from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.mechanisms import bubblewrap_program
 from skillgit_envs.harbor.trial_process import INSTALL, TrialProcess, TrialProcessError
 from skillgit_envs.shipped_environment import option, prompt_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import ModelAccess
 
 RULES = 1  # raised whenever the same trial may get another score
 RESULT = "result.json"  # the product that tells the scorer how the trial ended

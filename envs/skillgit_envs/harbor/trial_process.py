@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -22,7 +23,6 @@ from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
-    from collections.abc import Mapping, Sequence
 
 _PROGRAM = Path(__file__).with_name("runner") / "trial_runner.py"
 _LONGEST_LINE = 64 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from weakref import finalize
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
@@ -32,11 +34,7 @@ from skillgit_envs.inspect.task import (
 from skillgit_envs.shipped_environment import choice, option, prompt_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from inspect_ai.scorer import Scorer
-
-    from skillgit.domain.skill import Skill
 
 SCORER = 1  # raised whenever the same work may get another score
 EXAMPLE = "example.py@weekdays"

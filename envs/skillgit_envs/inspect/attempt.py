@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.trajectory import Turn
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit.plugin.backend import estimated_tokens
+from skillgit.plugin.backend import Message, Reply, estimated_tokens
+from skillgit.plugin.environment import Asked
 from skillgit_envs.inspect.conversion import (
     as_messages,
     as_output,
@@ -20,17 +23,11 @@ from skillgit_envs.inspect.conversion import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
     from inspect_ai.scorer import Score
     from inspect_ai.solver import TaskState
     from inspect_ai.tool import Tool as InspectTool
     from inspect_ai.tool import ToolChoice, ToolInfo
-
-    from skillgit.domain.trajectory import Turn
-    from skillgit.plugin.backend import Message, Reply
-    from skillgit.plugin.environment import Asked
 
 PROVIDER = "skillgit"
 TARGET, PLAYER, JUDGE = "target", "player", "judge"

@@ -5,24 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import mimetypes
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import Skill
 from skillgit.errors import EnvironmentFaultError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import Image, Message, Part, ReplyForm, Text, Tool, ToolCall, system
+from skillgit.plugin.backend import Image, Message, Part, Reply, ReplyForm, Text, Tool, ToolCall, system
 from skillgit.plugin.skill_marks import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
     from inspect_ai.tool import ToolChoice, ToolInfo
-
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Reply
 
 UNSUPPORTED = ("num_choices", "logprobs", "top_logprobs", "prompt_logprobs", "modalities")
 """What a task may want of generation that no reply here can hold; other wishes are the route's to decide."""

@@ -12,6 +12,7 @@ import copy
 import logging
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
@@ -24,8 +25,6 @@ from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit_envs.inspect.attempt import PLAYER, PROVIDER, TARGET, SampleRun, of_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from inspect_ai import Task
     from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalLog, EvalSample

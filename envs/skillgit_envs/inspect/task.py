@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +22,6 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, Skill
 from skillgit.plugin.plugin_identity import read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from inspect_ai import Task
     from inspect_ai.dataset import Sample
     from inspect_ai.scorer import Score, Scorer

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets, words
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
@@ -20,13 +22,6 @@ from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.public_sources import LIVEMATHEMATICIAN_CUE, LIVEMATHEMATICIANBENCH, MONTH
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, choice, fields_hint, option, sections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.skill import Skill
-
 
 MOST_CHOICES = 26
 _HINT = fields_hint("livemathematicianbench")

@@ -12,8 +12,10 @@ can be solved, and values are compared as numbers and units.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never, cast
+from pathlib import Path
+from typing import assert_never, cast
 
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
@@ -26,11 +28,6 @@ from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import choice, option, require
 from skillgit_envs.short_answers import RightOrWrong
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 VERSIONS = ("Text Dominant", "Text Lite", "Text Only", "Vision Intensive", "Vision Dominant", "Vision Only")
 _KINDS = ("multi-choice", "free-form")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never, cast
+from pathlib import Path
+from typing import assert_never, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
@@ -18,11 +20,6 @@ from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import choice, fields_hint, require
 from skillgit_envs.short_answers import RightOrWrong
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
-from skillgit.sandbox import Mode
+from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.option import OPTION as SANDBOX
@@ -36,15 +40,6 @@ from skillgit_envs.shipped_environment import (
     require,
     sections,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.evaluation import Scored
-    from skillgit.domain.skill import Skill
-    from skillgit.sandbox import Sandbox
-
 
 _BETWEEN_FILES = re.compile(r"[\r\n,;]+")
 _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")

@@ -6,17 +6,14 @@ import hashlib
 import re
 import shutil
 import stat
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 PAGE_CHARACTERS = 24_000
 ALL_CHARACTERS = 80_000

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
 from skillgit_envs.answers import in_tag, last_line, overlap_f1, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 SCORERS: Mapping[str, str] = {"official": "officeqa-reward/3", "skillopt": "officeqa-em-f1/1"}
 """Name of a scorer to what changes whenever one of its scores can change."""

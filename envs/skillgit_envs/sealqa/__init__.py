@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import system, user
@@ -31,12 +33,6 @@ from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTool
 from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
 from skillgit_envs.shipped_environment import Questions, choice, fields_hint, option, require
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-
-    from skillgit.domain.skill import Skill
-
 
 SUBSETS = ("seal_0", "seal_hard", "longseal")
 HAYSTACKS = (12, 20, 30)

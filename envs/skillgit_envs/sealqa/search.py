@@ -5,22 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from skillgit.errors import ConfigError, DataError
+from skillgit.plugin.backend import Tool, ToolCall
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.sandbox.tools import declared, read_arguments
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, SearchResult, SearchService, listing, results_in
 from skillgit_envs.shipped_environment import read_again
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from skillgit.plugin.backend import Tool, ToolCall
 
 OPEN = declared(
     "open",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import DataError
 from skillgit.files import read_plain
@@ -31,12 +33,6 @@ from skillgit_envs.shipped_environment import (
     sections,
     with_skill,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from skillgit.domain.skill import Skill
 
 Row = Mapping[str, object]
 HINT = fields_hint("searchqa")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
@@ -32,13 +36,6 @@ from skillgit_envs.shipped_environment import (
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.evaluation import Scored
-    from skillgit.domain.skill import Skill
 
 _NUMBERED = re.compile(r"(\d+)_.*_(input|answer|init|golden)\s*\.xlsx", re.IGNORECASE)
 _ALONE = {"initial": "input", "input": "input", "golden": "answer", "answer": "answer"}

@@ -5,22 +5,18 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.plugin.backend import assistant, system, user
+from skillgit.plugin.environment import Target
+from skillgit.sandbox import Result, Sandbox
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import Limits
 from skillgit.sandbox.tools import SandboxTools
 from skillgit_envs.shipped_environment import PromptWording, sections
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, Area, Contents, contents, preview
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from skillgit.plugin.environment import Target
-    from skillgit.sandbox import Result, Sandbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

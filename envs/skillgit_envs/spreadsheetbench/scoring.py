@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import EnvironmentFaultError
+from skillgit.sandbox import Sandbox
 from skillgit.sandbox.libreoffice import recalculate
 from skillgit_envs.spreadsheetbench.workbooks import (
     READINGS,
@@ -26,12 +28,6 @@ from skillgit_envs.spreadsheetbench.workbooks import (
     UnreadablePositionError,
     contents,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.sandbox import Sandbox
-
 
 _SHOWN_CELLS = 3
 _LONGEST = 60

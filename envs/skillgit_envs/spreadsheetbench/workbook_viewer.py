@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ import openpyxl
 from openpyxl.utils import get_column_letter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from openpyxl.worksheet.worksheet import Worksheet
 
 REQUEST, ANSWER = "request.json", "answer.json"

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit.sandbox import Limits
+from skillgit.sandbox import Limits, Sandbox
 from skillgit_envs.shipped_environment import PromptWording
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from skillgit.sandbox import Sandbox
 
 LAST_COLUMN, LAST_ROW = 16_384, 1_048_576  # the size of a sheet in the xlsx format
 _ALPHABET = 26

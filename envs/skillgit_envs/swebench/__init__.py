@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
@@ -26,10 +29,6 @@ from skillgit_envs.swebench.instances import DATASETS, Instance, read_instances
 from skillgit_envs.swebench.repositories import Clones, Shipped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.skill import Skill
     from skillgit_envs.swebench.engines import Engine
 
 TOOL = declared(

@@ -10,10 +10,11 @@ import asyncio
 import os
 import shutil
 import subprocess
+from asyncio import AbstractEventLoop
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
@@ -26,14 +27,9 @@ from weakref import WeakKeyDictionary
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.plugin.process_start import whole_start
-from skillgit.sandbox import Job, Limits
+from skillgit.sandbox import Job, Limits, Sandbox
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-    from collections.abc import AsyncIterator, Iterable, Mapping
-    from contextlib import AbstractAsyncContextManager
-
-    from skillgit.sandbox import Sandbox
     from skillgit_envs.swebench.instances import Instance
     from skillgit_envs.swebench.repositories import Clones, Shipped
 

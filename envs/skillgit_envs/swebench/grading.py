@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,6 @@ from skillgit_envs.swebench.engines import PATCH, BoxJob, processor
 from skillgit_envs.swebench.instances import END, EXIT, START, Instance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from skillgit_envs.swebench.engines import Engine, Workbench
 
 OWN_PARSER = "unittest"

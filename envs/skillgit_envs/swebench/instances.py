@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit_envs.shipped_environment import fields_hint, require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 DATASETS = ("lite", "verified", "full")
 REVISION = "666f26226e5078d7a53365d7e2a4a7572559b35e"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from skillgit_envs.swebench.instances import Instance
 
 _SHOWN = 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
@@ -31,9 +33,6 @@ from skillgit_envs.tasks.checks.graders import graded_by
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-
-    from skillgit.domain.skill import Skill
     from skillgit_envs.tasks.attachments import Attachments, Listed
 
 FORMS: Mapping[str, str] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import errno
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import TreePath, clashes, path_fault, shown
 from skillgit.domain.untrusted.model_text import unstorable_place
@@ -14,9 +14,6 @@ from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 from skillgit_envs.shipped_environment import read_again
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Listed = list[dict[str, str]]  # files as an item's content holds them: ``name`` and ``digest``
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.domain.did_you_mean import slips
 from skillgit.domain.evaluation import Split
@@ -16,11 +18,6 @@ from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, read_checks, reading_of
 from skillgit_envs.tasks.checks.comparisons import CheckSource, Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
 
 PROMPTS = ("prompt", "question", "input", "task")
 ANSWERS = ("answers", "answer", "expected")

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from skillgit.domain.evaluation import Scored, mean
+from skillgit.domain.evaluation import Outcome, Scored, Split, mean
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.skill import Skill
 from skillgit.domain.skill_listing import LibrarySkill, ListingAgent, listing
 from skillgit.domain.statistics import wilson_interval
 from skillgit.domain.trajectory import Item, ToolUse, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.backend import Tool, assistant, system, user
+from skillgit.plugin.backend import Message, Reply, Tool, assistant, system, user
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, SummaryShare
+from skillgit.plugin.environment import EnvironmentInfo, Judge, SummaryShare, Target
 from skillgit.plugin.skill_library import library_skill, read_library
 from skillgit.plugin.skill_loads import LOAD_TOOL, loaded_skills
 from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.shipped_environment import PackagedEnvironment, choice, fields_hint, option, require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.evaluation import Outcome, Split
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Message, Reply
-    from skillgit.plugin.environment import Judge, Target
 
 OWN = "@"  # in an item: the skill that is measured, whatever its name
 LOADS, NEAR_MISS = "should load", "near miss"

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index import rule_queries, version_queries
+from skillgit.index.rule_queries import OriginRow
 from skillgit.store import tree
 from skillgit.store.diff import BlamedLine, Blamer
 from skillgit.store.promotion import brought_version
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.index.rule_queries import OriginRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

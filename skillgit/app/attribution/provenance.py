@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import Resolved, default_run, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.address import Address
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import rule_queries
+from skillgit.index.rule_queries import OriginRow
 from skillgit.store import tree
 from skillgit.store.repo import author_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.address import Address
-    from skillgit.index.rule_queries import OriginRow
-
 
 _STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
 _SOURCES = {

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.evidence_json import members, objects, parsed
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.skill import DOCUMENT, excess
 from skillgit.domain.skill_rules import Rule, RuleDiff, match, rules
 from skillgit.errors import SkillError
 from skillgit.index import rule_queries
+from skillgit.index.rule_queries import OriginRow
 from skillgit.store import tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.index.rule_queries import OriginRow
 
 Fate = Literal["stands", "reworded", "removed", "left"]
 """Whether a rule is in the newest version, was reworded or removed, or was left with the line that had it, as the next

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING
 
-from skillgit.app.attribution.provenance import SkillFile, author, credits_of, find_place
+from skillgit.app.attribution.provenance import Credit, Credits, SkillFile, author, credits_of, find_place
 from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, RuleWorth, Wording, known_worth
 from skillgit.app.recorded.step_evidence import (
     DraftLook,
@@ -16,27 +16,21 @@ from skillgit.app.recorded.step_evidence import (
     TrajectoryPattern,
     with_questions,
 )
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.cost import Cost
 from skillgit.domain.edit import LeftOut, normalised
+from skillgit.domain.evaluation import LoadCounts
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import Verdict
+from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.sequence_diff import similarity, words
 from skillgit.domain.skill_rules import Rule
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries, rule_queries
+from skillgit.index.rule_queries import OriginRow
 from skillgit.store import history_reader, tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from skillgit.app.attribution.provenance import Credit, Credits
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import LoadCounts
-    from skillgit.domain.event import Event
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.proposal import PatchCounts
-    from skillgit.index.rule_queries import OriginRow
-
 
 _SURE = 65.0
 """From this likeness on, out of 100, words are taken to mean a rule."""

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from os.path import normpath
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer, known_places, open_record
 from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, take_away, typed_path, write_skill
@@ -22,18 +23,14 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import NamedSkill, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.did_you_mean import nearest
+from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, NotFoundError, UsageError
 from skillgit.index import queries
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
 
 
 class Agent(StrEnum):

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.skill_format.atomic_write import remove_tree, sweep, write_file
 from skillgit.app.skill_format.folder_contents import fingerprint, read_entries
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError
 from skillgit.files import locked, open_plain, read_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 _FOLDER, _FILE, _LOCK, _KEPT = "adopted", "places.json", "lock", "kept"
 _SCHEMA = "skillgit.adopted/1"

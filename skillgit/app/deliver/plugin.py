@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from pathlib import Path
+from typing import Final, Literal
 
 from skillgit.app.history.run_list import run_of_skill
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
 from skillgit.app.skill_format.folder_contents import (
+    Entries,
     EntryKind,
+    FileChange,
     FolderEntry,
     changes,
     edited,
@@ -20,22 +24,15 @@ from skillgit.app.skill_format.folder_contents import (
 )
 from skillgit.app.sources.eval_cases import EVALS
 from skillgit.app.sources.plugin_evals import LeftOutTask, cases_of
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import skill_named
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, NotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.redaction import credentials
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import tree
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.app.skill_format.folder_contents import Entries, FileChange
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.skill import Skill
 
 MARK: Final = "skillgit.json"
 """The file of a plug-in that says which versions it holds, and by which skillgit knows a folder that it made."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.provenance import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
@@ -16,25 +16,19 @@ from skillgit.app.history.items import ItemOrder, ItemsRequest, ItemTable, items
 from skillgit.app.history.show import RunSetting, recorded_settings
 from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, one_snapshot, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.edit import LeftOut
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.text_diff import detailed, read_patch
+from skillgit.domain.text_diff import FileDiff, Hunk, Line, detailed, read_patch
 from skillgit.errors import NotFoundError
 from skillgit.index import version_queries
+from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.edit import LeftOut
-    from skillgit.domain.event import Event
-    from skillgit.domain.text_diff import FileDiff, Hunk, Line
-    from skillgit.index.rows import LogRow
-
 
 ITEMS = 320  # items of the map, those that changed most often
 COLUMNS = 110  # versions of the map: the first one, the best one and the newest ones

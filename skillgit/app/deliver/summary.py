@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from skillgit.app.history.diff import items as item_differences
+from skillgit.app.history.diff.items import ItemDiff
 from skillgit.app.history.matrix import MatrixCell, matrix
+from skillgit.app.recorded.score_summary import Interval
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.statistics import too_few_items, wilson_interval
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import queries, version_queries
+from skillgit.index.rows import LogRow, RunRow
 from skillgit.store.history_reader import read_commit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from skillgit.app.history.diff.items import ItemDiff
-    from skillgit.app.recorded.score_summary import Interval
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.index.rows import LogRow, RunRow
 
 T = TypeVar("T")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.install import CHANGED, GONE, UNCHANGED
 from skillgit.app.deliver.install_record import InstalledFolder, known_places
@@ -14,6 +14,7 @@ from skillgit.app.recorded.evidence_json import members
 from skillgit.app.skill_format.atomic_write import typed_path
 from skillgit.app.skill_format.folder_contents import Entries, edited, entries_of, fingerprint, read_entries, tree_id
 from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
@@ -24,11 +25,6 @@ from skillgit.index import queries, version_queries
 from skillgit.store.history_reader import skill_at
 from skillgit.store.promotion import changes_on_trunk, releases
 from skillgit.store.work_tree import skill_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
 
 _MOST_LOCK = 1 << 20
 _TREE = "metadata.github-tree-sha"

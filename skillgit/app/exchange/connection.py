@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skillgit.app.workspace.context import Context
 from skillgit.errors import UsageError
 from skillgit.plugin.redaction import redact
 from skillgit.store.exchange.transport import RemoteConnection, unheard
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from skillgit.app.workspace.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

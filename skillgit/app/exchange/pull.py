@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, SkillgitError, UsageError
@@ -24,11 +25,6 @@ from skillgit.store.history import run_names
 from skillgit.store.repo import Repo
 from skillgit.store.seals import note_asked
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
 
 _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 

@@ -7,12 +7,13 @@ which a host may refuse.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
 from skillgit.app.recorded.run_record import start_record
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skills_here import train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -21,6 +22,7 @@ from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
 from skillgit.store.exchange.remotes import fetch_notes, find_remote, join_notes, releases
 from skillgit.store.exchange.sending import (
+    Parcel,
     RefState,
     RefusalCause,
     RejectedMode,
@@ -36,12 +38,6 @@ from skillgit.store.exchange.sending import (
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.trunk import is_plain, trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.store.exchange.sending import Parcel
 
 _SHORT = 12
 _SHOWN = 3  # branches of a host that are named

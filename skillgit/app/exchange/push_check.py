@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.secret_scan import (
     Allowed,
@@ -19,6 +19,7 @@ from skillgit.app.exchange.secret_scan import (
 from skillgit.app.exchange.secret_scan import ScanSeverity as Severity
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -28,13 +29,8 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import Redactor, values_of
 from skillgit.store.diff import NewCommit, NewFile, content, new_commits, publishable
+from skillgit.store.repo import Repo
 from skillgit.store.tree import outward_links, skill_folders
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.store.repo import Repo
 
 _SHORT = 12
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.app.workspace.context import Context
 from skillgit.store import refs
 from skillgit.store.exchange import remotes as stored
 from skillgit.store.exchange.remotes import find_remote
 from skillgit.store.exchange.sending import advertised, snapshot
 from skillgit.store.exchange.transport import create_repository
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillgit.app.workspace.context import Context
-
 
 _ADDRESS = re.compile(
     r"(?:https?://(?:[^@/]+@)?|ssh://(?:[^@/]+@)?|[^@/:]+@)github\.com[:/]+(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?"

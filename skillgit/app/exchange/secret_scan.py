@@ -5,24 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.app.sources.data_check import told
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leaks
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.index import queries
+from skillgit.store.repo import Repo
 from skillgit.store.tree import read_file
 from skillgit.store.trunk import trunk_tip
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.store.repo import Repo
 
 
 class LeakFinder:

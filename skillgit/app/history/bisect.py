@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
@@ -15,27 +16,23 @@ from skillgit.app.recorded.run_record import recorded_items
 from skillgit.app.setup.basis import Lender, ResultBasis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
 from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import differences, measuring_setup
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
+from skillgit.domain.proposal import EditRecord
+from skillgit.domain.trajectory import Item
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries, version_queries
+from skillgit.index.item_queries import MeasuredRow
+from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit, skill_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from skillgit.app.setup.planner import Planner
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.proposal import EditRecord
-    from skillgit.domain.trajectory import Item
-    from skillgit.index.item_queries import MeasuredRow
-    from skillgit.index.rows import LogRow
 
 
 def search(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import event_pages, queries
+from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.rows import LogRow, RunRow
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.index.event_pages import Narrowing, Point
-    from skillgit.index.rows import LogRow, RunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,15 @@ The index file is read as it stands. Only where there is none that can be used, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.address import address_of
 from skillgit.index.schema import glance
 from skillgit.store.git_binary import common_dir, configured
 from skillgit.store.seals import own_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.workspace.context import Context
 
 _MOST = 500
 _NEWEST_RUN = "SELECT name FROM run ORDER BY updated DESC, started DESC, name LIMIT 1"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import Unfinished, unfinished
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
 from skillgit.index import queries, spending
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import SpentRow
-    from skillgit.index.spending import SpentStretch
+from skillgit.index.rows import SpentRow
+from skillgit.index.spending import SpentStretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

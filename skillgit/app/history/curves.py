@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -12,14 +13,12 @@ from skillgit.domain.evaluation import Metric
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.index import event_pages, queries
+from skillgit.index.event_pages import CurveRow
+from skillgit.index.refresh import Index
+from skillgit.index.rows import LogRow, RunRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from skillgit.app.workspace.context import Context
-    from skillgit.index.event_pages import CurveRow
-    from skillgit.index.refresh import Index
-    from skillgit.index.rows import LogRow, RunRow
 
 POINTS = 240
 """Even steps, and stretches of versions, of which a curve has points: about one for each few pixels of a wide chart."""

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import Final, cast, get_args
 
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.score import Sign
 from skillgit.errors import UsageError
 from skillgit.index.event_pages import Narrowing, Number, NumberComparison
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillgit.domain.score import Sign
 
 TOKENS: Final = "event: score> step: epoch: item: edit: run: skill: after: before: text:"
 """The tokens, as help lists them."""

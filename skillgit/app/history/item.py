@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.item_history import (
@@ -19,6 +20,7 @@ from skillgit.app.recorded.item_history import (
     load,
     unknown_item,
 )
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
 from skillgit.domain.evaluation import Split
@@ -27,13 +29,8 @@ from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow, told_flips
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
-    from skillgit.plugin.backend import Image
+from skillgit.index.rows import LogRow
+from skillgit.plugin.backend import Image
 
 SELECTION = "selection.json"
 Tried = tuple[MeasuredRow, Cell | None]

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.item_history import Cell, RunItems, doubts, first_solved, flips, load, no_outcomes
 from skillgit.app.recorded.score_summary import check_scores
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError
 from skillgit.index import queries
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillgit.app.workspace.context import Context
 
 
 class ItemOrder(StrEnum):

@@ -5,27 +5,25 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
 from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.log_filter import Selection
+from skillgit.index.rows import LogRow, RunRow
 from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pydantic import TypeAdapter
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow, RunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import is_address
 from skillgit.app.workspace.revision_range import span_of
 from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
@@ -14,14 +16,8 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import log_filter, queries
 from skillgit.index.log_filter import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
-    from skillgit.store.repo import Repo
-
+from skillgit.index.rows import LogRow
+from skillgit.store.repo import Repo
 
 Flip = Literal["fixed", "broken"]
 

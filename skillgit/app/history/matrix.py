@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from datetime import datetime
+from typing import Literal
 
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, noted_evaluations
 from skillgit.app.recorded.run_record import started
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge, Scored, Split
+from skillgit.domain.event import RunStarted
 from skillgit.index import queries, rule_queries, version_queries
 from skillgit.index.own_conditions import OwnConditions
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from datetime import datetime
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.event import RunStarted
-    from skillgit.index.rows import LogRow
-    from skillgit.index.version_queries import ScoreRow
+from skillgit.index.rows import LogRow
+from skillgit.index.version_queries import ScoreRow
 
 Difference = Literal["server", "environment", "judge", "items", "configuration"]
 """What keeps a number from being compared with those of the run: what was another one there."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from skillgit.app.history.log import LogRequest, check_wanted
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -19,18 +21,12 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import log_filter, queries
 from skillgit.index.log_filter import Selection
+from skillgit.index.refresh import Index
 from skillgit.store import tree
+from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import git
 from skillgit.store.history_reader import read_commit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.refresh import Index
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
-
+from skillgit.store.repo import Repo
 
 SCHEMA = "skillgit.event/1"
 _AT_ONCE = 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
@@ -13,12 +14,10 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries, version_queries
+from skillgit.index.rows import RunRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import RunRow
 
 
 def state(row: RunRow) -> str:

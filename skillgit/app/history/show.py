@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
@@ -22,31 +23,25 @@ from skillgit.app.recorded.step_evidence import (
     looks_in,
 )
 from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
+from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
-from skillgit.domain.event import Rejected, Skipped
+from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.proposal import Feedback
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.index.event_rows import CONFIG
+from skillgit.index.rows import LogRow
 from skillgit.index.version_queries import feedback_lines, sources
 from skillgit.plugin.redaction import redact_json
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader
 from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.notes import feedback_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.edit import LeftOut
-    from skillgit.domain.event import Event
-    from skillgit.domain.proposal import Feedback
-    from skillgit.index.rows import LogRow
-
 
 _MEASURED = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.recorded.score_summary import detectable_gain
 from skillgit.app.recorded.stagnation import Diagnosis, of_run
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.event import Edited, Event, Inherited, RunFinished, RunStarted, SlowMerged
 from skillgit.domain.event_keys import (
     event_scope,
@@ -24,25 +27,18 @@ from skillgit.domain.event_keys import (
 )
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import Origin
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow, ProgressRow, RunRow
 from skillgit.store import refs
 from skillgit.store.exchange.sending import Unpushed, unpushed
 from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.placebo import Placebo
-    from skillgit.index.rows import LogRow, ProgressRow, RunRow
 
 
 def runs(context: Context) -> tuple[RunRow, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring, open_measuring
 from skillgit.app.recorded.evaluation_notes import Note, record
@@ -12,8 +12,10 @@ from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -21,16 +23,10 @@ from skillgit.domain.skill_rules import Region, Rule, Worth, rules, without, wor
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, NotFoundError
 from skillgit.index import queries, version_queries
+from skillgit.index.rows import LogRow
 from skillgit.store import notes
 from skillgit.store.diff import Blamer
 from skillgit.store.history_reader import skill_at
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.index.rows import LogRow
 
 KIND = "ablation"
 _NOTED = ("rule", "text", "first", "last", "score", "delta", "fixed", "broken", "p", "worth")

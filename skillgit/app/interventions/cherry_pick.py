@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
 from skillgit.app.interventions.three_way_merge import Conflict, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.plan import Plan
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run, version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
@@ -21,19 +23,12 @@ from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.errors import SkillgitError, UsageError
+from skillgit.index.rows import LogRow
 from skillgit.index.version_queries import sources
 from skillgit.store.history_reader import read_commit, skill_at
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
-    from skillgit.index.rows import LogRow
-
 
 _KINDS = frozenset(
     {EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED, EventKind.REVERTED, EventKind.EDITED}

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Gauge
 from skillgit.domain.event import Rejected, RunStarted
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.proposal import Tried
 from skillgit.domain.run_state import RunState, fold
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.index.version_queries import score_evidence, start_evidence
 from skillgit.store import history, refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
 from skillgit.store.lock import RunLock
+from skillgit.store.repo import Repo
 from skillgit.store.seals import is_own, local_settings
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.evaluation import Gauge
-    from skillgit.index.rows import LogRow
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
-
 
 _OUTCOMES = "selection"
 """How the files begin that hold what a version scored."""

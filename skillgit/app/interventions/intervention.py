@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.score_summary import scores
 from skillgit.app.setup.basis import Lender, ResultBasis, basis_of, name_warnings
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
 from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditReport, EditStatus, LeftOut, Patch, apply, left_out
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Split
 from skillgit.domain.event import Accepted, Event, Rejected, version_of
 from skillgit.domain.event_keys import intervention_scope
+from skillgit.domain.gate_decision import Verdict
+from skillgit.domain.gate_policies import Policy
+from skillgit.domain.outcomes import VersionOutcomes
 from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts, changed_lines
 from skillgit.domain.run_state import RunState, advance, fold
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
 from skillgit.engine.candidate_guards import invalid, skill_tokens
@@ -30,26 +40,13 @@ from skillgit.engine.salvage import attributed
 from skillgit.engine.session import Session, Stage
 from skillgit.errors import ConfigError, SkillError, SkillgitError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.plugin.redaction import redact
 from skillgit.store import refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-
-    from skillgit.app.setup.planner import Planner
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.gate_policies import Policy
-    from skillgit.domain.outcomes import VersionOutcomes
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.index.rows import LogRow
-    from skillgit.store.commit_message import Recorded
 
 _T = TypeVar("_T")
 

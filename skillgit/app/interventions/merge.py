@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, RunMeasuring, open_gating
 from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
+from skillgit.domain.skill import Skill
 from skillgit.engine.evidence_files import json_file
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
-    from skillgit.index.rows import LogRow
-
 
 MOST_CONFLICTS = 12
 """Conflicts that are settled by evaluation; further ones keep our text, so that the price of a merge is bounded."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.credentials.detector import Certainty
@@ -12,16 +14,10 @@ from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.index.version_queries import feedback_lines
 from skillgit.plugin.redaction import redact
 from skillgit.store import notes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
 
 MOST_CHARACTERS = 4000
 """How long a note may be; steps are told about so much in all."""

@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.skill_format import frontmatter
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.store import promotion, refs
 from skillgit.store.lock import RunLock
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
 
 _SHORT = 12
 _NUMBER, _PART = r"(?:0|[1-9]\d*)", r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"

@@ -6,29 +6,29 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.basis import ResultBasis
+from skillgit.app.setup.plan import Plan
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.event import Inherited, Reverted
 from skillgit.domain.event_keys import intervention_scope
+from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, fold
+from skillgit.domain.skill import Skill
 from skillgit.errors import UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
     from skillgit.app.interventions.intervention import GateWatcher
-    from skillgit.app.setup.basis import ResultBasis
     from skillgit.app.setup.model_session import MeasuringTerms
-    from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.skill import Skill
-    from skillgit.index.rows import LogRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.cherry_pick import Applied, apply_again
 from skillgit.app.interventions.intervention import (
@@ -22,25 +22,21 @@ from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import decide
 from skillgit.domain.proposal import Origin
+from skillgit.domain.skill import Skill
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.store.history_reader import skill_at
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.skill import Skill
-    from skillgit.index.rows import LogRow
 
 _LOOKED_AT = 200
 """The newest rejected candidates among which the ones that came closest are looked for."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.ablate import Ablating, Ablation
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
@@ -26,12 +27,7 @@ from skillgit.engine.evidence_files import json_file
 from skillgit.engine.prompt_sections import prompt
 from skillgit.engine.session import unanswered
 from skillgit.errors import SkillgitError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
+from skillgit.index.rows import LogRow
 
 
 def newest_version(workspace: Workspace, text: str) -> LogRow:

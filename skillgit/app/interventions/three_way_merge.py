@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.protected_regions import Owner, blocks, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Lines = tuple[str, ...]
 Files = dict[str, bytes]

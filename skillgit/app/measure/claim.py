@@ -11,7 +11,8 @@ import json
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
 from skillgit import __version__
 from skillgit.app.measure.envelope import sign, signing_key
@@ -22,31 +23,23 @@ from skillgit.app.recorded.score_summary import mean_interval, scores
 from skillgit.app.setup.comparable_conditions import CONFIG
 from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.app.skill_format.folder_contents import Entries, EntryKind, FolderEntry, listing_digest, tree_id
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import absence_of, open_workspace
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split
-from skillgit.domain.event import NOBODY, Models, RunFinished
-from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective
+from skillgit.app.workspace.workspace import Workspace, absence_of, open_workspace
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split
+from skillgit.domain.event import NOBODY, Event, Models, RunFinished
+from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective, Verdict
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
 from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
 from skillgit.files import write_file
 from skillgit.index import item_queries, queries, version_queries
+from skillgit.index.rows import LogRow
 from skillgit.store import tree
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Gauge
-    from skillgit.domain.event import Event
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.index.rows import LogRow
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:skillgit:score:1"

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from skillgit.app.measure.claim import (
     NOTE,
@@ -34,10 +36,12 @@ from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.recomputed_gates import recompute_gates
 from skillgit.app.recorded.replies import recorded_replies
 from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.skill_format.folder_contents import read_entries
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.address import parse
@@ -55,19 +59,11 @@ from skillgit.errors import (
 )
 from skillgit.files import read_plain
 from skillgit.index import queries, version_queries
-from skillgit.plugin.environment import Environment, LongLived, asks_judge, check_machine
+from skillgit.index.rows import LogRow
+from skillgit.plugin.environment import Environment, Judge, LongLived, asks_judge, check_machine
 from skillgit.plugin.registry import find_environment
 from skillgit.store.history_reader import read_run
 from skillgit.store.tree import entry_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from skillgit.app.setup.model_session import EvalWatcher
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
-    from skillgit.plugin.environment import Judge
 
 WORD = {
     ("predicate", "claimed"): re.compile(r"\d{4}(-\d\d){2}T\d\d(:\d\d){2}Z"),

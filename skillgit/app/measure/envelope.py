@@ -6,20 +6,16 @@ import base64
 import json
 import re
 import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import NotFoundError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 NAMESPACE = "skillgit-claim"

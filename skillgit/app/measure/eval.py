@@ -6,11 +6,13 @@ A measurement compares versions, other commits, what a pull request changes, and
 from __future__ import annotations
 
 from collections import ChainMap, Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal, NoReturn
 
 from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
@@ -27,8 +29,10 @@ from skillgit.app.setup.model_session import (
     too_few,
 )
 from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup, refuse_samples
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import (
     NO_SKILL,
     WORKTREE,
@@ -46,19 +50,11 @@ from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ExitCode, SkillError, UsageError
 from skillgit.index.queries import runs_of_skill
+from skillgit.index.rows import LogRow
 from skillgit.plugin.environment import Summarizes, SummaryShare, asks_judge
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
 from skillgit.store.work_tree import differs, skill_trees, skills_at, work_tree_commit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from skillgit.app.setup.planner import Planner
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
-
 
 NONE = "none"
 """The arm without a skill: its name and description, and not a word below them."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.measure.eval import changed_skills
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.skill_choice import SKILLS, name_of
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.skill_listing import ALIKE, ListingAgent, ListingState, SkillListing, listing, neighbours
+from skillgit.domain.skill_listing import (
+    ALIKE,
+    LibrarySkill,
+    ListingAgent,
+    ListingState,
+    SkillListing,
+    listing,
+    neighbours,
+)
 from skillgit.errors import ExitCode, NotFoundError
 from skillgit.plugin.skill_library import library_skill, read_library
 from skillgit.store.tree import skill_folders
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.skill_listing import LibrarySkill
 
 LOSS = 0.1
 """Share of what an agent showed of a neighbour that an edit may cost: in a full library every edit costs a little."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.measure.eval import (
     NONE,
@@ -37,26 +37,22 @@ from skillgit.app.setup.model_session import (
 )
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Scored, Split
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import load_policy
 from skillgit.store.history_reader import skill_at
 from skillgit.store.work_tree import differing_skills
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.app.setup.planner import Planner
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
 
 SPLITS = (Split.SELECTION.value, Split.TEST.value)
 _NAMED = re.compile(r"(?P<skill>[a-z0-9./_-]+)=(?P<config>.+)")

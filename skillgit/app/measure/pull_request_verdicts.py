@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +11,7 @@ from skillgit.app.recorded.run_record import event_outcomes, recorded_items, rec
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
 from skillgit.app.workspace.revision import revision_words
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of
@@ -25,11 +27,8 @@ from skillgit.store import notes
 from skillgit.store.work_tree import skill_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.measure.eval import Change
     from skillgit.app.setup.run_setup import Setup
-    from skillgit.app.workspace.workspace import Workspace
 
 
 class KnownOutcomes:

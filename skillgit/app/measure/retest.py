@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.measure.eval import Arm, Arms, resolve_all, set_up_arms
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
@@ -21,19 +21,15 @@ from skillgit.app.setup.model_session import (
     too_few,
 )
 from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.gate_decision import GateRule
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.app.setup.planner import Planner
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.gate_decision import GateRule
 
 BACKENDS = "skillgit.backends"
 

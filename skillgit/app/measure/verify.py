@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test, record
 from skillgit.app.recorded.run_record import event_outcomes, is_own, recorded_items, start_record, started
@@ -21,11 +22,15 @@ from skillgit.app.setup.model_session import (
     planned,
 )
 from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split, mean
 from skillgit.domain.event import RunStarted
+from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.statistics import (
     binomial_test,
@@ -35,21 +40,12 @@ from skillgit.domain.statistics import (
     too_few_items,
     wilson_interval,
 )
+from skillgit.domain.trajectory import Item
 from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.own_conditions import OwnConditions
+from skillgit.index.rows import LogRow
 from skillgit.store.history_reader import read_commit, skill_at
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.setup.planner import Planner
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.trajectory import Item
-    from skillgit.index.rows import LogRow
-
 
 DRAWS = -1_000_000
 """The draws of the seed 0; those of other seeds lie below. No run, placebo or retest has any of them."""

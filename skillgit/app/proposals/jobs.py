@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.proposals.proposal import Answer, ProposalPin
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
 from skillgit.app.setup.skill_tasks import with_own_tasks
 from skillgit.app.train.train import TrainRequest
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.skill_choice import choose_skill, name_of
@@ -27,9 +27,6 @@ from skillgit.store.history_reader import read_run
 from skillgit.store.promotion import is_ref_name
 from skillgit.store.trunk import trunk, trunk_revision
 from skillgit.store.work_tree import skill_tree, skills_at
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
 
 _USUAL = shipped_file(USUAL)
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
@@ -20,12 +21,10 @@ from skillgit.errors import ExitCode, SkillgitError
 from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.store.promotion import PROPOSED
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from skillgit.app.measure.pull_request_verdicts import SkillReport
-    from skillgit.store.repo import Repo
 
 _SHORT = 12
 _AGENT = re.compile(r"[a-z]{1,20}")

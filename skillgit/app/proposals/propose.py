@@ -8,12 +8,12 @@ anywhere is followed by one that looks at what is there and does what is left.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import LEDGER, unfinished
 from skillgit.app.interventions.three_way_merge import merge
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
-from skillgit.app.proposals.jobs import Jobs, SkillJob
+from skillgit.app.measure.pull_request_verdicts import SkillReport
+from skillgit.app.proposals.jobs import Jobs, ProposeRequest, SkillJob
 from skillgit.app.proposals.proposal import (
     Answer,
     MeasuredGain,
@@ -25,10 +25,14 @@ from skillgit.app.proposals.proposal import (
     task_counts,
 )
 from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.recorded.score_summary import Scores
 from skillgit.app.setup.basis import models_of
+from skillgit.app.setup.model_session import EvalProgress
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, whole_plan
+from skillgit.app.train.run_report import Trained
 from skillgit.app.train.train import plan_train, train
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.skills_here import own_tasks
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -40,6 +44,8 @@ from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_policies import PAIRED, STRICT
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.domain.run_state import fold
+from skillgit.domain.skill import Skill
+from skillgit.engine.session import Watcher
 from skillgit.errors import BudgetError, ConflictError, ExitCode, ServiceError, SkillgitError, StoppedError
 from skillgit.store import refs
 from skillgit.store.git_binary import git
@@ -50,16 +56,6 @@ from skillgit.store.promotion import move_proposal, proposed_run, write_proposal
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.seals import is_own
 from skillgit.store.work_tree import skill_tree
-
-if TYPE_CHECKING:
-    from skillgit.app.measure.pull_request_verdicts import SkillReport
-    from skillgit.app.proposals.jobs import ProposeRequest
-    from skillgit.app.recorded.score_summary import Scores
-    from skillgit.app.setup.model_session import EvalProgress
-    from skillgit.app.train.run_report import Trained
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
-    from skillgit.engine.session import Watcher
 
 _SHORT = 12
 _TRIES = 3

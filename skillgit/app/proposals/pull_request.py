@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, line_for
 from skillgit.app.exchange.push_check import check, scan_commits
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import NotFoundError, RemoteError, UsageError
 from skillgit.store import refs
 from skillgit.store.exchange.remotes import Remote, fetch_branch, find_remote
 from skillgit.store.exchange.sending import RefState, RefusalCause, SentRef, advertised, send_leased
-from skillgit.store.exchange.transport import gh
+from skillgit.store.exchange.transport import RemoteConnection, gh
+from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.store.exchange.transport import RemoteConnection
-    from skillgit.store.repo import Repo
 
 _MOST = 50
 """Pull requests of one branch that are looked at, the newest ones."""

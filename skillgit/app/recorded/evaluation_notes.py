@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from skillgit.app.recorded.evidence_json import members, parsed
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Scored
 from skillgit.index import version_queries
 from skillgit.index.own_conditions import Otherwise, OwnConditions
+from skillgit.index.rows import LogRow
 from skillgit.store import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from skillgit.app.recorded.score_summary import Scores
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.index.rows import LogRow
 
 
 OUTCOMES = "outcomes"

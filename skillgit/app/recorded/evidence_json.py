@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.store.evidence import read_evidence
-
-if TYPE_CHECKING:
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 
 def parsed(content: bytes | str | None) -> object:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.evidence_json import entries, evidence_file, objects, parsed
@@ -15,14 +15,9 @@ from skillgit.domain.evaluation import Gauge, Scored
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError
 from skillgit.index import item_queries, queries
+from skillgit.index.item_queries import MeasuredRow
 from skillgit.index.own_conditions import OwnConditions
 from skillgit.store.evidence import dropped_trees, read_evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.index.item_queries import MeasuredRow
-
 
 _OID_LENGTH = 7
 

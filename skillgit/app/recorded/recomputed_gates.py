@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING
@@ -15,12 +16,10 @@ from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, 
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.evidence import read_evidence
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 _COMPARED = (
     *("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained"),

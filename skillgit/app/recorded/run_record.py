@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import version_outcomes
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Scored, Split
 from skillgit.domain.event import RunStarted
@@ -18,17 +19,11 @@ from skillgit.errors import SkillgitError
 from skillgit.index import event_rows, item_queries, queries, version_queries
 from skillgit.index.event_rows import CONFIG
 from skillgit.index.own_conditions import OwnConditions
+from skillgit.index.rows import ItemRow, LogRow
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.index.rows import ItemRow, LogRow
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
-
+from skillgit.store.repo import Repo
 
 _SPLITS, ENVIRONMENT = "splits.json", "environment.json"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from skillgit.domain.evaluation import (
     mean_tokens,
 )
 from skillgit.domain.event import Inherited, RunStarted
+from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import SELECTION, Pairs, read_outcomes
 from skillgit.domain.statistics import (
     bootstrap_interval,
@@ -25,17 +27,14 @@ from skillgit.domain.statistics import (
     too_few_items,
     wilson_interval,
 )
+from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.index import item_queries, queries
+from skillgit.index.rows import LogRow
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.trajectory import Item
-    from skillgit.index.rows import LogRow
 
 
 Interval = tuple[float, float]

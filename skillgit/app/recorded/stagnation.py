@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import start_section
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import refused_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric
 from skillgit.domain.event import Event, Rejected, Skipped
@@ -17,11 +18,6 @@ from skillgit.domain.gate_decision import Decision, GateRule
 from skillgit.domain.run_state import RunState, StepMemory, fold
 from skillgit.index import queries
 from skillgit.store.history_reader import read_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.workspace import Workspace
 
 DIAGNOSE_AFTER = 5
 """Refused steps in a row before there is a diagnosis, where the configuration does not say."""

@@ -5,19 +5,15 @@ Evidence may come from strangers and may be damaged: whatever is not as it shoul
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.asked_question import question_of
 from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
 from skillgit.domain.evidence_names import COMPARISON, FINDINGS, LOOKS, PATCH, ROLLOUT
 from skillgit.store.evidence import read_evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 _FAILING = ("regressed", "persistent_fail")
 _LONGEST_QUESTION = 600  # characters, counted from its end

@@ -6,30 +6,29 @@ parameters that decide what models answer. The seed only chooses among draws of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
 from skillgit.app.setup.config.resolved import measuring_settings, read_document
+from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.evaluation import Split
 from skillgit.domain.event import NOBODY, RunStarted
 from skillgit.domain.served_model import ServedModel, differing_facts
 from skillgit.errors import SkillgitError
 from skillgit.index import item_queries, queries
+from skillgit.index.rows import LogRow
 from skillgit.plugin.environment import asks_judge
 from skillgit.plugin.plugin_identity import own_digest
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from skillgit.app.setup.run_setup import Setup
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import Split
-    from skillgit.index.rows import LogRow
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 CONFIG = "config.json"
 _DECIDING = ("target", "judge")  # roles whose models decide outcomes

@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.setup import plugins
 from skillgit.app.setup.plugins import EnvironmentEntry
+from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Turn
 from skillgit.errors import BackendError, DataError, EnvironmentFaultError, SandboxError, SkillgitError
+from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 from skillgit.plugin.environment import (
     CallBounds,
     Environment,
+    EnvironmentInfo,
+    ModelEndpoint,
     NeedKind,
     ShowsPictures,
     asks_judge,
@@ -30,17 +38,6 @@ from skillgit.plugin.registry import load_environment
 from skillgit.plugin.shortcuts import BestShortcut, measure_shortcuts
 from skillgit.plugin.skill_marks import as_text
 from skillgit.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Turn
-    from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
-    from skillgit.plugin.environment import EnvironmentInfo, ModelEndpoint
 
 SCORER = "scorer"
 """The option by which an environment lets its user choose a scorer."""

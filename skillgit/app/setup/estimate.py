@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, Planner, tokens_of
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
+from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.trajectory import Item
 from skillgit.engine.method_settings import ControlMode, MethodSettings, OptimizerSettings, PairPolicy
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.engine.prompt_sections import FILES, prompt
 from skillgit.engine.reply_schemas import DIALECTS
 from skillgit.engine.rollout import delivered
 from skillgit.engine.salvage import MOST_PARTS
+from skillgit.engine.session import Task
+from skillgit.engine.strategy import Strategy
 from skillgit.plugin.environment import asks_judge
 from skillgit.strategies.racing import TRIED
 from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, READ
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.session import Task
-    from skillgit.engine.strategy import Strategy
 
 _PLANNED = frozenset({"skillopt", "racing", "pareto", "refine", "compose"})
 """The strategies whose calls are known here."""

@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from importlib.util import find_spec
 from random import Random
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
 from skillgit.app.recorded.score_summary import Scores, by_type, scores
 from skillgit.app.setup.basis import basis_of, name_warnings
 from skillgit.app.setup.judge_record import judge_notes
 from skillgit.app.setup.models import ask_each
+from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Progress, Session, Stage
 from skillgit.errors import BudgetError, ConfigError, ServiceError, StoppedError
-from skillgit.executors.attempt import Inline
+from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessFleet, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from skillgit.app.setup.plan import Plan
-    from skillgit.app.setup.run_setup import Setup
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.executors.attempt import Executor
 
 T = TypeVar("T")
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.config.schema import ModelSettings
+from skillgit.calls.client import Calls
 from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
 from skillgit.domain.rehearsal import is_offline
 from skillgit.domain.served_model import ServedModel, normalised
+from skillgit.domain.skill import Skill
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import (
@@ -22,21 +25,17 @@ from skillgit.plugin.backend import (
     Backend,
     Batches,
     PlaysRole,
+    Price,
     Probe,
     Probes,
     TellsContext,
 )
+from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.registry import find_backend, load_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from skillgit.app.setup.run_setup import Setup
-    from skillgit.calls.client import Calls
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Price
-    from skillgit.plugin.plugin_identity import PluginSource
 
 
 TIMEOUT_S = 120.0

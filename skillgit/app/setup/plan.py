@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import fsum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Caps, count, duration, money
 from skillgit.domain.cost import price as cost_in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 class Bound(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -13,22 +14,20 @@ from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
 from skillgit.calls.pipeline import QUESTION, Route, reply_key
 from skillgit.calls.pricing import dollars
+from skillgit.domain.cost import Caps
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item
 from skillgit.engine.grading import STAGE as AGREEMENT
 from skillgit.engine.grading import Grading, grading_key
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.rollout import delivered, rollout_keys
+from skillgit.engine.session import Session
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.environment import CallBounds, asks_judge, call_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from skillgit.app.setup.run_setup import Setup
-    from skillgit.domain.cost import Caps
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.session import Session
 
 ANSWER_TOKENS = 100
 """Tokens that a reply of the target or of the judge is taken to have."""

@@ -5,23 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from skillgit.app.workspace.context import Context
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.plugin import registry
 from skillgit.plugin.backend import BackendInfo
 from skillgit.plugin.environment import EnvironmentInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from skillgit.app.workspace.context import Context
 
 Info = TypeVar("Info")
 

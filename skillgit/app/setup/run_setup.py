@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -18,22 +19,28 @@ from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, re
 from skillgit.app.setup.models import ESTIMATED, find_routes
 from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, load_for_skill
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, TASKS
 from skillgit.app.workspace.workspace import BRING, Workspace
+from skillgit.calls.client import Route
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import PINNED_TYPE, GateRule, NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.domain.served_model import Provenance, ServedModel
+from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.allowed_settings import RecordedSettings, of_own_run, of_stranger
 from skillgit.engine.evidence_files import json_file
+from skillgit.engine.method_settings import GateSettings
 from skillgit.engine.prompt_sections import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
 from skillgit.engine.strategy import Strategy, strategy_of
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
-from skillgit.plugin.environment import asks_judge, asks_target_once, check_machine, is_processor_bound
+from skillgit.index.rows import LogRow
+from skillgit.plugin.backend import Price
+from skillgit.plugin.environment import Environment, asks_judge, asks_target_once, check_machine, is_processor_bound
 from skillgit.plugin.plugin_identity import own_digest
 from skillgit.plugin.registry import Loaded, find_environment, find_strategy, policy_code
 from skillgit.plugin.skill_library import InstallsSkills
@@ -43,16 +50,7 @@ from skillgit.store.history_reader import read_commit
 from skillgit.store.seals import is_own, local_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from skillgit.app.setup.model_session import MeasuringTerms
-    from skillgit.app.workspace.context import Context
-    from skillgit.calls.client import Route
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.method_settings import GateSettings
-    from skillgit.index.rows import LogRow
-    from skillgit.plugin.backend import Price
-    from skillgit.plugin.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the strategy is loaded when it is asked for

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
+from skillgit.app.setup.config.resolved import ResolvedConfig
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, meant_skill, own_tasks, reviewed_tasks
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from skillgit.app.setup.config.resolved import ResolvedConfig
-    from skillgit.app.workspace.context import Context
 
 TASKS_ENVIRONMENT = "tasks"
 """The environment whose items are the tasks of a skill."""

@@ -10,21 +10,16 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.file_names import git_fault
 from skillgit.errors import ConflictError, UsageError
 from skillgit.files import locked
 from skillgit.plugin.seed_folder import write_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillgit.domain.skill import Skill
-
 
 _HERE = -100  # ``AT_FDCWD``: paths are those of the process
 _EXCHANGE = 2  # ``RENAME_EXCHANGE`` of Linux (``linux/fs.h``), and ``RENAME_SWAP`` of macOS (``sys/stdio.h``)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from enum import StrEnum
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import git_object_id
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.file_names import DEPTH
 from skillgit.errors import ConflictError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from skillgit.domain.skill import Skill
-
 
 PASSED_OVER = frozenset({"__pycache__", ".DS_Store"})
 """What programs leave in a folder without anybody's doing; it is no part of what a person wrote."""

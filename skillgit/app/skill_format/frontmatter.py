@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from skillgit.errors import SkillError
 from skillgit.plugin.skill_library import DESCRIPTION_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from yaml.nodes import MappingNode
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from skillgit.app.skill_format.lint import Linted, LintedSkill
 from skillgit.app.skill_format.lint_rules import Fault, broken
+from skillgit.app.workspace.context import Context
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_listing import (
     ALIKE,
@@ -23,11 +25,6 @@ from skillgit.domain.skill_listing import (
 )
 from skillgit.errors import NotFoundError
 from skillgit.plugin.skill_library import read_library
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
 
 _SYSTEM_FOLDER = ".system"  # of Codex's own skills, in its home
 

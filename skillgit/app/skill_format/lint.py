@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ from skillgit.app.skill_format.lint_rules import (
     RuleSeverity,
     broken,
 )
+from skillgit.app.workspace.context import Context
 from skillgit.domain.protected_regions import (
     APPENDIX_END,
     APPENDIX_START,
@@ -34,12 +36,7 @@ from skillgit.domain.untrusted.file_names import clashes, leads_out, path_fault,
 from skillgit.errors import NotFoundError, SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from markdown_it.token import Token
-
-    from skillgit.app.workspace.context import Context
 
 
 _MENTION = re.compile(r"(?:\./)?(?:scripts|references|assets)/[\w./-]*[\w-]\.\w+")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.domain.protected_regions import SLOW_END, SLOW_START
@@ -11,10 +12,6 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.errors import SkillError
 from skillgit.store.ignore_rules import ignore_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _LEFT_OUT = frozenset({".git", "__pycache__", ".DS_Store", "node_modules", ".venv", ".pytest_cache", ".mypy_cache"})
 _CREDENTIALS = re.compile(

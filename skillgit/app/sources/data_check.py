@@ -6,15 +6,17 @@ That is leaks, duplicates, odd splits, and shortcuts: answers that score without
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.score_summary import POWER, before_baseline
+from skillgit.app.setup.config.resolved import ResolvedConfig
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
+from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
 from skillgit.domain.leaks import (
     SHORTEST_QUOTED,
@@ -31,6 +33,7 @@ from skillgit.domain.leaks import (
     words,
 )
 from skillgit.domain.statistics import minimum_detectable_effect
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.data_rows import singled
 from skillgit.plugin.environment import Environment, KeepsSecrets, secrets_of
@@ -38,14 +41,6 @@ from skillgit.plugin.likeness import alike
 from skillgit.plugin.registry import load_environment
 from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport, measure_shortcuts
 from skillgit.plugin.splits import repetitions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.setup.config.resolved import ResolvedConfig
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.trajectory import Item
-
 
 Watch = Callable[[str], None]  # hears in a few words what is being done
 

@@ -7,17 +7,18 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.app.sources.public_data.contents import is_archive, published_rows, unpack
 from skillgit.app.sources.public_data.downloads import Downloads, FetchProgress, cache_folder, in_megabytes
 from skillgit.app.sources.public_data.listing import MOST_BYTES, PublishedFiles, listed, matches, too_large
+from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.file_names import TreePath, name_key, shown
@@ -27,12 +28,6 @@ from skillgit.plugin.data_rows import raise_all
 from skillgit.plugin.environment import Assets, Attachment, EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import missing_ids, read_folders, read_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from skillgit.app.workspace.context import Context
-
 
 ITEMS = "items.jsonl"
 FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}

@@ -9,11 +9,13 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from skillgit.app.sources.pending_draft import (
     DRAFT_FILES,
@@ -41,10 +43,12 @@ from skillgit.app.sources.tasks import (
     check_new,
     reader_of_tasks,
 )
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skills_here import reviewed_tasks
 from skillgit.domain.credentials.detector import Certainty, is_guess
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
+from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.file_names import file_name, path_fault
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import read_plain, write_file
@@ -53,13 +57,6 @@ from skillgit.plugin.likeness import alike_to
 from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.trajectory import Item
 
 DROPPED, ACCEPTED = "dropped", "accepted"
 _BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text

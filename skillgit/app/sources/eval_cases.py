@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
 from skillgit.domain.untrusted.model_text import unstorable_place, visible
 from skillgit.errors import DataError, NotFoundError, UsageError
 from skillgit.files import read_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Fields = dict[str, Any]
 EVALS: Final = "evals"

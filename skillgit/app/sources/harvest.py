@@ -12,11 +12,13 @@ import json
 import re
 import shutil
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from skillgit.app.setup.plan import Plan
 from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of, mask_again
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SessionRedactor
@@ -24,6 +26,7 @@ from skillgit.app.sources.pending_draft import DRAFT_FILES, DRAFT_ROWS, DRAFTS, 
 from skillgit.app.sources.sessions.reading import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
 from skillgit.app.sources.tasks_draft import RubricWriter
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skills_here import reviewed_tasks
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import UsageError
@@ -31,13 +34,6 @@ from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
 
 _SALT, _GROUPS = "salt", "groups.json"
 _DIGEST = 16  # hex digits of a salted digest

@@ -11,30 +11,25 @@ import difflib
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted
-from skillgit.app.sources.harvest_redaction import file_name_of
+from skillgit.app.sources.harvest_redaction import SecretValues, SessionRedactor, file_name_of
 from skillgit.app.sources.pending_draft import DRAFT_FILES
+from skillgit.app.sources.sessions.session import AgentSession
 from skillgit.app.sources.tasks import DRAFT, REVIEWED, Row
 from skillgit.domain.evaluation import Split
-from skillgit.domain.trajectory import Trajectory
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import SandboxError, SkillgitError
+from skillgit.plugin.environment import Environment, Judge
 from skillgit.plugin.registry import load_environment
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.project_files import ProjectFiles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from skillgit.app.sources.harvest_redaction import SecretValues, SessionRedactor
-    from skillgit.app.sources.sessions.session import AgentSession
-    from skillgit.domain.trajectory import Item
-    from skillgit.plugin.environment import Environment, Judge
 
 _BEFORE, _PROJECT, _CHECK = "before", "project", "check.py"
 _OURS = ("id", "status", "group", "task_type")  # fields of a draft that no session says

@@ -7,18 +7,13 @@ on the next prompt, the person broke in, refused, went back, asked for the same 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
 
-from skillgit.app.sources.sessions.session import SkillUse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.sources.sessions.session import AgentSession, SessionTurn
+from skillgit.app.sources.sessions.session import AgentSession, SessionTurn, SkillUse
 
 _MOST_FOLLOW_UPS = 4
 _MOST_COMPARED = 20_000  # characters of a prompt

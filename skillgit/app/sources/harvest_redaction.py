@@ -12,10 +12,10 @@ import json
 import re
 import socket
 from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.domain.credentials.detector import MASK, Certainty, FoundCredential, cut_out, find_credentials, merged
 from skillgit.domain.credentials.named_values import is_name_of_credential
@@ -25,9 +25,6 @@ from skillgit.domain.untrusted.model_text import clean
 from skillgit.files import read_plain
 from skillgit.plugin.redaction import Redactor
 from skillgit.store.git_binary import configured
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _STORES = (
     *(".git-credentials", ".netrc", ".npmrc", ".pypirc", ".aws/credentials", ".docker/config.json", ".vault-token"),

@@ -6,25 +6,21 @@ import fcntl
 import json
 import os
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import yaml
 
-from skillgit.app.sources.tasks import DRAFT
+from skillgit.app.sources.tasks import DRAFT, Row
+from skillgit.app.workspace.context import Context
 from skillgit.domain.untrusted.file_names import file_name, git_fault
 from skillgit.errors import DataError, UnsafeNameError, UsageError
 from skillgit.files import locked, open_plain, read_plain
 from skillgit.plugin.data_rows import read_rows
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from skillgit.app.sources.tasks import Row
-    from skillgit.app.workspace.context import Context
 
 LARGEST = 64 << 20  # bytes of a file that a task may have
 OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that a review does not edit

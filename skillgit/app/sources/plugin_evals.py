@@ -8,21 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.sources.eval_cases import CASE_NAME, EvalCase, Fields, fields_in, files_of, list_in, read_cases
-from skillgit.app.sources.tasks import DRAFT, SETUP, STAND_IN, TaskFile, reader_of_tasks
+from skillgit.app.sources.tasks import DRAFT, SETUP, STAND_IN, ReadsTasks, Row, TaskFile, reader_of_tasks
+from skillgit.app.workspace.context import Context
 from skillgit.domain.untrusted.file_names import TreePath
 from skillgit.errors import NotFoundError, UnsafeNameError
 from skillgit.plugin.data_rows import read_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.app.sources.tasks import ReadsTasks, Row
-    from skillgit.app.workspace.context import Context
 
 _OUR_GRADER = re.compile(r"\d+-(?:regex|llm|tool_used)")  # the name of a file whose check has no name of its own
 _SKILL = r"[a-z0-9]+(?:-[a-z0-9]+)*"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from skillgit.app.workspace.context import Context
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError, NotFoundError, UsageError
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.registry import load_environment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.trajectory import Item
 
 
 @runtime_checkable

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
 from skillgit.app.skill_format.seed import read_seed
+from skillgit.app.sources.harvest_drafts import HarvestedDraft
+from skillgit.app.sources.harvest_redaction import SessionRedactor
 from skillgit.app.sources.tasks import DRAFT, ReadsTasks, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
+from skillgit.calls.pipeline import Route
 from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.model_text import removed_from
 from skillgit.engine.questions import UnusableReplyError, parse
 from skillgit.engine.reply_schemas import ReplyModel
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.spending import paces
 from skillgit.plugin.backend import Message, assistant, system, user
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.app.sources.harvest_drafts import HarvestedDraft
-    from skillgit.app.sources.harvest_redaction import SessionRedactor
-    from skillgit.app.workspace.context import Context
-    from skillgit.calls.pipeline import Route
-    from skillgit.domain.skill import Skill
 
 _USUAL = shipped_file(USUAL)
 MOST = 100  # drafts that can be asked for at once

@@ -6,10 +6,10 @@ import asyncio
 import platform
 import shutil
 import sqlite3
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from skillgit.app.setup.basis import name_warnings
 from skillgit.app.setup.estimate import largest_prompts
@@ -20,6 +20,7 @@ from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.setup.servers import looked_at
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
@@ -27,17 +28,12 @@ from skillgit.calls.limiter import CallPolicy
 from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.skill import Skill
 from skillgit.errors import BudgetError, ConfigError, ExitCode, RepositoryNotFoundError, ServiceError
+from skillgit.plugin.backend import Price
 from skillgit.plugin.call_records import parameters_json
 from skillgit.store.git_binary import git_version
 from skillgit.store.history_reader import runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Price
 
 STAGE = "check-up"
 REPLY_TOKENS = 2048  # tokens that the answer to the question may have: few, and enough for a model that thinks first

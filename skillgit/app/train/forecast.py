@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.domain.evaluation import Split
 from skillgit.engine.run_loop import FIRST_SLOW_EPOCH
-from skillgit.engine.session import Stage
-
-if TYPE_CHECKING:
-    from skillgit.engine.session import Progress, Session
+from skillgit.engine.session import Progress, Session, Stage
 
 
 class _Part(StrEnum):

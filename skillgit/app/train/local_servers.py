@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import relpath
-from typing import TYPE_CHECKING, Any, Literal, cast
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import httpx2
 import yaml
@@ -21,15 +22,11 @@ from skillgit.app.setup.config.files import find
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.server_programs import COMPATIBLE, PROGRAMS
 from skillgit.app.skill_format.atomic_write import typed_path
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import shipped_folder
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import ConflictError, ExitCode, NotFoundError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
 
 Schemas = Literal["kept", "not kept", "refused", "not asked", "no answer"]
 

@@ -10,12 +10,14 @@ import asyncio
 import os
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
+from skillgit.app.history.status import Unfinished
 from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.domain.address import refused_label, version_label
@@ -23,8 +25,11 @@ from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, LoadCounts, Split, cut_phrase
 from skillgit.domain.event import Event, RunFinished, RunOutcome, RunStarted
 from skillgit.domain.outcomes import Reason, grouped, read_outcomes
+from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import Origin
 from skillgit.domain.rehearsal import rehearsal
+from skillgit.domain.run_state import RunState
+from skillgit.domain.trajectory import Rollout
 from skillgit.engine.edit_budget import analyst_budget
 from skillgit.engine.run_end import outcome_words
 from skillgit.engine.session import Progress, Session, Stage, Watcher
@@ -39,15 +44,7 @@ from skillgit.errors import (
 )
 from skillgit.plugin.redaction import redact
 from skillgit.store.lock import publish, stop_requested, withdraw_stop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from skillgit.app.history.status import Unfinished
-    from skillgit.domain.placebo import Placebo
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 MEANINGS: dict[RunOutcome, str] = {
     RunOutcome.IMPROVED: "A version beats the seed on the selection split, and scores no lower on the test split",

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import start_document
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.error_sentences import shown
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
-from skillgit.app.setup.run_setup import refuse_samples
+from skillgit.app.setup.run_setup import Setup, refuse_samples
 from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import left_out, normalise, read_seed, starter
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import NO_SKILL, WORKTREE, revision_words, text_source, work_tree_differs
 from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, meant_of
 from skillgit.app.workspace.skills_here import ends, skills_here, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.event import RunStarted
 from skillgit.domain.run_state import fold
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ConfigError, RepositoryNotFoundError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.index.refresh import open_index
+from skillgit.index.rows import LogRow
+from skillgit.plugin.environment import Environment
 from skillgit.store import refs, work_tree
+from skillgit.store.commit_message import Recorded
 from skillgit.store.history_reader import skill_at
 from skillgit.store.ignore_rules import ignore_rules
 from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk, trunk_tip
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillgit.app.setup.run_setup import Setup
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.event import RunStarted
-    from skillgit.index.rows import LogRow
-    from skillgit.plugin.environment import Environment
-    from skillgit.store.commit_message import Recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

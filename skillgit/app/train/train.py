@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
@@ -18,10 +18,12 @@ from skillgit.app.recorded.shortcut_facts import best_shortcuts, not_above
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.basis import training_facts, training_lines, warnings_of
 from skillgit.app.setup.config.load import load_config
+from skillgit.app.setup.config.resolved import ResolvedConfig
 from skillgit.app.setup.estimate import least_calls, plan_rest, plan_training, steps_of, strategy_notes
 from skillgit.app.setup.judge_record import judge_command, judge_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
+from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner, pace_of
 from skillgit.app.setup.run_setup import Setup, identified, own_addresses, recorded_config, set_up
 from skillgit.app.setup.servers import check_servers
@@ -29,20 +31,23 @@ from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, with_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import WORKTREE, default_run, resolve_in
 from skillgit.app.workspace.shipped_configurations import usual
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import own_tasks, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
+from skillgit.domain.proposal import Feedback, Tried
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.earlier_attempts import FILES as ATTEMPT_FILES
 from skillgit.engine.earlier_attempts import Attempts
@@ -59,6 +64,7 @@ from skillgit.errors import (
     UsageError,
 )
 from skillgit.index import queries, spending
+from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import lost_evidence, read_evidence
 from skillgit.store.git_binary import until_kept
@@ -67,18 +73,7 @@ from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.lock import RunLock
 from skillgit.store.notes import feedback_reader
 from skillgit.store.repair import repair_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from skillgit.app.setup.config.resolved import ResolvedConfig
-    from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
-    from skillgit.calls.client import Calls
-    from skillgit.domain.proposal import Feedback, Tried
-    from skillgit.domain.skill import Skill
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

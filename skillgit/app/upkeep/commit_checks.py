@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import trains_description
 from skillgit.app.upkeep.event_checks import final_item_problems, selection_problems
@@ -44,16 +44,11 @@ from skillgit.domain.untrusted.model_text import SkillText, verbatim
 from skillgit.errors import HistoryError, SkillgitError, UnsafeNameError
 from skillgit.plugin.skill_library import changes_description_alone
 from skillgit.store import history_reader, notes, refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
+from skillgit.store.repo import Repo
 from skillgit.store.tree import content_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
-
 
 MERGE = 2
 """How many parents a merge of the slow line has: the run's tip and the slow tip."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import isclose, isfinite
-from typing import TYPE_CHECKING
 
 from skillgit.domain.address import parse, version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split, mean
 from skillgit.domain.event import (
     Accepted,
@@ -26,26 +27,20 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import contradicted
 from skillgit.domain.proposal import EDITS_SHOWN, Origin
+from skillgit.domain.run_state import RunState
 from skillgit.domain.statistics import sign_test
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError, SkillgitError
 from skillgit.store import history_reader
+from skillgit.store.commit_message import Recorded
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailer_values import AMOUNT, COST
 from skillgit.store.trailers import PREFIX, has_trailers, parse_block
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.run_state import RunState
-    from skillgit.store.commit_message import Recorded
-
 
 Rule = tuple[Metric, float]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
 from skillgit.domain.event import Accepted, Event, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
@@ -14,6 +14,7 @@ from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import HistoryError, SkillgitError
 from skillgit.store import history_reader, refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import (
     EvidenceLink,
     dropped_trees,
@@ -24,14 +25,9 @@ from skillgit.store.evidence import (
 )
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
 from skillgit.store.repair import unpublished
+from skillgit.store.repo import Repo
 from skillgit.store.seals import is_own
 from skillgit.store.tree import content_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 _PLAN = CONFIG, ENVIRONMENT, SPLITS = "config.json", "environment.json", "splits.json"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import unfinished
 from skillgit.app.recorded.recomputed_gates import recompute_gates
@@ -13,6 +13,7 @@ from skillgit.app.skill_format import frontmatter
 from skillgit.app.upkeep import run_checks
 from skillgit.app.upkeep.commit_checks import note_problems
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
@@ -21,6 +22,7 @@ from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, 
 from skillgit.index import index_check, queries, refresh
 from skillgit.store import history, history_reader, integrity, refs
 from skillgit.store import repair as repairs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.integrity import IntegrityProblem as Found
 from skillgit.store.integrity import sight_problems
 from skillgit.store.lock import RunLock
@@ -28,12 +30,6 @@ from skillgit.store.repair import StepBack, plan_step_back, step_back
 from skillgit.store.repo import Repo
 from skillgit.store.seals import folders_elsewhere
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.store.commit_message import Recorded
 
 _ELSEWHERE = frozenset({refs.RefKind.TAG, refs.RefKind.DROPPED, refs.RefKind.PLAN, refs.RefKind.NOTES})
 """The refs that do not show that a run is one of this repository: a clone of its accepted line may have them."""

@@ -6,8 +6,8 @@ import re
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, UsageError
@@ -16,9 +16,6 @@ from skillgit.store import evidence, git_binary, history_reader, refs
 from skillgit.store import history as attic
 from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Accepted, Event, Rejected, Skipped
 from skillgit.domain.evidence_names import LOOKS, ROLLOUT, SCREENING
 from skillgit.domain.proposal import Origin, Screening
+from skillgit.domain.run_state import RunState
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.store.commit_message import Recorded
+from skillgit.store.commit_message import Recorded
 
 
 def screening_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:

@@ -6,9 +6,9 @@ The first is what ``skillgit fsck`` asks of each run, the second is ``skillgit r
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
 from skillgit.app.recorded.run_record import edit_schedule, least_coverage
@@ -17,9 +17,11 @@ from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems, unpublished_problem
 from skillgit.app.upkeep.round_checks import joining_problems, rival_problems
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -39,18 +41,11 @@ from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillError, SkillgitError
 from skillgit.index import index_check
 from skillgit.store import history, history_reader, integrity, refs, trailers
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_chain, read_evidence
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repair import unpublished
 from skillgit.store.repo import Repo, message_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.evaluation import Metric
-    from skillgit.store.commit_message import Recorded
-
 
 _SHORT = 12
 

@@ -15,18 +15,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillgit.errors import ConflictError, NotFoundError
 from skillgit.files import is_held, locked, open_plain, read_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from skillgit.app.workspace.context import Context
 
 KEPT: Final = 100

@@ -9,22 +9,19 @@ import json
 import os
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from skillgit.app.workspace.command_journal import TERMINAL, own_folder
+from skillgit.app.workspace.context import Context
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
 from skillgit.files import is_held, locked, open_plain, read_plain, write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
 
 OWNER: Final = "owner"
 """Who has the link that a server prints when it starts; it ends with the server."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Literal, assert_never
@@ -12,17 +13,14 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.store import refs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
-    from skillgit.index.rows import LogRow
 
 
 DEFAULT_RUN = "skillgit.run"

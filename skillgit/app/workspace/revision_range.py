@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import DEFAULT_RUN, default_run, event_in, find_run, is_address
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.log_filter import Key, Selection, key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.refresh import Index
-    from skillgit.index.rows import LogRow, RunRow
+from skillgit.index.refresh import Index
+from skillgit.index.rows import LogRow, RunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

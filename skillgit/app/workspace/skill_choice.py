@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from posixpath import normpath
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.domain.did_you_mean import nearest
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, SkillError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 SKILLS = "skills"
 """The folder of a repository that skills without another place are in."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import DEMO, USUAL, shipped
 from skillgit.app.workspace.skill_choice import labels, meant_of, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
+from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk, usual_trunk
 from skillgit.store.work_tree import skills_at
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.store.repo import Repo
 
 TASKS = "tasks"
 """The folder of a repository with the reviewed tasks of its skills."""

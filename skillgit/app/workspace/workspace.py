@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from skillgit.app.workspace.skill_choice import choose_skill
@@ -19,9 +21,6 @@ from skillgit.store.lock import live_runs
 from skillgit.store.repo import REPAIR, Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from skillgit.app.workspace.context import Context
 
 

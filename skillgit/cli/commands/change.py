@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.app.workspace.context import Context
 from skillgit.cli.options import (
     complete_models,
     complete_revisions,
@@ -22,17 +24,14 @@ from skillgit.cli.options import (
     terms_options,
     verb,
 )
+from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from skillgit.app.interventions.cherry_pick import EditsRequest
     from skillgit.app.interventions.intervention import Decided, GateWatcher
     from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
-    from skillgit.cli.session import CommandSession
 
 
 @verb("restore")

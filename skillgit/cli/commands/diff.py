@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,15 +21,13 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode
 from skillgit.view.show import lines, setting_lines
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from skillgit.app.history.diff.text import Diffed
-    from skillgit.cli.session import CommandSession
-    from skillgit.view.surface import Screen
 
 
 _PATHS = "skillgit.diff.paths"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.app.exchange.connection import Listener
 from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, flag, list_forms, option, quiet_option, verb
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.errors import RemoteError, SkillgitError
 
 if TYPE_CHECKING:
-    from skillgit.app.exchange.connection import Listener
     from skillgit.app.exchange.push import Pushed, PushRequest
-    from skillgit.cli.session import CommandSession
 
 
 @verb("push")

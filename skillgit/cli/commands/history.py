@@ -24,13 +24,13 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode
 from skillgit.view.log import line, log_lines, with_changes
 
 if TYPE_CHECKING:
     from skillgit.app.history.log import Log, LogRequest
-    from skillgit.cli.session import CommandSession
 
 
 _NAMED = 6  # versions that one sentence names

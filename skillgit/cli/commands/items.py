@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 from click.core import ParameterSource
 
@@ -27,16 +25,13 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
+from skillgit.domain.cost import Caps
 from skillgit.errors import ExitCode
 from skillgit.view import item as story_view
 from skillgit.view.items import check_lines, check_records
 from skillgit.view.json_values import named_values
 from skillgit.view.score_tables import lines, matrix_lines, matrix_records, records
-
-if TYPE_CHECKING:
-    from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
-
 
 _NEWEST = 60  # attempts at one item that a person is shown without asking for all
 _CHOICES = frozenset({"flaky", "never_solved", "solved", "task_type", "rejected", "sort"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -27,13 +27,10 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode
 from skillgit.view.measurements import checked_lines, claim_lines, eval_lines, retest_lines, verify_lines
-
-if TYPE_CHECKING:
-    from skillgit.cli.session import CommandSession
-
 
 _SAMPLE = 20
 SPLITS = ("train", "selection", "test", "all")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from skillgit.cli.options import (
@@ -19,11 +17,9 @@ from skillgit.cli.options import (
     spending_options,
     verb,
 )
+from skillgit.cli.session import CommandSession
 from skillgit.cli.watchers import LiveWatcher, watching
-
-if TYPE_CHECKING:
-    from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
+from skillgit.domain.cost import Caps
 
 
 @verb("propose")

@@ -20,12 +20,12 @@ from skillgit.cli.options import (
     terms_options,
     verb,
 )
+from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode
 from skillgit.view.rules import lines
 
 if TYPE_CHECKING:
     from skillgit.app.setup.model_session import MeasuringTerms
-    from skillgit.cli.session import CommandSession
 
 
 _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1-9]\d*)?)?")

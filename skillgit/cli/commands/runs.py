@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -22,6 +22,7 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError, UsageError
@@ -29,11 +30,6 @@ from skillgit.view.numbers import count, plural, score
 from skillgit.view.plan import cost_lines, unfinished
 from skillgit.view.runs import run_lines, standing
 from skillgit.view.text import sql_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from skillgit.cli.session import CommandSession
 
 
 @verb("runs")

@@ -11,9 +11,9 @@ import click
 
 from skillgit.cli.browser import opened_privately
 from skillgit.cli.options import document_form, flag, option, verb
+from skillgit.cli.session import CommandSession
 
 if TYPE_CHECKING:
-    from skillgit.cli.session import CommandSession
     from skillgit.web.access import Gatekeeper
     from skillgit.web.server import Wish
 

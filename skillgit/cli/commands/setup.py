@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
+from skillgit.domain.cost import Caps
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import named_values, plain_value
@@ -41,11 +44,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from skillgit.app.setup.config.resolved import ConfigEntry
-    from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
 
 
 class Listing(Verb):

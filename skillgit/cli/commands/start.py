@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -23,14 +24,12 @@ from skillgit.cli.options import (
     verbs,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.view import setup as render
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.train.starting_point import Initialised
-    from skillgit.cli.session import CommandSession
 
 
 _NAMED = 5  # files that one sentence names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,18 +23,16 @@ from skillgit.cli.options import (
     verbs,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
+from skillgit.domain.cost import Caps
 from skillgit.errors import DataError, ExitCode, SkillgitError, UsageError
 from skillgit.view import tasks as render
 from skillgit.view.numbers import plural
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from skillgit.app.sources.draft_review import DraftFolder
     from skillgit.app.sources.pending_draft import PendingDraft
-    from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
 
 
 _R = TypeVar("_R")

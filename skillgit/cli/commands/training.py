@@ -24,14 +24,14 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.cli.watchers import LiveWatcher, watched, watching
+from skillgit.domain.cost import Caps
 from skillgit.errors import SkillgitError
 from skillgit.view.plan import stopped, trained
 
 if TYPE_CHECKING:
     from skillgit.app.train.train import TrainRequest
-    from skillgit.cli.session import CommandSession
-    from skillgit.domain.cost import Caps
 
 
 @verb("train")

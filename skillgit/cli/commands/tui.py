@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import click
 
 from skillgit.cli.browser import opened_privately
 from skillgit.cli.options import complete_runs, flag, option, skill_option, verb
 from skillgit.cli.session import CommandSession, require_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def served(

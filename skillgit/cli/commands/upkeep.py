@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from skillgit.cli.options import (
@@ -18,11 +16,9 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode, UsageError
 from skillgit.view.checks import gc_lines, problem_lines, replay_lines
-
-if TYPE_CHECKING:
-    from skillgit.cli.session import CommandSession
 
 
 @verb("fsck")

@@ -8,11 +8,8 @@ So it names no path, program, plug-in file, address, credential or sandbox, what
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 BACKENDS = frozenset({"claude_chat", "minimax_chat", "offline", "openai_chat", "openai_compatible", "qwen_chat"})
 """The backends that start no program and write no file: all they do is to ask a model."""

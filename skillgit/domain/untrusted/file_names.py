@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from skillgit.errors import UnsafeNameError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 COMPONENT_BYTES = 255  # the longest name that ext4, APFS and NTFS all hold
 PATH_BYTES = 4096  # ``PATH_MAX`` of Linux

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 MOST_BYTES = 32 << 20
 """Bytes of a document. A reply of 128,000 tokens takes 4 MiB if every character of it is escaped, and as a stream of

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from skillgit.errors import BackendError, SkillgitError
 from skillgit.plugin.backend import (
@@ -31,10 +32,6 @@ from skillgit.plugin.backend import (
 )
 from skillgit.plugin.conformance.case import Case, ConformanceError, Promises, check_failures, described
 from skillgit.plugin.conformance.environment import check_environment
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-
 
 __all__ = ["ConformanceError", "check_backend", "check_environment"]
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.leaks import QUOTED_WORDS, words
+from skillgit.domain.leaks import QUOTED_WORDS, Secrets, words
+from skillgit.domain.skill import Skill
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted
 from skillgit.plugin.environment import CallBounds, Environment, call_bounds, secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.domain.leaks import Secrets
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.conformance.case import Promises
 
 

@@ -9,20 +9,16 @@ import socket
 import sys
 import sysconfig
 import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from types import FrameType
+from typing import Self
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Backend, Message, Reply, Request, Text
-from skillgit.plugin.environment import LongLived
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-    from types import FrameType
-
-    from skillgit.plugin.environment import Environment
+from skillgit.plugin.environment import Environment, LongLived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.conformance import rehearsal
@@ -34,12 +35,6 @@ from skillgit.plugin.environment import (
     is_processor_bound,
     secrets_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from skillgit.domain.skill import Skill
-
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024

@@ -8,11 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from inspect import getsourcefile
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -28,11 +29,6 @@ from skillgit.plugin.environment import (
     is_processor_bound,
 )
 from skillgit.plugin.plugin_identity import read_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-
 
 Value = str | int | float | bool
 UNKNOWN = "I do not know."  # what the target says where nobody has said what is wrong about an item

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import history, history_reader, refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_binary import git, until_kept, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_trunk
+from skillgit.store.repo import Repo
 from skillgit.store.seals import note_elsewhere
 from skillgit.store.transaction import RefUpdate, update_refs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 
 def adopt_trunk(repo: Repo, remote: str, name: str, theirs: str | None, *, dry_run: bool = False) -> Joined | None:

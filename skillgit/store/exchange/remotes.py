@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.exchange.transport import CHECKED, RemoteConnection, ask
 from skillgit.store.git_binary import GitResult, git
 from skillgit.store.lock import repo_lock
+from skillgit.store.repo import Repo
 from skillgit.store.seals import is_asked
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import skills_at
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from skillgit.store.repo import Repo
 
 _USUAL = "origin"
 

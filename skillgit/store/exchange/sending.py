@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.store import history, refs
 from skillgit.store.exchange.transport import RemoteConnection, ask, refusal, talk
 from skillgit.store.lock import repo_lock
+from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.store.repo import Repo
 
 _ORDER = (refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.BEST, refs.RefKind.TAG, refs.RefKind.REJECTED)
 

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from shlex import quote
 from typing import IO, TYPE_CHECKING
 
@@ -17,9 +19,6 @@ from skillgit.store.git_binary import GitResult, at_home, command, git, place_of
 from skillgit.store.trunk import trunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from skillgit.store.repo import Repo
 
 

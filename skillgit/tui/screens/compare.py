@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
-from textual import on
+from textual import events, on
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 
 from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, items
 from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
 from skillgit.app.history.diff.text import Diffed, diff
-from skillgit.app.history.item import item_words
+from skillgit.app.history.item import ItemWords, item_words
 from skillgit.domain.text_diff import CONTEXT
+from skillgit.errors import SkillgitError
+from skillgit.index.rows import LogRow
 from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.prints import said
@@ -35,15 +39,7 @@ from skillgit.view.surface import Screen as Facts
 from skillgit.view.text import fit, table, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from textual import events
-    from textual.app import ComposeResult
     from textual.binding import BindingType
-
-    from skillgit.app.history.item import ItemWords
-    from skillgit.errors import SkillgitError
-    from skillgit.index.rows import LogRow
 
 
 _ASKED = 16  # columns of a question, at least

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
@@ -19,17 +20,13 @@ from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.view import commands
 from skillgit.view.catalogue import ENTRIES
+from skillgit.view.commands import Ran
 from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
-
-    from skillgit.view.commands import Ran
 
 
 class Dialog(ModalScreen[ScreenResultType]):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.actions import SkipAction
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
 from skillgit.app.history import browse
+from skillgit.app.history.browse import EventPage, EventStretch, Overview
 from skillgit.app.history.filter_language import TOKENS, narrowed
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.event_pages import Narrowing
+from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.panes import RunPanes
 from skillgit.tui.start import PAGE, StartPicture, named
@@ -26,15 +30,9 @@ from skillgit.tui.widgets.row_list import EventList, RowList, RunList
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.events import ScreenResume
     from textual.timer import Timer
-
-    from skillgit.app.history.browse import EventPage, EventStretch, Overview
-    from skillgit.index.rows import LogRow
 
 
 SETTLES: Final = 0.05

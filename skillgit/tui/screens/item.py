@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from rich.cells import cell_len
 from rich.text import Text
 from textual import events, on
+from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.widgets import Static
 
 from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, item_story, item_trajectory
+from skillgit.errors import SkillgitError
+from skillgit.index.rows import LogRow
 from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
@@ -25,13 +29,7 @@ from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from textual.app import ComposeResult
     from textual.binding import BindingType
-
-    from skillgit.errors import SkillgitError
-    from skillgit.index.rows import LogRow
 
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}

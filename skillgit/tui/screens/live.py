@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on
+from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
 
 from skillgit.app.history import browse
+from skillgit.app.history.browse import EventPage
 from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
 from skillgit.app.history.status import Unfinished, spent_on_unfinished
+from skillgit.app.workspace.command_journal import CommandRecord
+from skillgit.app.workspace.context import Context
 from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.rows import LogRow
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.keymap import bindings
@@ -30,13 +35,7 @@ from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
-    from textual.app import ComposeResult
     from textual.binding import BindingType
-
-    from skillgit.app.history.browse import EventPage
-    from skillgit.app.workspace.command_journal import CommandRecord
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
 
 
 LOOKS_EVERY: Final = 0.4

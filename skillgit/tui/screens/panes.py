@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partialmethod
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
-from skillgit.app.history.curves import Axis
+from skillgit.app.history.browse import Overview
+from skillgit.app.history.curves import Axis, RunCurve
 from skillgit.app.history.run_list import chosen, in_order
 from skillgit.errors import UsageError
+from skillgit.index.event_pages import Point
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.start import STEPS
 from skillgit.tui.widgets.curve import ScorePlot, overlaid
@@ -19,12 +22,7 @@ from skillgit.view.numbers import count, money, plural
 from skillgit.view.runs import on_test
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.history.browse import Overview
-    from skillgit.app.history.curves import RunCurve
     from skillgit.app.workspace.context import Context
-    from skillgit.index.event_pages import Point
 
 
 _TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from skillgit.tui.actions import SearchScreen
@@ -12,17 +14,12 @@ from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
-from skillgit.tui.widgets.printed import Printed
+from skillgit.tui.widgets.printed import Print, Printed
 from skillgit.tui.widgets.shown_text import broken, on_one_line
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.app import ComposeResult
     from textual.binding import BindingType
-
-    from skillgit.tui.widgets.printed import Print
 
 _NOTE = 2  # lines of what is said of the line under the cursor
 

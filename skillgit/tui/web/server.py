@@ -9,6 +9,7 @@ import signal
 import socket
 from asyncio.subprocess import PIPE, Process
 from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hmac import compare_digest
@@ -27,8 +28,6 @@ from skillgit.errors import UsageError
 from skillgit.plugin.process_start import whole_start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from aiohttp.typedefs import Handler
 
 

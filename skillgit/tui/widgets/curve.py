@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rich.style import Style as Paint
 from rich.text import Text
@@ -13,15 +14,11 @@ from textual.widget import Widget
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_pages import Point
+from skillgit.index.rows import LogRow
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.surface import Glyphs, Screen, Style
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from skillgit.index.rows import LogRow
 
 
 class Dot(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -12,6 +14,8 @@ from textual.widgets import ContentSwitcher
 from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
+from skillgit.errors import SkillgitError
+from skillgit.index.rows import LogRow
 from skillgit.tui import prints
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_view import DiffView
@@ -28,9 +32,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, inert, one_line, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from skillgit.app.history.show import EventDetail, Shown
     from skillgit.app.recorded.step_evidence import AppliedEdit, TrainAttempt
     from skillgit.app.workspace.context import Context
-    from skillgit.errors import SkillgitError
-    from skillgit.index.rows import LogRow
 
 
 TABS: Final = ("Diff", "Edits", "Items", "Trace", "Message")

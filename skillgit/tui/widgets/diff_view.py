@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partialmethod
@@ -21,8 +22,6 @@ from skillgit.view.diff import rows as beside
 from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from textual.binding import BindingType
 
 

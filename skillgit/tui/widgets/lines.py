@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual import on
+from textual import events, on
 from textual.actions import SkipAction
 from textual.containers import Horizontal
 from textual.message import Message
@@ -21,9 +22,6 @@ from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import ActiveBinding, BindingType
     from textual.screen import Screen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
@@ -9,8 +10,12 @@ from rich.text import Text
 from textual import events, on
 from textual.widgets import Static
 
-from skillgit.app.history.live import LiveLook, Snapshot, StageProgress, Standing, stage_progress
+from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageProgress, Standing, stage_progress
+from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.outcomes import Failing
+from skillgit.index.event_pages import Point
+from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.curve import ScorePlot
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
@@ -24,15 +29,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from textual.binding import BindingType
-
-    from skillgit.app.history.live import RunLimits
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.outcomes import Failing
-    from skillgit.index.event_pages import Point
-    from skillgit.index.rows import LogRow
 
 
 _GOOD: Final = frozenset({"improved", "ceiling"})

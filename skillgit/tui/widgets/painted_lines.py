@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partialmethod
 from itertools import islice, pairwise
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual import events
 from textual.geometry import Size
 from textual.message import Message
 from textual.message_pump import _MessagePumpMeta
@@ -19,18 +21,15 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
+from skillgit.domain.text_diff import Span
+from skillgit.errors import SkillgitError
 from skillgit.tui.widgets.shown_text import broken, on_one_line
 from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from rich.style import Style as Paint
-    from textual import events
     from textual.dom import DOMNode
 
-    from skillgit.domain.text_diff import Span
-    from skillgit.errors import SkillgitError
     from skillgit.tui.app import SkillgitApp
 
 

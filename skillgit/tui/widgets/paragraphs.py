@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, cast
@@ -14,8 +15,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from textual.binding import BindingType
 
 

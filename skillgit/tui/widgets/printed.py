@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from textual import events
 from textual.message import Message
 
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from textual import events
     from textual.binding import BindingType
     from textual.screen import Screen as Opened
 
     from skillgit.app.workspace.context import Context
-    from skillgit.view.surface import Screen
 
 
 class PrintRow(NamedTuple):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import events
 from textual.message import Message
+from textual.strip import Strip
 
+from skillgit.app.history.browse import EventPage, EventStretch
 from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.event_kinds import EventKind
+from skillgit.index.rows import LogRow, RunRow
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.curve import run_look
@@ -21,15 +27,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
-
-    from textual import events
     from textual.binding import BindingType
-    from textual.strip import Strip
-
-    from skillgit.app.history.browse import EventPage, EventStretch
-    from skillgit.index.rows import LogRow, RunRow
 
 
 _NARROWEST = 20  # columns of a message, however narrow the list is

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillgit.domain.text_diff import Span
-    from skillgit.view.surface import Screen
+from skillgit.domain.text_diff import Span
+from skillgit.view.surface import Screen
 
 _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that have no shape of their own: they move, reorder or hide what is beside them."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skillgit.web.pages import (
     activity,
     compare,
@@ -19,9 +17,7 @@ from skillgit.web.pages import (
     settings,
     version,
 )
-
-if TYPE_CHECKING:
-    from skillgit.web.rendering import PageRoute
+from skillgit.web.rendering import PageRoute
 
 ROUTES: tuple[PageRoute, ...] = (
     *runs.ROUTES,

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from skillgit.app.workspace.command_journal import command, commands
+from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import UsageError
-from skillgit.web.rendering import Page, PageRoute, Redirect, Stream, address, fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillgit.app.workspace.command_journal import CommandRecord
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Redirect, Stream, Visit, address, fragment
 
 _ROWS = 50  # commands on a page
 

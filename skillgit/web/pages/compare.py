@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.report import DiffAllowance
+from skillgit.app.deliver.report import DiffAllowance, DiffExcerpt
 from skillgit.app.history.cost import cost
-from skillgit.app.history.diff.items import items
-from skillgit.app.history.diff.rules import rule_diff
+from skillgit.app.history.diff.items import Change, ItemDiff, items
+from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.item import item_words
+from skillgit.app.history.item import ItemWords, item_words
 from skillgit.app.history.status import runs
 from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.index.rows import RunRow
 from skillgit.view.item import asked
 from skillgit.view.items import CHANGED, chance_words, change_words, counted
-from skillgit.web.rendering import Page, PageRoute
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.deliver.report import DiffExcerpt
-    from skillgit.app.history.diff.items import Change, ItemDiff
-    from skillgit.app.history.diff.rules import RulesDiffed
-    from skillgit.app.history.item import ItemWords
-    from skillgit.index.rows import RunRow
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Visit
 
 MOST = 4  # sides of a comparison
 LISTED = 100  # items of one kind that are listed

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.app.history.cost import cost, cost_by_stretch
 from skillgit.app.history.run_list import find_row
+from skillgit.index.spending import SpentStretch
 from skillgit.view import numbers
-from skillgit.web.rendering import Page, PageRoute
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.index.spending import SpentStretch
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Visit
 
 BARS: Final = 60
 _LABELS: Final = 20

@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from skillgit.app.sources.draft_review import open_drafts
-from skillgit.app.sources.pending_draft import editable, harvested_skills
+from skillgit.app.sources.draft_review import DraftFolder, open_drafts
+from skillgit.app.sources.pending_draft import PendingDraft, editable, harvested_skills
 from skillgit.errors import ConflictError, DataError, UsageError
 from skillgit.view.tasks import facts_of
-from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
-
-if TYPE_CHECKING:
-    from skillgit.app.sources.draft_review import DraftFolder
-    from skillgit.app.sources.pending_draft import PendingDraft
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Visit, address
 
 ON_PAGE: Final = 20
 FILE_BYTES: Final = 16 << 10  # of a file that a page shows

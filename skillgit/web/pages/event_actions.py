@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from skillgit.app.deliver.install import Agent, Scope
 from skillgit.app.interventions.retry import RetryRequest, retry
 from skillgit.app.measure.eval import EvalRequest, evaluate
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
+from skillgit.index.rows import LogRow
 from skillgit.view.commands import asks
 from skillgit.view.progress import SilentWatcher
 from skillgit.web import commands
-from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Visit, address
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _NOTE_LENGTH: Final = 4_000

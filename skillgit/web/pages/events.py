@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.app.history import browse
 from skillgit.app.history.filter_language import TOKENS, narrowed
@@ -12,10 +12,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_pages import Narrowing
 from skillgit.view import log, numbers
 from skillgit.view.surface import UNICODE, Screen
-from skillgit.web.rendering import Page, PageRoute
-
-if TYPE_CHECKING:
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Visit
 
 SHOWN: Final = 60  # events of a page
 _ROOM: Final = 24  # columns of the graph

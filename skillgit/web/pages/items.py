@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from skillgit.app.history.item import item_picture, item_story, item_trajectory, item_words
-from skillgit.app.history.items import ItemOrder, ItemsRequest, items
+from skillgit.app.history.item import (
+    Attempt,
+    ItemStory,
+    ItemTrajectory,
+    item_picture,
+    item_story,
+    item_trajectory,
+    item_words,
+)
+from skillgit.app.history.items import Column, ItemLine, ItemOrder, ItemsRequest, ItemTable, items
 from skillgit.errors import NotFoundError
 from skillgit.view.item import asked, who_solves
-from skillgit.web.rendering import Download, Page, PageRoute
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
-    from skillgit.app.history.items import Column, ItemLine, ItemTable
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Download, Page, PageRoute, Visit
 
 ROWS = 50  # items of a page
 COLUMNS = 12  # versions of a page besides the first and the best one

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from skillgit.app.deliver.report import DiffAllowance, tell
 from skillgit.app.history.browse import standing
 from skillgit.app.history.live import (
     LiveLook,
+    Snapshot,
     Standing,
     live,
     live_history,
@@ -20,6 +22,7 @@ from skillgit.app.history.live import (
     stop_now,
 )
 from skillgit.app.workspace.command_journal import commands
+from skillgit.app.workspace.context import Context
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
@@ -27,14 +30,7 @@ from skillgit.errors import NotFoundError, UsageError
 from skillgit.report.page import plotted
 from skillgit.view.progress import steps_at
 from skillgit.web.commands import start
-from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Stream, address, fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillgit.app.history.live import Snapshot
-    from skillgit.app.workspace.context import Context
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Stream, Visit, address, fragment
 
 EVENTS: Final = 400  # on the curve at most, the newest ones
 LINES: Final = 40  # of the log

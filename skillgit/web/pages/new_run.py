@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.app.history.live import Standing, live
 from skillgit.app.history.status import runs
 from skillgit.app.setup.config.form import FormField, FormSection, chosen_config, configurations, form_of, of_owner_only
+from skillgit.app.setup.plan import Plan
 from skillgit.app.train.doctor import Checkup, doctor
 from skillgit.app.train.train import TrainRequest, plan_train
 from skillgit.app.workspace.command_journal import commands
+from skillgit.app.workspace.context import Context
 from skillgit.domain.ids import check_run_name
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.web.commands import start
-from skillgit.web.rendering import Page, PageRoute, Redirect, Role, address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.setup.plan import Plan
-    from skillgit.app.workspace.context import Context
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Visit, address
 
 DEMO: Final = "demo"
 _FIELD: Final = "o."  # what the names of fields for keys begin with

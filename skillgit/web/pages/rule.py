@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.why import why
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import UsageError
+from skillgit.index.rule_queries import OriginRow
 from skillgit.web.pages.version import row_of
-from skillgit.web.rendering import Page, PageRoute, address
-
-if TYPE_CHECKING:
-    from skillgit.index.rule_queries import OriginRow
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Visit, address
 
 
 def rule_page(visit: Visit) -> Page:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from skillgit.app.attribution.provenance import blame
+from skillgit.app.attribution.provenance import Blame, BlameRow, blame
 from skillgit.app.deliver.report import report
-from skillgit.app.deliver.summary import or_none, summary
+from skillgit.app.deliver.summary import RunSummary, or_none, summary
 from skillgit.domain.address import version_label
-from skillgit.domain.skill_rules import rules
+from skillgit.domain.skill_rules import Rule, rules
 from skillgit.report.page import header, page
-from skillgit.web.rendering import Download, Page, PageRoute, address
-
-if TYPE_CHECKING:
-    from skillgit.app.attribution.provenance import Blame, BlameRow
-    from skillgit.app.deliver.summary import RunSummary
-    from skillgit.domain.skill_rules import Rule
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Download, Page, PageRoute, Visit, address
 
 _WIDE, _NARROW = 160, 60  # decisions that a curve shows, the newest ones
 _EVENTS = 240  # that are read for them

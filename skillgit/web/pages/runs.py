@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from skillgit.app.history.curves import Axis, curves
-from skillgit.app.history.run_list import NUMBERS, TEXTS, run_list, state, test_gain
+from skillgit.app.history.run_list import NUMBERS, TEXTS, RunListing, run_list, state, test_gain
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import UsageError
+from skillgit.index.rows import RunRow
 from skillgit.report import overlay
 from skillgit.view import numbers
 from skillgit.view.runs import spent, steps
-from skillgit.web.rendering import Page, PageRoute, Redirect, address
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillgit.app.history.run_list import RunListing
-    from skillgit.index.rows import RunRow
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Redirect, Visit, address
 
 SHOWN: Final = 30  # runs of a page
 _CURVE_POINTS: Final = 100

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from skillgit.app.history.run_list import find_row
 from skillgit.app.history.show import RunSetting, run_settings
 from skillgit.domain.address import version_label
 from skillgit.errors import UsageError
-from skillgit.web.rendering import Page, PageRoute
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Page, PageRoute, Visit
 
 
 def settings_page(visit: Visit) -> Page:

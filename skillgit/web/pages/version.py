@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -14,34 +15,26 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from skillgit.app.attribution.provenance import blame
+from skillgit.app.attribution.provenance import BlameRow, blame
 from skillgit.app.deliver.export.folder import ENDINGS, archive, skill_of
 from skillgit.app.deliver.report import DiffAllowance
 from skillgit.app.deliver.summary import or_none
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.show import event_detail, neighbours
+from skillgit.app.history.show import Shown, event_detail, neighbours
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.protected_regions import MARKER, frontmatter
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.text_diff import interleaved
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.index.rows import LogRow
 from skillgit.report.page import rule, visible
 from skillgit.view.search import search_facts
 from skillgit.view.show import recorded_facts
 from skillgit.view.surface import Screen
 from skillgit.web.pages import event_actions
-from skillgit.web.rendering import Download, Page, PageRoute, Redirect, address
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from skillgit.app.attribution.provenance import BlameRow
-    from skillgit.app.history.show import Shown
-    from skillgit.domain.skill import Skill
-    from skillgit.index.rows import LogRow
-    from skillgit.web.rendering import Visit
+from skillgit.web.rendering import Download, Page, PageRoute, Redirect, Visit, address
 
 LINES = 2_000  # of a file that are shown
 MARKDOWN = 60_000  # characters that are rendered; a longer text is shown as it is, for a hostile one takes minutes

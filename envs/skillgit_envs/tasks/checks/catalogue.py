@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from skillgit_envs.answers import consistent_extract, last_line
 from skillgit_envs.tasks.checks import comparisons, graders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from skillgit_envs.tasks.checks.comparisons import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
 
 KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, graders) for kind in module.KINDS}

@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
+from skillgit.plugin.environment import Judge
+from skillgit.sandbox import Limits, Sandbox
 from skillgit_envs.answers import WORDS_SCORER, exact_match, f1, folded, quoted
 from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.one_number import QUANTITY_SCORER, NotOneNumberError, answer_quantity, gold_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from jsonschema import FormatChecker
 
-    from skillgit.plugin.environment import Judge
-    from skillgit.sandbox import Limits, Sandbox
     from skillgit_envs.tasks.attachments import Attachments, Listed
 
 

@@ -9,25 +9,21 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import DocumentError, object_in, read_document
 from skillgit.domain.untrusted.model_text import storable, storable_json
 from skillgit.errors import EnvironmentFaultError
+from skillgit.sandbox import Result
 from skillgit_envs.answers import ask_judge
 from skillgit_envs.shipped_environment import prompt_file
 from skillgit_envs.tasks.checks.comparisons import CheckKind, CheckSource, Fields, Grade, Sheet
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from skillgit.sandbox import Result
-
 
 _HARNESS = Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
 _CALL = "call.json"

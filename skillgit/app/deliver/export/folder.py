@@ -10,7 +10,6 @@ import zipfile
 from dataclasses import dataclass, replace
 from os.path import normpath, relpath
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file, write_skill
 from skillgit.app.skill_format.folder_contents import (
@@ -23,6 +22,7 @@ from skillgit.app.skill_format.folder_contents import (
     read_entries,
     tree_id,
 )
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import NO_SKILL, is_address, resolve_in, skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
@@ -30,14 +30,10 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import work_tree
 from skillgit.store.history_reader import skill_at
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
-    from skillgit.index.rows import LogRow
-
 
 ENDINGS = (".zip", ".skill")  # how the names of archives end
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip archive can hold, which is no time of anybody's

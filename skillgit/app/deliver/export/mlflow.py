@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
 from skillgit.app.deliver.export.tables import EventTableRow, RunData, VersionRow, run_data
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.skill import Skill
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}")
 _RUNNING, _FINISHED = 1, 3

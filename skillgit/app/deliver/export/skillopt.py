@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit.app.deliver.export.skillopt_layout import Layout, Row, document, run_files, summary_files, text_hash
 from skillgit.app.recorded.evidence_json import members, objects
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import EvaluationSummary, Metric
@@ -34,21 +37,14 @@ from skillgit.domain.evidence_names import COMPARISON, FINDINGS, PATCH, ROLLOUT
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import STRICT
 from skillgit.domain.proposal import Origin
+from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import PLAN, read_evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.skill import Skill
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 _PREVIEW = 200
 _CONTROL = {"schedule": "fixed", "optimizer": "autonomous", "fallback": "autonomous", "none": "none", "meta": "fixed"}

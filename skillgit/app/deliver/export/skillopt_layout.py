@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from skillgit import __version__
 from skillgit.app.recorded.evidence_json import members, objects, parsed
@@ -14,16 +15,10 @@ from skillgit.app.sources.skillopt.outcomes import ORIGIN
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split
+from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.file_names import name_key, path_fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from skillgit.domain.event import RunFinished, RunStarted
-    from skillgit.domain.skill import Skill
-
 
 Row = dict[str, object]
 

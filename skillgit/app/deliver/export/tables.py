@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Cost
@@ -33,20 +35,15 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.evidence_names import PATCH
+from skillgit.domain.proposal import Screening
 from skillgit.domain.run_state import RunState, fold
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
+from skillgit.store.commit_message import Recorded
+from skillgit.store.repo import Repo
 from skillgit.store.tree import read_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.proposal import Screening
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

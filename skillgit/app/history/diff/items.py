@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from skillgit.app.history.diff.rules import matches
 from skillgit.app.history.diff.text import Sides, sides
@@ -13,6 +14,8 @@ from skillgit.app.recorded.item_history import absences
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
 from skillgit.app.recorded.score_summary import CheckChange, check_changes, check_scores
 from skillgit.app.setup.comparable_conditions import Difference, differences, matter, of_event
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
 from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
 from skillgit.domain.outcomes import exact, whole
@@ -24,13 +27,6 @@ from skillgit.index import item_queries, queries
 from skillgit.index.rows import ItemRow, LogRow
 from skillgit.store import diff as store_diff
 from skillgit.store import tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.revision import Resolved
-
 
 Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing", "fail", "pass"]
 """What happened to an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.app.attribution.provenance import Credits
 from skillgit.app.attribution.rule_lineage import RuleHistory, RuleText
 from skillgit.app.history.diff.text import Sides, sides
+from skillgit.app.recorded.step_evidence import AppliedEdit
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.address import Address
 from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_rules import Region, Rule, RuleDiff, match, rules
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import rule_queries, version_queries
+from skillgit.index.rows import LogRow
+from skillgit.index.rule_queries import OriginRow
 from skillgit.store import tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.recorded.step_evidence import AppliedEdit
-    from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.revision import Resolved
-    from skillgit.domain.address import Address
-    from skillgit.index.rows import LogRow
-    from skillgit.index.rule_queries import OriginRow
-
 
 _SOURCES = {EventKind.SLOW_MERGED: "slow", EventKind.EDITED: "human", EventKind.REVERTED: "revert"}
 _REMOVING = frozenset({"delete", "replace"})

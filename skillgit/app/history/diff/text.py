@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.text_diff import FileDiff
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
+from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff
 from skillgit.store import tree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.text_diff import FileDiff
-    from skillgit.index.rows import LogRow
-
 
 _SHOWN = 8
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.error_sentences import shown
 from skillgit.app.setup.config.files import OLD_KEYS, Layer, Leaf, key_today, leaf_today
 from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free, settings_of_backends
 from skillgit.domain.did_you_mean import slips
 from skillgit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
 
 FLAT = {
     "env": "env.name",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from skillgit.domain.did_you_mean import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from pydantic_core import ErrorDetails
 
 _FIXED = {

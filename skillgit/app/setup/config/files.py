@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -13,10 +14,6 @@ from skillgit.app.workspace.shipped_configurations import shipped, shipped_folde
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.gate_decision import PINNED_TYPE
 from skillgit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 Kind = Literal["default", "file", "override"]
 

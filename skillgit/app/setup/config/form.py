@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -10,19 +11,16 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
 from skillgit.app.setup.config.load import load_config
+from skillgit.app.setup.config.resolved import ConfigEntry, ResolvedConfig
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.untrusted.allowed_settings import TAKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pydantic.fields import FieldInfo
-
-    from skillgit.app.setup.config.resolved import ConfigEntry, ResolvedConfig
-    from skillgit.app.workspace.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from skillgit.app.setup.config import files
 from skillgit.app.setup.config.aliases import REFERENCE_NAMES, canonical
@@ -21,8 +22,10 @@ from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedCon
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, Config, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.setup.config.typed_values import ROLES, belongs, near_setting, role_of, typed
 from skillgit.app.setup.server_programs import COMPATIBLE, SERVERS
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import shipped_folder
 from skillgit.domain.did_you_mean import did_you_mean
+from skillgit.domain.untrusted.allowed_settings import RecordedSettings
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
@@ -30,13 +33,6 @@ from skillgit.plugin.backend_settings import check_settings
 from skillgit.plugin.environment import EnvironmentInfo, SourceKind
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.untrusted.allowed_settings import RecordedSettings
 
 _INERT = {
     "env.out_root": "the output of a run is the repository",

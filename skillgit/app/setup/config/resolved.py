@@ -19,7 +19,9 @@ have their defaults, so that a run that was begun without them goes on, and an e
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.app.recorded.evidence_json import parsed
@@ -44,9 +46,6 @@ from skillgit.errors import ConfigError
 from skillgit.plugin.registry import BACKENDS, installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from skillgit.domain.untrusted.allowed_settings import RecordedSettings
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, create_model
 
@@ -16,9 +16,7 @@ from skillgit.engine.method_settings import (
     TrainSettings,
     listed,
 )
-
-if TYPE_CHECKING:
-    from skillgit.plugin.environment import EnvironmentInfo
+from skillgit.plugin.environment import EnvironmentInfo
 
 Positive = Annotated[int, Field(gt=0)]
 PositiveNumber = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from skillgit.app.setup.config.error_sentences import allowed, choices, mentioned, nearest_key, shown
 from skillgit.app.setup.config.files import Layer, Leaf, nested
@@ -18,9 +19,6 @@ from skillgit.errors import ConfigError
 from skillgit.plugin.registry import load_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 

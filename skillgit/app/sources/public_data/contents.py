@@ -11,18 +11,16 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
 from skillgit.app.sources.public_data.listing import MOST_BYTES, first_line, too_large
 from skillgit.domain.untrusted.file_names import TreePath, name_key, path_fault, shown
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.environment import PublishedRow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 _MOST_FILES = 200_000
 _MOST_RATIO = 200  # bytes that one byte of an archive may stand for; game files, which are repetitive, reach 30

@@ -11,21 +11,26 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from skillgit.app.sources.public_data.listing import MOST_BYTES, REFUSED, first_line, no_access, web_client
+from skillgit.app.sources.public_data.listing import (
+    MOST_BYTES,
+    REFUSED,
+    PublishedFiles,
+    RemoteFile,
+    first_line,
+    no_access,
+    web_client,
+)
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, SkillgitError
 from skillgit.files import locked, shortage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from httpx2 import Client, Response
-
-    from skillgit.app.sources.public_data.listing import PublishedFiles, RemoteFile
 
 _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416

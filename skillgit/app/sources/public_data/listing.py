@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,7 +16,6 @@ from skillgit.errors import DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.environment import PublicSource, SourceKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
     from ssl import SSLContext
 
     from httpx2 import Client

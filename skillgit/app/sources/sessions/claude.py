@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from skillgit.app.sources.sessions.session import (
     MOST_TEXT,
@@ -26,9 +26,6 @@ from skillgit.app.sources.sessions.session import (
     whole,
 )
 from skillgit.files import read_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Requests as they were sent: most of a file, and a second copy of everything in it.
 _SKIPPED = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from skillgit.app.sources.sessions.session import (
@@ -24,9 +25,6 @@ from skillgit.app.sources.sessions.session import (
     text_at,
     whole,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _KNOWN = frozenset(
     {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
 
 from skillgit.app.sources.sessions.session import (
     AgentCall,
@@ -20,10 +20,6 @@ from skillgit.app.sources.sessions.session import (
     text_at,
     whole,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _KNOWN = (
     *("session.", "assistant.", "tool.", "skill.", "permission.", "hook.", "system.", "subagent.", "mcp.", "command."),

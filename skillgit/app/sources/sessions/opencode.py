@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from skillgit.app.sources.sessions.session import (
     AgentCall,
@@ -25,9 +25,6 @@ from skillgit.app.sources.sessions.session import (
 )
 from skillgit.domain.untrusted.json_limits import DocumentError, loads
 from skillgit.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 DATABASE = "opencode.db"
 _PARTS = frozenset(

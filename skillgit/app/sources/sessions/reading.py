@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from skillgit.app.sources.sessions import claude, codex, copilot, opencode
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent, records_of, text_at
 from skillgit.errors import SkillgitError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _DATABASES = (".db", ".sqlite")
 

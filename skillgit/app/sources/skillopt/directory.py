@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED
 from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes, RecordedScore, measured, number
+from skillgit.app.sources.skillopt.run_events import ImportStory, Step
 from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.credentials.named_values import is_name_of_credential
 from skillgit.domain.document_rewrite import UpdateMode
@@ -23,10 +26,6 @@ from skillgit.files import read_plain
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from skillgit.app.sources.skillopt.run_events import ImportStory, Step
     from skillgit.app.sources.skillopt.skill_texts import Texts
 
 

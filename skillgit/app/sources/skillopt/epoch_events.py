@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from skillgit.app.sources.skillopt.directory import Import, Row
 from skillgit.app.sources.skillopt.outcomes import (
     ORIGIN,
     ROUNDING,
@@ -37,12 +38,6 @@ from skillgit.domain.protected_regions import has_marker, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
 from skillgit.engine.evidence_files import json_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.sources.skillopt.directory import Import, Row
-
 
 _PLACEHOLDER = "inject_placeholder"
 _GATED = frozenset({"accept_new_best", "accept", "reject"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from skillgit.engine.evidence_files import json_file
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from skillgit.app.sources.skillopt.directory import Directory, Row
 
 ORIGIN = "skillopt"  # what the configuration and the environment of an imported run are marked with

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.app.sources.skillopt import epoch_events, step_events
 from skillgit.app.sources.skillopt.directory import Directory, Import, ReferenceSettings, Row
 from skillgit.app.sources.skillopt.outcomes import ORIGIN, Outcomes, RecordedScore, read_outcomes
 from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory, read_steps
 from skillgit.app.sources.skillopt.skill_texts import Texts
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged
 from skillgit.domain.ids import check_run_name, new_run_name, text_digest
+from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.engine.evidence_files import json_file
 from skillgit.errors import ConflictError, DataError, RevisionNotFoundError, SkillError
 from skillgit.store import history_reader, refs
+from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import existing_trunk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillgit.app.workspace.context import Context
-    from skillgit.domain.untrusted.model_text import SkillText
-    from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
-
+from skillgit.store.repo import Repo
 
 _SEED = "skills/skill_v0000.md"
 _BASELINE = "selection_eval_baseline"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.skillopt.outcomes import ImportedScore, count, number
@@ -11,15 +13,12 @@ from skillgit.domain.evaluation import Evaluation, Metric
 from skillgit.domain.event import Event, RunStarted, version_of
 from skillgit.domain.gate_decision import Decision, Flips, GateRule, Verdict, decide, decision, flips
 from skillgit.domain.run_state import RunState, advance, begin
+from skillgit.domain.skill import Skill
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from skillgit.app.sources.skillopt.directory import Directory, Row
-    from skillgit.domain.skill import Skill
 
 ACCEPTED = frozenset({"accept_new_best", "accept", "force_accept"})
 SKIPPED = frozenset({"skip_no_patches", "skip_no_rewrite"})

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.seed import described
 from skillgit.domain.protected_regions import APPENDIX_END, APPENDIX_START, SLOW_END, SLOW_START
 from skillgit.domain.protected_regions import frontmatter as block_of
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.errors import SkillError
-
-if TYPE_CHECKING:
-    from skillgit.domain.untrusted.model_text import SkillText
 
 _MARKERS = {
     "SLOW_UPDATE_START": SLOW_START,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
+from skillgit.app.sources.skillopt.directory import Directory, Import, Row
 from skillgit.app.sources.skillopt.outcomes import (
     ORIGIN,
     ROUNDING,
@@ -20,6 +22,7 @@ from skillgit.app.sources.skillopt.outcomes import (
 from skillgit.app.sources.skillopt.run_events import Chapter, ImportedJudgement, Step, cost
 from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Split
@@ -28,16 +31,9 @@ from skillgit.domain.evidence_names import FINDINGS, ROLLOUT
 from skillgit.domain.gate_decision import GateRule, NoRegression
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts, changed_lines
+from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean, verbatim
 from skillgit.engine.evidence_files import json_file, patch_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.app.sources.skillopt.directory import Directory, Import, Row
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.skill import Skill
-
 
 _FILES = (
     *("step_record.json", "merged_patch.json", "ranked_edits.json", "lr_decision.json", "rewrite_result.json"),
