@@ -16,13 +16,16 @@ from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
 from skillgit.plugin import registry
-from skillgit.view import json_values
+from skillgit.view import lists
+from skillgit.view.runs import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTS = {
-    name: kind.columns.split() for name, kind in json_values.LISTS.items() if name not in {"items --checks", "remote"}
+    name: [*kind.names]
+    for name, kind in {**lists.LISTS, "runs": RUNS}.items()
+    if name not in {"items --checks", "remote"}
 } | {"config": ["key", "value", "origin"]}
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]

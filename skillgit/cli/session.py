@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -20,8 +20,9 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Form, Output, Pager, choose, paints_diffs
 from skillgit.errors import UsageError
 from skillgit.view import diff
-from skillgit.view.json_values import LISTS, picked
+from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
+from skillgit.view.table import Table
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
@@ -108,21 +109,24 @@ class CommandSession:
             (self.page if pager else self.output.text)(lines)
 
     def listing(
-        self, name: str, rows: Iterable[object], lines: Iterable[str] = (), *, head: object = None, pager: bool = False
+        self,
+        kind: Table[Any],
+        rows: Iterable[object],
+        lines: Iterable[str] = (),
+        *,
+        head: object = None,
+        pager: bool = False,
     ) -> None:
-        """Write a list of :data:`LISTS`, or ``lines``; ``head``, a mapping or the result, comes before its rows."""
+        """Write a list, or ``lines``; ``head``, a mapping or the result, comes before its rows."""
         if self.form is Form.TEXT:
             (self.page if pager else self.output.text)(lines)
         elif self.form is Form.JSON:
-            kind = LISTS[name]
             before = head if isinstance(head, Mapping) else picked(head, kind.head)
-            self.output.document(kind.schema, {**before, kind.rows: list(rows)})
+            self.output.document(kind.schema, {**before, kind.rows: [*map(kind.record, rows)]})
         elif self.form is Form.JSONL:
-            self.output.records(rows)
+            self.output.records(map(kind.record, rows))
         else:
-            columns = LISTS[name].columns.split()
-            cells = ([_field(row, column) for column in columns] for row in rows)
-            self.output.table(cells, nul=self.form is Form.NUL)
+            self.output.table(map(kind.plain_row, rows), nul=self.form is Form.NUL)
 
     def screen_for_diff(self) -> Screen:
         """Return the screen for a diff: without colour if the pager colours diffs itself."""
@@ -132,10 +136,6 @@ class CommandSession:
         if paints_diffs(choose(self.context.environ, self.context.directory)):
             return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
         return screen
-
-
-def _field(row: object, name: str) -> object:
-    return row[name] if isinstance(row, Mapping) else getattr(row, name)
 
 
 def open_context(directory: Path | None = None) -> Context:

@@ -8,7 +8,7 @@ import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Annotated, Any, Final, Literal
 
@@ -43,6 +43,7 @@ from skillgit.mcp import answers
 from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.plugin.redaction import redact
 from skillgit.view import item as item_view
+from skillgit.view.runs import RUNS
 from skillgit.view.score_tables import records
 
 INSTRUCTIONS: Final = f"""The history of Agent Skills that are trained in this repository: which rule came from where,
@@ -89,7 +90,7 @@ class History:
 
         def ask(context: Context) -> RunListing:
             # no run changes its place in this order, so that pages fit together
-            return run_list(context, sort="-started", filters=filters)
+            return run_list(context, partial(RUNS.chosen, filters=filters, sort="-started"))
 
         return self._pages.answer(answers.RUNS, "runs", [name], (cursor, limit), ask, default_run=default_run)
 

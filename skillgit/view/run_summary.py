@@ -53,7 +53,7 @@ class SummaryFacts:
 
 def lines(report: SummaryFacts, screen: Screen) -> Iterator[str]:
     run = report.summary.run
-    yield screen.dotted((screen.paint(Style.STRONG, run.name), outcome(run, screen), f"step {steps(run)}"))
+    yield screen.dotted((screen.paint(Style.STRONG, run.name), outcome(run).painted(screen), f"step {steps(run)}"))
     sentence = report.summary.finish.why if report.summary.finish is not None else ""
     yield from wrap(sentence, min(screen.width, _WIDEST))
     yield ""

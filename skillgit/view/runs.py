@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from skillgit.app.history.run_list import test_gain
 from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.address import version_label
-from skillgit.domain.statistics import LEVEL
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.statistics import LEVEL, wilson_interval
 from skillgit.index.rows import RunRow
 from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
-from skillgit.view.surface import Screen, Style
+from skillgit.view.surface import UNICODE, Screen, Style
+from skillgit.view.table import Cell, Column, Surface, Table
 from skillgit.view.text import facts, headed, under
 
 if TYPE_CHECKING:
@@ -22,59 +23,64 @@ if TYPE_CHECKING:
 _RUNS_NAMED = 5
 
 
-def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:
-    if not rows:
-        return
+_PAGE, _TERMINAL = frozenset({Surface.PAGE}), frozenset({Surface.TERMINAL})
+
+
+def _gain(row: RunRow) -> float:
+    return row.best_score - row.first_score
+
+
+def test_gain(row: RunRow) -> float | None:
+    """Return by how much the best version scores above the seed on the test split; None where that is not known."""
+    return None if row.best_test is None or row.first_test is None else row.best_test - row.first_test
+
+
+def state(row: RunRow) -> str:
+    """Return ``running``, ``stopped``, or how the run ended."""
+    return "running" if row.running_pid is not None else row.outcome or "stopped"
+
+
+def _tokens(row: RunRow) -> int:
+    return row.tokens_in + row.tokens_out
+
+
+def _has_test(rows: Sequence[RunRow]) -> bool:
+    return any(row.best_test is not None for row in rows)
+
+
+def _has_skills(rows: Sequence[RunRow]) -> bool:
+    return len({row.skill for row in rows}) > 1
+
+
+def _skill_names(rows: Sequence[RunRow]) -> Callable[[RunRow], str]:
     words = labels({row.skill for row in rows})
-    has_skills = len(words) > 1
-    has_test = any(row.best_test is not None for row in rows)
-    counts = f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}"
-    head = (
-        "",
-        "run",
-        *(("skill",) if has_skills else ()),
-        "steps",
-        "best",
-        "",
-        "gain",
-        *(("test", "gain") if has_test else ()),
-        counts,
-        "spent",
-        "age",
-    )
-    body = [
-        (
-            sign(row, screen),
-            row.name,
-            *((words[row.skill],) if has_skills else ()),
-            steps(row),
-            numbers.score(row.best_score),
-            version_label(row.best_version),
-            numbers.delta(row.best_score - row.first_score),
-            *((numbers.score(row.best_test), numbers.delta(test_gain(row))) if has_test else ()),
-            f"{row.versions}/{row.rejected}/{row.merges}",
-            spent(row),
-            numbers.age(row.updated, now),
-        )
-        for row in rows
-    ]
-    outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
-    align = f"ll{'l' if has_skills else ''}rrlr{'rr' if has_test else ''}rrr"
-    for line, end in zip(headed(head, body, screen, align=align), outcomes, strict=True):
-        yield f"{line}{end}".rstrip()
+    return lambda row: words[row.skill]
 
 
-def on_test(row: RunRow, screen: Screen) -> str:
-    """Return what the seed and the best version score on the test split: ``.1500 → .1167``; empty if not measured."""
-    if row.best_test is None:
-        return ""
-    if row.first_test is None or row.best_version == 0:
-        return numbers.score(row.best_test)
-    return f"{numbers.score(row.first_test)} {screen.glyphs.arrow} {numbers.score(row.best_test)}"
+def _sign(row: RunRow) -> Cell:
+    return Cell(UNICODE.running if row.running_pid is not None else "", style=Style.RUNNING)
 
 
-def sign(row: RunRow, screen: Screen) -> str:
-    return screen.paint(Style.RUNNING, screen.glyphs.running) if row.running_pid is not None else ""
+def _score_cell(score: float | None, items: int, row: RunRow) -> Cell:
+    """Return a score, on a page with its 95 % Wilson interval; means of partial credit have none."""
+    if score is None or not items or row.metric != Metric.HARD.value:
+        return Cell(numbers.score(score))
+    low, high = wilson_interval(score, items)
+    return Cell(numbers.score(score), under=f"{numbers.score(low)} to {numbers.score(high)}")
+
+
+def _delta_cell(gain: float | None) -> Cell:
+    return Cell(numbers.delta(gain))
+
+
+def outcome(row: RunRow) -> Cell:
+    rehearsal = ", rehearsal" if row.rehearsal else ""
+    if row.running_pid is not None:
+        words = f"running, pid {row.running_pid}{rehearsal}"
+        return Cell(words, style=Style.RUNNING, link=("run", row.name, "live"))
+    if not row.outcome:
+        return Cell(f"stopped{rehearsal}")
+    return Cell(row.words, style=Style.ACCEPTED if row.outcome == "improved" else None)
 
 
 def steps(row: RunRow) -> str:
@@ -85,19 +91,80 @@ def spent(row: RunRow) -> str:
     """Return what a run cost: money where there are prices, else tokens."""
     if row.usd:
         return f"{numbers.money(row.usd)}{'+' if row.unpriced else ''}"
-    return f"{numbers.count(row.tokens_in + row.tokens_out)} tok"
+    return f"{numbers.count(_tokens(row))} tok"
 
 
-def outcome(row: RunRow, screen: Screen) -> str:
-    if row.running_pid is not None:
-        return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}{_rehearsal(row)}")
-    if not row.outcome:
-        return f"unfinished{_rehearsal(row)}"
-    return screen.paint(Style.ACCEPTED, row.words) if row.outcome == "improved" else row.words
+RUNS: Final[Table[RunRow]] = Table(
+    schema="runs/1",
+    rows="runs",
+    noun="run",
+    plain="name environment skill outcome running_pid steps total_steps versions rejected merges best_version "
+    "best_score first_score metric started updated calls tokens_in tokens_out usd first_test best_test best_items "
+    "test_items target optimizer unpriced rehearsal",
+    columns=(
+        Column("", head="", show=_sign, on=_TERMINAL),
+        Column(
+            "name", head="run", show=lambda row: Cell(row.name, link=("run", row.name)), key="name", text=True, rank=0
+        ),
+        Column("skill", head="skill", among=_skill_names, key="skill", text=True, only_if=_has_skills, rank=4),
+        Column("steps", head="steps", show=steps, right=True, key="steps", rank=1),
+        Column(
+            "best_score",
+            head="best",
+            show=lambda row: _score_cell(row.best_score, row.best_items, row),
+            right=True,
+            key="score",
+            rank=2,
+        ),
+        Column("best_version", head="", show=lambda row: version_label(row.best_version), rank=7),
+        Column("", _gain, head="gain", right=True, key="gain", show=lambda row: _delta_cell(_gain(row)), rank=8),
+        Column(
+            "best_test",
+            head="test",
+            show=lambda row: _score_cell(row.best_test, row.test_items, row),
+            right=True,
+            key="test",
+            only_if=_has_test,
+            rank=3,
+            caption=True,
+        ),
+        Column(
+            "",
+            test_gain,
+            head="gain",
+            show=lambda row: _delta_cell(test_gain(row)),
+            right=True,
+            key="test-gain",
+            only_if=_has_test,
+            rank=9,
+        ),
+        Column("", head="v/×/◆", show=lambda row: f"{row.versions}/{row.rejected}/{row.merges}", right=True),  # noqa: RUF001
+        Column(
+            "usd",
+            head="spent",
+            show=lambda row: Cell(spent(row), under=numbers.plural(row.calls, "call"), link=("run", row.name, "cost")),
+            right=True,
+            key="cost",
+        ),
+        Column("updated", head="age", right=True, key="updated", rank=6),
+        Column("", state, head="", show=outcome, key="state", text=True, rank=5),
+        Column("target", head="target", key="model", text=True, on=_PAGE),
+        Column("optimizer", head="optimizer", key="optimizer", text=True, on=_PAGE),
+        Column("environment", head="environment", key="environment", text=True, on=_PAGE),
+        Column("calls", key="calls"),
+        Column("", _tokens, key="tokens"),
+        Column("started", key="started"),
+    ),
+)
 
 
-def _rehearsal(row: RunRow) -> str:
-    return ", rehearsal" if row.rehearsal else ""
+def on_test(row: RunRow, screen: Screen) -> str:
+    """Return what the seed and the best version score on the test split: ``.1500 → .1167``; empty if not measured."""
+    if row.best_test is None:
+        return ""
+    if row.first_test is None or row.best_version == 0:
+        return numbers.score(row.best_test)
+    return f"{numbers.score(row.first_test)} {screen.glyphs.arrow} {numbers.score(row.best_test)}"
 
 
 def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
@@ -144,7 +211,7 @@ def _skill_lines(status: Status, screen: Screen) -> Iterator[str]:
 
 
 def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[str, str]]:
-    running = f"{sign(run, screen)} " if run.running_pid is not None else ""
+    running = f"{_sign(run).painted(screen)} " if run.running_pid is not None else ""
     where = f"{run.environment}, " if run.environment else ""
     yield "run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"
     models = (("target", run.target), ("optimizer", run.optimizer))
@@ -153,7 +220,7 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
         "; ".join(filter(None, (", ".join(f"{role} {name}" for role, name in models if name), run.rehearsal))),
     )
     gain = numbers.delta(run.best_score - run.first_score)
-    yield "progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"
+    yield "progress", f"step {steps(run)}, {outcome(run).painted(screen)}, {gain} {run.metric} over the seed"
     if test_score := on_test(run, screen):
         over = f", {numbers.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
         yield "test", f"{run.metric} {test_score}, {version_label(run.best_version)}{over}"

@@ -9,7 +9,7 @@ from rule_run import DATES_EXACTLY, READ, TABLES, UNITS, write_rule_run
 
 from skillgit.app.attribution.provenance import Blame, BlameRow
 from skillgit.domain.address import Address, address_of
-from skillgit.view.json_values import LISTS
+from skillgit.view.lists import LISTS
 from skillgit.view.rules import lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width
@@ -156,7 +156,7 @@ def test_machine_formats_hold_everything(here, skillgit) -> None:
     assert objects == document["lines"]
 
     plain = [line.split("\t") for line in skillgit("-C", here, "blame", "v1", "--plain").text.splitlines()]
-    assert {len(cells) for cells in plain} == {len(LISTS["blame"].columns.split())}
+    assert {len(cells) for cells in plain} == {len(LISTS["blame"].names)}
     assert [cells[-1] for cells in plain] == [line["text"] for line in document["lines"]]
 
 

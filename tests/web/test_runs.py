@@ -27,18 +27,21 @@ def names(client: httpx2.Client, address: str) -> list[str]:
 
 def test_the_table_has_the_numbers_of_the_command(client, repository):
     page = parsed(client.get("/").text)
-    for row, run in zip(rows(page), listed(repository), strict=True):
-        assert row[1] == run["name"]
-        assert run["outcome"] in row[4]
-        for cell, score, items in ((5, "best_score", "best_items"), (7, "best_test", "test_items")):
-            assert number(row[cell].split()[0]) == pytest.approx(run[score], abs=5e-5)
-            low, _, high = row[cell].split()[1:]
+    heads = ["tick", "run", "scores", "steps", "best", "version", "gain", "test", "test gain", "counts", "spent", "age"]
+    heads += ["state", "target", "optimizer", "environment"]
+    for cells, run in zip(rows(page), listed(repository), strict=True):
+        row = dict(zip(heads, cells, strict=True))
+        assert row["run"] == run["name"]
+        assert run["outcome"] in row["state"]
+        for head, score, items in (("best", "best_score", "best_items"), ("test", "best_test", "test_items")):
+            assert number(row[head].split()[0]) == pytest.approx(run[score], abs=5e-5)
+            low, _, high = row[head].split()[1:]
             assert float(low) <= run[score] <= float(high)
             assert run[items] in {20, 8}
-        assert number(row[6]) == pytest.approx(run["best_score"] - run["first_score"], abs=5e-5)
-        assert number(row[8]) == pytest.approx(run["best_test"] - run["first_test"], abs=5e-5)
-        assert run["target"] in row[9]
-        assert f"{run['calls']:,} calls" in row[12]
+        assert number(row["gain"]) == pytest.approx(run["best_score"] - run["first_score"], abs=5e-5)
+        assert number(row["test gain"]) == pytest.approx(run["best_test"] - run["first_test"], abs=5e-5)
+        assert run["target"] in row["target"]
+        assert f"{run['calls']:,} calls" in row["spent"]
 
 
 @pytest.mark.parametrize(

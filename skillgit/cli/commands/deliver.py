@@ -23,6 +23,7 @@ from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, may_replace
 from skillgit.errors import ExitCode
 from skillgit.view.items import name
+from skillgit.view.lists import LISTS
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def install_command(
         from skillgit.view.deliveries import listed  # noqa: PLC0415 - see the package
 
         rows = list_installed(session.context)
-        return session.listing("install --list", rows, listed(rows))
+        return session.listing(LISTS["install --list"], rows, listed(rows))
     from skillgit.app.deliver.install import InstallRequest, install  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import differences, installed  # noqa: PLC0415 - see the package
 
@@ -145,7 +146,7 @@ def whence_command(session: CommandSession, paths: tuple[str, ...]) -> ExitCode:
     from skillgit.view.deliveries import origins  # noqa: PLC0415 - as above
 
     rows = whence(session.context, paths)
-    session.listing("whence", rows, origins(rows))
+    session.listing(LISTS["whence"], rows, origins(rows))
     return ExitCode.OK if all(row.version for row in rows) else ExitCode.NO
 
 

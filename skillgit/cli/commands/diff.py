@@ -23,6 +23,7 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode
+from skillgit.view.lists import LISTS
 from skillgit.view.show import lines, setting_lines
 from skillgit.view.surface import Screen
 
@@ -202,7 +203,7 @@ def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...
     from skillgit.view.rules import change_lines  # noqa: PLC0415 - as above
 
     result = rule_diff(session.context, a, b, paths)
-    session.listing("diff --rules", result.rows, change_lines(result, session.screen), head=result, pager=True)
+    session.listing(LISTS["diff --rules"], result.rows, change_lines(result, session.screen), head=result, pager=True)
     return bool(result.rows)
 
 
@@ -211,7 +212,7 @@ def _items(session: CommandSession, a: str, b: str | None) -> bool:
     from skillgit.view.items import flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
-    session.listing("diff --items", result.rows, flips(result, session.screen), head=result, pager=True)
+    session.listing(LISTS["diff --items"], result.rows, flips(result, session.screen), head=result, pager=True)
     return result.moved
 
 

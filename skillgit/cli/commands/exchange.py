@@ -14,6 +14,7 @@ from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, flag
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.errors import RemoteError, SkillgitError
+from skillgit.view.lists import LISTS
 
 if TYPE_CHECKING:
     from skillgit.app.exchange.push import Pushed, PushRequest
@@ -74,7 +75,7 @@ def push_command(
             session.diagnostics.note(*found(error.result, session.diagnostics.screen))
         raise
     session.diagnostics.note(*(f"warning: {warning}" for warning in result.warnings))
-    session.listing("push", result.refs, pushed(result, session.screen), head=result)
+    session.listing(LISTS["push"], result.refs, pushed(result, session.screen), head=result)
     if result.error is not None:
         raise result.error
 
@@ -150,7 +151,7 @@ def fetch_command(session: CommandSession, remote: str | None, *, rejected: bool
 
     person = listener(session)
     result = fetch(session.context, remote, with_rejected=rejected, evidence=evidence, listener=person)
-    session.listing("fetch", result.refs, fetched(result, session.screen), head=result)
+    session.listing(LISTS["fetch"], result.refs, fetched(result, session.screen), head=result)
 
 
 @verb("clone")
@@ -190,7 +191,7 @@ def remote_command(ctx: click.Context, *, verbose: bool) -> None:
 
     session: CommandSession = ctx.obj
     rows = remotes(session.context)
-    session.listing("remote", rows, addresses(rows) if verbose else (row.name for row in rows))
+    session.listing(LISTS["remote"], rows, addresses(rows) if verbose else (row.name for row in rows))
     if not rows and session.form is Form.TEXT:
         session.diagnostics.note("there are no remotes yet", hint="skillgit remote add origin URL")
 

@@ -27,6 +27,7 @@ from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode
+from skillgit.view.lists import LISTS
 from skillgit.view.log import line, log_lines, with_changes
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def log_command(
     if session.form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
     else:
-        session.listing("log", result.rows, head=result)
+        session.listing(LISTS["log"], result.rows, head=result)
 
 
 def _show(
@@ -277,7 +278,7 @@ def best_command(session: CommandSession, run: str | None) -> ExitCode:
     elif row is not None and session.form is Form.TEXT:
         session.output.text([line(row, session.screen, session.now)])
     elif row is not None:
-        session.listing("log", [row])
+        session.listing(LISTS["log"], [row])
     if row is None:
         session.diagnostics.note("there is no best version")
     return ExitCode.OK if row is not None else ExitCode.NO

@@ -31,6 +31,7 @@ from skillgit.errors import ExitCode
 from skillgit.view import item as story_view
 from skillgit.view.items import check_lines, check_records
 from skillgit.view.json_values import named_values
+from skillgit.view.lists import LISTS
 from skillgit.view.score_tables import lines, matrix_lines, matrix_records, records
 
 _NEWEST = 60  # attempts at one item that a person is shown without asking for all
@@ -92,7 +93,7 @@ def items_command(
         return
     rows = records(table, cells=session.tabular)
     head = {"run": table.run, "metric": table.metric, "versions": table.columns}
-    session.listing("items", rows, lines(table, session.screen, every=all_versions), head=head, pager=True)
+    session.listing(LISTS["items"], rows, lines(table, session.screen, every=all_versions), head=head, pager=True)
 
 
 def _by_check(session: CommandSession, run: str | None) -> None:
@@ -101,7 +102,7 @@ def _by_check(session: CommandSession, run: str | None) -> None:
 
     table = checks(session.context, run)
     rows = check_records(table)
-    session.listing("items --checks", rows, check_lines(table, session.screen), head=table, pager=True)
+    session.listing(LISTS["items --checks"], rows, check_lines(table, session.screen), head=table, pager=True)
 
 
 def _refuse_choice(ctx: click.Context, option: str = "--item") -> None:
@@ -125,7 +126,7 @@ def _one(session: CommandSession, run: str | None, item: str, trajectory: str | 
     story = item_story(session.context, run, item, limit=None if every or session.form is not Form.TEXT else _NEWEST)
     head = {name: value for name, value in named_values(story).items() if name != "attempts"}
     lines = story_view.lines(story, session.screen)
-    return session.listing("items --item", story_view.records(story), lines, head=head, pager=True)
+    return session.listing(LISTS["items --item"], story_view.records(story), lines, head=head, pager=True)
 
 
 @verb("bisect")
@@ -201,7 +202,7 @@ def matrix_command(session: CommandSession, run: str | None, split: str) -> None
 
     table = matrix(session.context, run, split)
     if table.rows or session.form is not Form.TEXT:
-        session.listing("matrix", matrix_records(table), matrix_lines(table, session.screen), head=table)
+        session.listing(LISTS["matrix"], matrix_records(table), matrix_lines(table, session.screen), head=table)
     else:
         session.diagnostics.note(
             f"no version of run {table.run} has a score on the {table.split} split",

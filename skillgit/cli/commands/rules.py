@@ -22,6 +22,7 @@ from skillgit.cli.options import (
 )
 from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode
+from skillgit.view.lists import LISTS
 from skillgit.view.rules import lines
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def blame_command(session: CommandSession, revision: str, path: str, ranges: tup
     from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
 
     result = blame(session.context, revision, path, [_range(text) for text in ranges])
-    session.listing("blame", result.lines, lines(result, session.screen), head=result, pager=True)
+    session.listing(LISTS["blame"], result.lines, lines(result, session.screen), head=result, pager=True)
     if result.absent:
         session.diagnostics.hint(lacking_evidence(session.context, result.run, "items and some sources"))
 

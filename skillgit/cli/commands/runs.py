@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -26,15 +27,16 @@ from skillgit.cli.session import CommandSession
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.view.lists import LISTS
 from skillgit.view.numbers import count, plural, score
 from skillgit.view.plan import cost_lines, unfinished
-from skillgit.view.runs import run_lines, standing
+from skillgit.view.runs import RUNS, standing
 from skillgit.view.text import sql_lines
 
 
 @verb("runs")
 @option("--sort", "Sort by KEY; -KEY begins with the highest", metavar="KEY")
-@option("--filter filters", "Only runs that pass, as score>.6 or a part of a name", multiple=True, metavar="CONDITION")
+@option("--filter filters", "Only matching runs, e.g. score>.6 or part of a name", multiple=True, metavar="CONDITION")
 @skill_option
 @as_of_option
 @list_forms
@@ -47,20 +49,20 @@ def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, 
 
     A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
     contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in
-    names, skills, states, environments and models. Runs have to pass every CONDITION.
+    names, skills, states, environments and models. Runs match every CONDITION.
     """
     from skillgit.app.history.run_list import run_list  # noqa: PLC0415 - see the package
     from skillgit.app.history.status import spent_on_unfinished  # noqa: PLC0415 - as above
 
-    listing = run_list(session.context, sort=sort or "", filters=filters)
+    listing = run_list(session.context, partial(RUNS.chosen, filters=filters, sort=sort or ""))
     rows = listing.rows
     making = spent_on_unfinished(session.context) if rows and session.form in {Form.TEXT, Form.JSON} else None
     tell_unreadable(session)
-    lines = chain(run_lines(rows, session.screen, session.now), unfinished(making, session.screen, with_run=True))
-    session.listing("runs", rows, lines, head={"unfinished": making}, pager=True)
+    lines = chain(RUNS.lines(rows, session.screen, session.now), unfinished(making, session.screen, with_run=True))
+    session.listing(RUNS, rows, lines, head={"unfinished": making}, pager=True)
     if not rows and session.form is Form.TEXT:
         if listing.total:
-            session.diagnostics.note(f"none of {plural(listing.total, 'run')} passes", hint="skillgit runs")
+            session.diagnostics.note(f"no run matches ({listing.total:,} in total)", hint="skillgit runs")
         else:
             no_runs(session)
 
@@ -133,7 +135,7 @@ def cost_command(session: CommandSession, run: str | None, by: str | None, *, al
     result = cost(session.context, run, by=None if by is None else Grouping(by), all_runs=all_runs)
     if session.form is Form.TEXT and not (result.run or result.rows):
         return no_runs(session)
-    return session.listing("cost", result.rows, cost_lines(result, session.screen), head=result, pager=True)
+    return session.listing(LISTS["cost"], result.rows, cost_lines(result, session.screen), head=result, pager=True)
 
 
 @verb("sql")

@@ -40,6 +40,7 @@ from skillgit.domain.cost import Caps
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import named_values, plain_value
+from skillgit.view.lists import LISTS
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
@@ -206,13 +207,13 @@ def plugins_command(session: CommandSession, name: str | None) -> None:
 
     if name is None:
         entries = plugins.every_plugin(session.context)
-        session.listing("plugins", entries, render.every_plugin(entries, session.screen), head={})
+        session.listing(LISTS["plugins"], entries, render.every_plugin(entries, session.screen), head={})
         return
     kinds = plugins.kinds_of(session.context, name)
     described = [(kind, _described(session, kind.value, name)) for kind in kinds]
     rows = [{"kind": kind, **named_values(entry)} for kind, (entry, _) in described]
     lines = [line for number, (_, (_, text)) in enumerate(described) for line in ([""] if number else []) + text]
-    session.listing("plugins", rows, lines, head={})
+    session.listing(LISTS["plugins"], rows, lines, head={})
 
 
 def _described(session: CommandSession, kind: str, name: str) -> tuple[object, list[str]]:
@@ -246,10 +247,10 @@ def envs_command(session: CommandSession, name: str | None) -> None:
 
     if name is None:
         entries = environments(session.context)
-        session.listing("envs", entries, render.listed(entries, session.screen), head={})
+        session.listing(LISTS["envs"], entries, render.listed(entries, session.screen), head={})
     else:
         entry, lines = _described(session, "environment", name)
-        session.listing("envs", [entry], lines, head={})
+        session.listing(LISTS["envs"], [entry], lines, head={})
 
 
 @click.command("backends", cls=Listing)
@@ -265,10 +266,10 @@ def backends_command(session: CommandSession, name: str | None) -> None:
 
     if name is None:
         entries = backends(session.context)
-        session.listing("backends", entries, render.listed(entries, session.screen), head={})
+        session.listing(LISTS["backends"], entries, render.listed(entries, session.screen), head={})
     else:
         entry, lines = _described(session, "backend", name)
-        session.listing("backends", [entry], lines, head={})
+        session.listing(LISTS["backends"], [entry], lines, head={})
 
 
 @click.command("strategies", cls=Listing)
@@ -285,10 +286,10 @@ def strategies_command(session: CommandSession, name: str | None) -> None:
 
     if name is None:
         entries = strategies()
-        session.listing("strategies", entries, render.listed(entries, session.screen), head={})
+        session.listing(LISTS["strategies"], entries, render.listed(entries, session.screen), head={})
     else:
         entry, lines = _described(session, "strategy", name)
-        session.listing("strategies", [entry], lines, head={})
+        session.listing(LISTS["strategies"], [entry], lines, head={})
 
 
 @verb("completion")

@@ -28,6 +28,7 @@ from skillgit.cli.session import CommandSession
 from skillgit.cli.watchers import LiveWatcher, watched, watching
 from skillgit.domain.cost import Caps
 from skillgit.errors import SkillgitError
+from skillgit.view.lists import LISTS
 from skillgit.view.plan import stopped, trained
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def note_command(
     if listing:
         notes = note.list_notes(session.context, revision)
         lines = show.listed(notes, session.screen, session.now)
-        session.listing("note --list", show.rows(notes) if session.tabular else notes, lines, head={})
+        session.listing(LISTS["note --list"], show.rows(notes) if session.tabular else notes, lines, head={})
     elif remove is not None:
         result = note.remove_note(session.context, remove)
         session.show("note/1", result, show.removed(result))

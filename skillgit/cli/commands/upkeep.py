@@ -19,6 +19,7 @@ from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode, UsageError
 from skillgit.view.checks import gc_lines, problem_lines, replay_lines
+from skillgit.view.lists import LISTS
 
 
 @verb("fsck")
@@ -38,7 +39,7 @@ def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair
     from skillgit.app.upkeep.fsck import fsck  # noqa: PLC0415 - see the package
 
     report = fsck(session.context, run, deep=deep, repair=repair)
-    session.listing("fsck", report.problems, problem_lines(report, session.screen), head=report)
+    session.listing(LISTS["fsck"], report.problems, problem_lines(report, session.screen), head=report)
     if session.form is Form.TEXT and any(problem.repairable for problem in report.problems):
         if repair:
             session.diagnostics.note("what can be repaired in a run waits until nothing in it is broken")
@@ -121,7 +122,7 @@ def replay_command(session: CommandSession, run: str | None, *, quiet: bool) -> 
     from skillgit.app.upkeep.run_checks import replay  # noqa: PLC0415 - see the package
 
     result = replay(session.context, run)
-    session.listing("replay", result.events, replay_lines(result, session.screen, quiet=quiet), head=result)
+    session.listing(LISTS["replay"], result.events, replay_lines(result, session.screen, quiet=quiet), head=result)
     return ExitCode.OK if result.same else ExitCode.NO
 
 
@@ -145,6 +146,6 @@ def gc_command(
 
     request = GcRequest(runs=runs, fold=fold, unfold=unfold, evidence_older=evidence_older, dry_run=dry_run)
     rows = gc(session.context, request)
-    session.listing("gc", rows, gc_lines(rows, dry_run=dry_run), head={"dry_run": dry_run})
+    session.listing(LISTS["gc"], rows, gc_lines(rows, dry_run=dry_run), head={"dry_run": dry_run})
     if session.form is Form.TEXT and any(row.dropped for row in rows) and not dry_run:
         session.diagnostics.hint("git gc --prune=now frees the space")

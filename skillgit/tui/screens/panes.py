@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from skillgit.app.history import browse
 from skillgit.app.history.browse import Overview
 from skillgit.app.history.curves import Axis, RunCurve
-from skillgit.app.history.run_list import chosen, in_order
 from skillgit.errors import UsageError
 from skillgit.index.event_pages import Point
 from skillgit.tui.actions import VersionScreen
@@ -19,7 +18,7 @@ from skillgit.tui.widgets.lines import FilterBar
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RunList
 from skillgit.view.numbers import count, money, plural
-from skillgit.view.runs import on_test
+from skillgit.view.runs import RUNS, on_test
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -114,16 +113,15 @@ class RunPanes(Panes):
         if overview is None:
             return
         try:
-            rows = chosen(overview.runs, self._run_filter.split())
+            rows = RUNS.chosen(overview.runs, filters=self._run_filter.split(), sort=self._sort)
         except UsageError as error:
             self.query_one(FilterBar).say(str(error), wrong=True)
             return
         if self._filters_runs:
             self.query_one(FilterBar).say(f"{len(rows):,} of {len(overview.runs):,}")
-        sequence = in_order(rows, self._sort) if self._sort else rows
-        self.runs.show(sequence, overview.run, self._run)
-        if not sequence:
-            self.runs.tell("no run is like that")
+        self.runs.show(rows, overview.run, self._run)
+        if not rows:
+            self.runs.tell("no matching runs")
         by = f"by {self._sort.removeprefix('-')}" if self._sort else ""
         self.name_pane("runs", app_of(self).facts.dotted((by, self._run_filter)))
 

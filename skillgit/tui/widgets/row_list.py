@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.strip import Strip
 
 from skillgit.app.history.browse import EventPage, EventStretch
-from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.tui.keymap import bindings
@@ -22,8 +21,9 @@ from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, app_
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
-from skillgit.view.runs import steps
+from skillgit.view.runs import RUNS
 from skillgit.view.surface import Screen, Style
+from skillgit.view.table import Column, Surface
 from skillgit.view.text import fit, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
@@ -113,10 +113,17 @@ class RowList(PaintedLines):
             self.post_message(self.Opened(self, self.cursor))
 
 
-_LEAST = 6
-_TEST_FROM = 40  # columns from which on there is room for the score on the test split
-_SKILL_WIDTH = 16
-_OUTCOME_FROM = 60  # columns from which on there is room for how a run ended
+_NAME_LEAST = 14  # columns of a run's name before another column gives way to it
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownColumn:
+    """A column of a list as a screen shows it: the text of every row, and how wide it is."""
+
+    texts: tuple[str, ...]
+    width: int
+    is_right: bool
+    rank: int
 
 
 class RunList(RowList):
@@ -125,6 +132,7 @@ class RunList(RowList):
     all: tuple[RunRow, ...] = ()
     default = ""
     marked: tuple[str, ...] = ()  # runs whose curves are drawn over each other, in that order
+    _columns: Sequence[_ShownColumn] = ()
 
     @property
     def current(self) -> RunRow | None:
@@ -139,24 +147,28 @@ class RunList(RowList):
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:
         self.all, self.default = tuple(runs), default
+        self._columns = [
+            _shown_column(column, self.all, app_of(self).now) for column in RUNS.seen(runs, Surface.SCREEN)
+        ]
         self.shown()
         self.show_count(len(self.all))
         self.choose(next((index for index, run in enumerate(self.all) if run.name == name), self.cursor))
 
     def painted(self, line: int) -> Painted:
-        app, ink, run = app_of(self), self.ink, self.all[line]
+        ink, run = self.ink, self.all[line]
         running = run.running_pid is not None
-        words = labels({row.skill for row in self.all}) if ink.width >= _OUTCOME_FROM else {}
-        column = min(_SKILL_WIDTH, max(map(width, words.values()), default=0))
-        skill = f" {pad(fit(words[run.skill], column, ink.glyphs.ellipsis), column)}" if len(words) > 1 else ""
-        back = f"{skill} {steps(run):>6}  {numbers.score(run.best_score)} "
-        if ink.width >= _TEST_FROM and any(row.best_test is not None for row in self.all):
-            back += f" {'' if run.best_test is None else f'test {numbers.score(run.best_test)}':<10} "
-        if ink.width >= _OUTCOME_FROM:
-            status = "running" if running else run.words or "unfinished"
-            back += f" {status:<14}{numbers.age(run.updated, app.now):>4} "
-        room = max(_LEAST, ink.width - width(back) - 2)
-        name = pad(fit(one_line(run.name), room, ink.glyphs.ellipsis), room)
+        names, *rest = self._columns
+        kept = set[int]()
+        room = ink.width - 2
+        for column in sorted(rest, key=lambda column: column.rank):
+            if room - column.width - 2 < min(names.width, _NAME_LEAST):
+                break
+            kept.add(id(column))
+            room -= column.width + 2
+        back = "".join(
+            f"  {pad(column.texts[line], column.width, right=column.is_right)}" for column in rest if id(column) in kept
+        )
+        name = pad(fit(names.texts[line], room, ink.glyphs.ellipsis), room)
         sign, style = (ink.glyphs.running if running else " "), Style.RUNNING
         if run.name in self.marked:
             sign, style = run_look(self.marked.index(run.name), ink)
@@ -165,6 +177,12 @@ class RunList(RowList):
             Part(name, Style.STRONG if run.name == self.default else ""),
             Part(back, Style.FAINT),
         )
+
+
+def _shown_column(column: Column[RunRow], rows: Sequence[RunRow], now: datetime) -> _ShownColumn:
+    caption = f"{column.head} " if column.caption else ""
+    texts = tuple(f"{caption}{one_line(cell.text)}" if cell.text else "" for cell in column.cells(rows, now))
+    return _ShownColumn(texts, max(map(width, texts), default=0), column.right, column.rank)
 
 
 _KEPT: Final = 25  # pages that are kept

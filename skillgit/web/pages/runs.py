@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from skillgit.app.history.curves import Axis, curves
-from skillgit.app.history.run_list import NUMBERS, TEXTS, RunListing, run_list, state, test_gain
-from skillgit.domain.evaluation import Metric
-from skillgit.domain.statistics import wilson_interval
+from skillgit.app.history.run_list import RunListing, run_list
 from skillgit.errors import UsageError
 from skillgit.index.rows import RunRow
 from skillgit.report import overlay
-from skillgit.view import numbers
-from skillgit.view.runs import spent, steps
+from skillgit.view.runs import RUNS, state
+from skillgit.view.table import Column, Surface
 from skillgit.web.rendering import Page, PageRoute, Redirect, Visit, address
 
 SHOWN: Final = 30  # runs of a page
 _CURVE_POINTS: Final = 100
 _CHOICES: Final = ("skill", "state", "environment", "model")
-_COLUMNS: Final = {
-    "name": "run",
-    "skill": "skill",
-    "state": "state",
-    "score": "selection",
-    "gain": "Δ",
-    "test": "test",
-    "test-gain": "Δ test",
-    "model": "models",
-    "environment": "environment",
-    "steps": "steps",
-    "cost": "cost",
-    "updated": "age",
-}
 SPARK: Final = (96, 26)
 
 
@@ -41,10 +26,13 @@ def runs_page(visit: Visit) -> Page | Redirect:
     sort = f"{'-' if visit.value('order') == 'desc' else ''}{visit.value('sort')}" if visit.value("sort") else ""
     filters = _filters(visit)
     offset = visit.number("from")
-    listing = run_list(visit.context, sort=sort, filters=filters, offset=offset, charted=SHOWN)
+    choose = partial(RUNS.chosen, filters=filters, sort=sort)
+    listing = run_list(visit.context, choose, offset=offset, charted=SHOWN)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return Redirect(address=address("new"))
     rows = listing.rows[offset : offset + SHOWN]
+    columns = RUNS.seen(rows, Surface.PAGE)
+    now = visit.context.clock()
     words = [*(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))]
     return Page(
         template="runs.html",
@@ -56,13 +44,12 @@ def runs_page(visit: Visit) -> Page | Redirect:
             "offset": offset,
             "shown": SHOWN,
             "query": _query(visit),
-            "columns": _headings(visit),
+            "columns": _headings(visit, columns),
+            "cells": list(zip(*(column.cells(rows, now) for column in columns), strict=True)),
             "sparks": sparks(listing, rows),
             "choices": _choices(listing),
-            "now": visit.context.clock(),
             "chosen": visit.values("show"),
             **_overlaid(visit),
-            **_CELLS,
         },
     )
 
@@ -80,17 +67,25 @@ def _query(visit: Visit) -> dict[str, str]:
     return {key: visit.value(key) for key in ("q", *_CHOICES, "sort", "order") if visit.value(key)}
 
 
-def _headings(visit: Visit) -> list[dict[str, str]]:
-    """Return the columns with their addresses, which sort by them, and the other way round the second time."""
+def _headings(visit: Visit, columns: Sequence[Column[RunRow]]) -> list[dict[str, object]]:
+    """Return the headings with the addresses that sort by them, and the other way round the second time."""
     sort, order = visit.value("sort"), visit.value("order", "asc")
     query = _query(visit)
     headings = []
-    for key, words in _COLUMNS.items():
-        first = "desc" if key in NUMBERS else "asc"
-        goal = ("asc" if order == "desc" else "desc") if key == sort else first
-        link = address(**{**query, "sort": key, "order": goal})
-        sorted_as = ("descending" if order == "desc" else "ascending") if key == sort else ""
-        headings.append({"key": key, "words": words, "link": link, "sorted": sorted_as})
+    for column in columns:
+        heading: dict[str, object] = {
+            "words": column.head or column.key or "version",
+            "right": column.right,
+            "link": "",
+            "sorted": "",
+        }
+        if column.key:
+            goal = "asc" if column.text else "desc"
+            if column.key == sort:
+                goal = "asc" if order == "desc" else "desc"
+                heading["sorted"] = "descending" if order == "desc" else "ascending"
+            heading["link"] = address(**{**query, "sort": column.key, "order": goal})
+        headings.append(heading)
     return headings
 
 
@@ -134,22 +129,5 @@ def _overlaid(visit: Visit) -> dict[str, object]:
         "most": overlay.RUNS,
     }
 
-
-def _interval(score: float | None, items: int, row: RunRow) -> tuple[float, float] | None:
-    """Return the 95 % Wilson interval of a score; means of partial credit have none."""
-    if score is None or not items or row.metric != Metric.HARD.value:
-        return None
-    return wilson_interval(score, items)
-
-
-_CELLS: Final = {
-    "state": state,
-    "test_gain": test_gain,
-    "spent": spent,
-    "steps": steps,
-    "interval_of": _interval,
-    "age": numbers.age,
-    "texts": frozenset(TEXTS),
-}
 
 ROUTES = (PageRoute(path="/", page=runs_page),)

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history.run_list import KEYS, chosen, in_order, run_list
+from skillgit.app.history.run_list import run_list
 from skillgit.app.history.status import runs
 from skillgit.errors import UsageError
 from skillgit.store.lock import RunLock
+from skillgit.view.runs import RUNS
 
 
 @pytest.fixture
@@ -34,23 +35,24 @@ def rows(context, records):  # noqa: ARG001 - the repository has it
     ],
 )
 def test_filters_narrow(rows, conditions, names):
-    assert [row.name for row in chosen(rows, conditions)] == names
+    assert [row.name for row in RUNS.chosen(rows, filters=conditions)] == names
 
 
 def test_what_lacks_a_value_comes_last_either_way(rows):
-    assert [row.name for row in in_order(rows, "test")][-1] == "better"
-    assert [row.name for row in in_order(rows, "-test")][-1] == "better"
-    assert [row.name for row in in_order(rows, "-score")] == ["better", RUN, "dear"]
-    for key in KEYS:
-        assert sorted(in_order(rows, key), key=id) == sorted(in_order(rows, f"-{key}"), key=id)
+    assert [row.name for row in RUNS.chosen(rows, sort="test")][-1] == "better"
+    assert [row.name for row in RUNS.chosen(rows, sort="-test")][-1] == "better"
+    assert [row.name for row in RUNS.chosen(rows, sort="-score")] == ["better", RUN, "dear"]
+    for key in RUNS.keys:
+        forward, back = RUNS.chosen(rows, sort=key), RUNS.chosen(rows, sort=f"-{key}")
+        assert sorted(forward, key=id) == sorted(back, key=id)
 
 
 @pytest.mark.parametrize("condition", ["score>much", "model>a"])
 def test_conditions_that_cannot_hold_are_refused(rows, condition):
     with pytest.raises(UsageError):
-        chosen(rows, [condition])
+        RUNS.chosen(rows, filters=[condition])
     with pytest.raises(UsageError):
-        in_order(rows, "colour")
+        RUNS.chosen(rows, sort="colour")
 
 
 @pytest.mark.usefixtures("records")

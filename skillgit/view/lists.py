@@ -1,0 +1,75 @@
+"""Lists that have a renderer of their own for people, by command: their documents and fields for programs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from skillgit.view.table import Table
+
+_PLUGIN = "name reference error"
+LISTS: Final[dict[str, Table[Any]]] = {
+    "backends": Table("backends/1", "backends", _PLUGIN),
+    "blame": Table(
+        "blame/1",
+        "lines",
+        "line run version commit kind origin step epoch source support score delta fixed broken items "
+        "author restored text",
+        head="run version commit path",
+    ),
+    "cost": Table(
+        "cost/1",
+        "rows",
+        "run role stage model version step epoch kind origin "
+        "calls tokens_in tokens_out cached cache_written reasoning unpriced usd seconds share",
+        head="run by share_of total unpriced unfinished",
+    ),
+    "diff --items": Table(
+        "diff-items/1",
+        "items",
+        "item task_type before after change",
+        head="a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse "
+        "too_few types checks length notes",
+    ),
+    "diff --rules": Table(
+        "diff-rules/1",
+        "rules",
+        "change file first last region deed by version step commit source support gain text before",
+        head="a b kept",
+    ),
+    "envs": Table("envs/1", "environments", _PLUGIN),
+    "fetch": Table("fetch/1", "refs", "ref run old new", head="remote url"),
+    "fsck": Table("fsck/1", "problems", "run commit repairable sentence remark", head="runs commits mended"),
+    "gc": Table("gc/1", "runs", "run folded unfolded attic dropped freed left"),
+    "install --list": Table("adopted/1", "places", "place skill name state newer time commit"),
+    "items": Table("items/1", "items", "item task_type first flips solved measured share doubts outcomes"),
+    "items --checks": Table("checks/1", "checks", "check version items score", head="run versions"),
+    "items --item": Table(
+        "item/1", "attempts", "name commit hard soft failed measured answer feedback trajectory title"
+    ),
+    "log": Table(
+        "log/1",
+        "events",
+        "run commit kind version base step epoch score delta measured decision origin time is_best is_head refs "
+        "bound title skill",
+        head="run",
+    ),
+    "matrix": Table(
+        "matrix/1",
+        "scores",
+        "version commit model score hard soft n scored measured differs source time others",
+        head="run split metric models",
+    ),
+    "note --list": Table("notes/1", "notes", "id name commit author time text"),
+    "push": Table("push/1", "refs", "ref run state old new cause reason", head="remote url dry_run"),
+    "remote": Table("remote/1", "remotes", "name url push_url"),
+    "replay": Table(
+        "replay/1",
+        "events",
+        "commit label kind gate patch differing lacking title",
+        head="run same differing index history",
+    ),
+    "plugins": Table("plugins/1", "plugins", f"kind {_PLUGIN}"),
+    "strategies": Table("strategies/1", "strategies", _PLUGIN),
+    "whence": Table("whence/1", "skills", "place skill version release state told_by commit"),
+}
+"""Command to its list."""

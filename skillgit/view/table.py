@@ -1,0 +1,246 @@
+"""Lists, each described once: what a column holds and how people read it. Every surface draws a list from that.
+
+A terminal aligns the columns that have a heading, programs get the named ones as JSON and tab-separated values, a page
+makes cells and links of them, a screen shows as many as it has room for, and a tool of agents takes its schema from
+them. Sorting and filtering know the columns that have a key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from enum import Enum, auto
+from functools import cached_property
+from operator import attrgetter, eq, ge, gt, le, lt
+from typing import Any, Final, Generic, TypeVar, get_type_hints
+
+from skillgit.domain.did_you_mean import did_you_mean
+from skillgit.errors import UsageError
+from skillgit.view import numbers
+from skillgit.view.json_values import Json, plain_value
+from skillgit.view.surface import Screen, Style
+from skillgit.view.text import headed
+
+R = TypeVar("R")
+_SIGNS: Final = {"=": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
+
+
+class Surface(Enum):
+    """Where people see a list."""
+
+    TERMINAL = auto()
+    PAGE = auto()
+    SCREEN = auto()
+
+
+EVERYWHERE: Final = frozenset(Surface)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What people see of a value.
+
+    Attributes:
+        text: The value, in as few words as a table has room for; signs are those of a Unicode screen.
+        style: Its colour, by meaning.
+        under: What a page adds in small below it.
+        link: The page that it leads to, as parts of an address.
+    """
+
+    text: str
+    style: Style | None = None
+    under: str = ""
+    link: tuple[str, ...] = ()
+
+    def painted(self, screen: Screen) -> str:
+        text = screen.encodable(self.text)
+        return screen.paint(self.style, text) if self.style is not None else text
+
+
+Show = Callable[[R], str | Cell]
+"""How people read a row's value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[R]):
+    """One column of a list.
+
+    Attributes:
+        name: What programs call it, which is a field of the row unless there is a ``value``; empty: for people only.
+        value: Its value: what programs get, and what is sorted and filtered by.
+        head: The heading for people; None: for programs only.
+        show: How people read it; unless it says, scores as ``.7250``, times as ages, nothing for None.
+        among: The same where that depends on the other rows.
+        right: Whether it is aligned to the right.
+        key: By what word it is sorted and filtered; empty: it is not.
+        text: Whether it is filtered as a text; else as a number.
+        on: Where people see it.
+        only_if: Says of the rows whether people see the column.
+        rank: How soon it gives way where there is little room: the highest rank goes first.
+        caption: Whether its heading is said with the value where there are no headings.
+    """
+
+    name: str
+    value: Callable[[R], Any] | None = None
+    head: str | None = None
+    show: Show[R] | None = None
+    among: Callable[[Sequence[R]], Show[R]] | None = None
+    right: bool = False
+    key: str = ""
+    text: bool = False
+    on: frozenset[Surface] = EVERYWHERE
+    only_if: Callable[[Sequence[R]], bool] | None = None
+    rank: int = 9
+    caption: bool = False
+
+    def value_of(self, row: R) -> Any:  # noqa: ANN401 - a column holds what it holds
+        return self.value(row) if self.value is not None else attrgetter(self.name)(row)
+
+    def cells(self, rows: Sequence[R], now: datetime) -> list[Cell]:
+        """Return what people see of each of ``rows`` at the moment ``now``."""
+        show = self.show if self.among is None else self.among(rows)
+        if show is None:
+            return [_cell(self.value_of(row), now) for row in rows]
+        return [shown if isinstance(shown, Cell) else Cell(shown) for shown in map(show, rows)]
+
+    @property
+    def type(self) -> Any:  # noqa: ANN401 - a type or a union of them
+        """The type of a computed value, as its function says."""
+        return get_type_hints(self.value)["return"]
+
+
+@dataclass(frozen=True)
+class Table(Generic[R]):
+    """A list: the shape of its document, its fields for programs, and its columns.
+
+    Attributes:
+        schema: The shape of the JSON document.
+        rows: The field of the document that holds the rows.
+        plain: The fields that tab-separated rows begin with, in their order; columns that it does not name follow.
+        columns: The columns, in the order in which people see them.
+        head: The fields of the result that the document has before the rows.
+        noun: What a row is called.
+    """
+
+    schema: str
+    rows: str
+    plain: str
+    columns: tuple[Column[R], ...] = ()
+    head: str = ""
+    noun: str = "row"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The fields that programs get, in the order of tab-separated rows."""
+        return tuple(dict.fromkeys((*self.plain.split(), *(column.name for column in self.columns if column.name))))
+
+    @cached_property
+    def computed(self) -> Mapping[str, Column[R]]:
+        """The columns for programs whose value is computed."""
+        return {column.name: column for column in self.columns if column.name and column.value is not None}
+
+    @cached_property
+    def keys(self) -> Mapping[str, Column[R]]:
+        """What the list can be sorted and filtered by."""
+        return {column.key: column for column in self.columns if column.key}
+
+    def record(self, row: R) -> dict[str, Json]:
+        """Return a row for programs: all that it holds, and what is computed of it."""
+        if isinstance(row, Mapping):
+            held: dict[str, Json] = {str(name): plain_value(value) for name, value in row.items()}
+        elif is_dataclass(row):
+            held = {field.name: plain_value(getattr(row, field.name)) for field in fields(row)}
+        else:
+            raise TypeError(f"a row of {self.rows} cannot be a {type(row).__name__}")
+        return held | {name: plain_value(column.value_of(row)) for name, column in self.computed.items()}
+
+    def plain_row(self, row: R) -> list[object]:
+        """Return the cells of a tab-separated row."""
+        return [self._field(row, name) for name in self.names]
+
+    def _field(self, row: R, name: str) -> object:
+        if name in self.computed:
+            return self.computed[name].value_of(row)
+        return row[name] if isinstance(row, Mapping) else getattr(row, name)
+
+    def seen(self, rows: Sequence[R], surface: Surface) -> list[Column[R]]:
+        """Return the columns of these rows that people see there."""
+        return [
+            column
+            for column in self.columns
+            if column.head is not None and surface in column.on and (column.only_if is None or column.only_if(rows))
+        ]
+
+    def lines(self, rows: Sequence[R], screen: Screen, now: datetime, *, gap: int = 2) -> Iterator[str]:
+        """Yield the table for a terminal, under faint headings; nothing without rows."""
+        if not rows:
+            return
+        columns = self.seen(rows, Surface.TERMINAL)
+        cells = [[cell.painted(screen) for cell in column.cells(rows, now)] for column in columns]
+        body = list(zip(*cells, strict=True))
+        heads = [screen.encodable(column.head or "") for column in columns]
+        align = "".join("r" if column.right else "l" for column in columns)
+        yield from headed(heads, body, screen, align=align, gap=gap)
+
+    def chosen(self, rows: Sequence[R], *, filters: Sequence[str] = (), sort: str = "") -> tuple[R, ...]:
+        """Return the rows that match every filter, in the order of ``sort``.
+
+        A filter is ``KEY=TEXT``, ``KEY>NUMBER`` and the like, or a part of any text of the row. ``sort`` is a key, with
+        ``-`` before it from the highest down; rows without a value come last.
+
+        Raises:
+            UsageError: There is no such key, or it does not have such an order.
+        """
+        tests = [self._test(text) for text in filters]
+        matches = [row for row in rows if all(test(row) for test in tests)]
+        return self._sorted(matches, sort) if sort else tuple(matches)
+
+    def _test(self, text: str) -> Callable[[R], bool]:
+        pattern = rf"(?P<key>{'|'.join(map(re.escape, self.keys))})(?P<sign>>=|<=|=|>|<)(?P<value>.*)"
+        condition = re.fullmatch(pattern, text, re.DOTALL)
+        if condition is None:
+            phrase = text.casefold()
+            texts = [column for column in self.keys.values() if column.text]
+            return lambda row: any(phrase in column.value_of(row).casefold() for column in texts)
+        key, sign, value = condition["key"], condition["sign"], condition["value"]
+        column = self.keys[key]
+        if column.text:
+            if sign != "=":
+                raise UsageError(f"{key} is text and has no order", hint=f"{key}=TEXT")
+            return lambda row: value.casefold() in column.value_of(row).casefold()
+        try:
+            number = float(value)
+        except ValueError:
+            raise UsageError(f"{key} is compared with '{value}', which is no number", hint=f"{key}>0.5") from None
+        return lambda row: (own := column.value_of(row)) is not None and bool(_SIGNS[sign](_number(own), number))
+
+    def _sorted(self, rows: Sequence[R], sort: str) -> tuple[R, ...]:
+        key = sort.removeprefix("-")
+        if key not in self.keys:
+            raise UsageError(
+                f"{self.noun}s cannot be sorted by '{key}'",
+                hint=did_you_mean(key, tuple(self.keys), otherwise=f"--sort takes {', '.join(self.keys)}"),
+            )
+        column = self.keys[key]
+        having = [row for row in rows if column.value_of(row) is not None]
+        lacking = [row for row in rows if column.value_of(row) is None]
+
+        def rank(row: R) -> Any:  # noqa: ANN401 - all values of a column have one order
+            value = column.value_of(row)
+            return value.casefold() if column.text else value
+
+        return (*sorted(having, key=rank, reverse=sort.startswith("-")), *lacking)
+
+
+def _cell(value: Any, now: datetime) -> Cell:  # noqa: ANN401 - any value of a row
+    if value is None:
+        return Cell("")
+    if isinstance(value, datetime):
+        return Cell(numbers.age(value, now))
+    return Cell(numbers.score(value) if isinstance(value, float) else str(value))
+
+
+def _number(value: Any) -> float:  # noqa: ANN401 - a number or a time
+    return value.timestamp() if isinstance(value, datetime) else float(value)
