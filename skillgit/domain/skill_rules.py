@@ -321,11 +321,13 @@ def changed_rules(old: str, new: str, *, is_document: bool = True) -> int:
     r"""Return how many rules differ between two Markdown texts: added, removed, reworded or moved to another place.
 
     An edit budget that counts rules counts them so. A rule is a list item or a sentence, as :func:`rules` reads them,
-    with one exception: neighbouring list items are one rule together that are labels, of at most three words and no
-    sentence, or that name a label for something ("any name with -dev → libdevel"). They say one thing: what is in the
-    list. So a list of 45 labels costs 1, also where a later edit adds ten labels to it and takes three away; the
-    sentence with a colon at its end that introduces the list is a part of it. The same labels on one line are one
-    sentence, and cost 1 as well, and so does a table. A reworded rule costs 1, not 2, and headings cost nothing.
+    with one exception: neighbouring entries are one rule together. An entry is a list item or paragraph that does not
+    end as a sentence does and that is a label of at most three words, or maps one thing to another with a colon, a dash
+    or an arrow: labels, "any name with -dev → libdevel", "kde: programs of the Plasma desktop", an example with its
+    answer. Together they say one thing: what is in the list. So a list of 45 labels costs 1, also where a later edit
+    adds ten labels to it and takes three away; the sentence with a colon at its end that introduces the list is a part
+    of it. The same labels on one line are one sentence, and cost 1 as well, and so does a table. A reworded rule costs
+    1, not 2, and headings cost nothing.
 
     The count is symmetric, and 0 only if both texts have the same rules in the same order. It is never larger than the
     number of rules of both texts.
@@ -376,7 +378,7 @@ def _units(text: Sequence[Rule]) -> list[tuple[Rule, ...]]:
     for rule in text:
         last = units[-1][-1] if units else None
         is_next = last is not None and (last.heading, last.region) == (rule.heading, rule.region)
-        is_list = last is not None and _is_label(rule) and (_is_label(last) or _introduces(last))
+        is_list = last is not None and _is_entry(rule) and (_is_entry(last) or _introduces(last))
         if last is not None and is_next and is_list and rule.first - last.last <= _APART:
             units[-1] = (*units[-1], rule)
         else:
@@ -384,17 +386,20 @@ def _units(text: Sequence[Rule]) -> list[tuple[Rule, ...]]:
     return units
 
 
+_APART = 2  # lines from an entry to the next one at most: one of them may be blank
+_MAPPING = re.compile(r"\S\s*(?:→|⇒|[-=]>)\s*\S|\S: \S|\S [-–—=] \S")  # noqa: RUF001 - dashes of a text
 _ARROW = re.compile(r"\S\s*(?:→|⇒|[-=]>)\s*(?P<label>[^\s,;(][^,;(]*)")
-_APART = 2  # lines from a label to the next one at most: one of them may be blank
 
 
-def _is_label(rule: Rule) -> bool:
-    """Say whether a rule is an entry of a list: a label, or a label for something with an arrow before it."""
-    if not rule.is_item or "\n" in rule.text:
-        return False
-    if arrow := _ARROW.search(rule.text):
-        return len(arrow["label"].split()) <= LABEL_WORDS
-    return _SENTENCE_END.search(rule.text) is None and len(rule.text.split()) <= LABEL_WORDS
+def _is_entry(rule: Rule) -> bool:
+    """Say whether a rule is an entry of a list: a label, something with what it is mapped to, or an example."""
+    prose = rule.text.partition("\n")[0]
+    if _FENCE.fullmatch(prose):
+        return True
+    if (arrow := _ARROW.search(prose)) and len(arrow["label"].split()) <= LABEL_WORDS:
+        return True
+    is_label = rule.is_item and len(prose.split()) <= LABEL_WORDS
+    return _SENTENCE_END.search(prose) is None and (is_label or _MAPPING.search(prose) is not None)
 
 
 def _introduces(rule: Rule) -> bool:

@@ -108,11 +108,17 @@ def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | No
     if not counts_rules or budget is None or not all(isinstance(proposal, Edit) for proposal in draft.proposals):
         return draft.limited(budget)
     edits: list[Edit] = []
-    losses: list[Edit] = []
+    losses: dict[int, str] = {}
+    spent = 0
     for edit in draft.edits:
-        fits_in = budget > 0 and rules_changed_in(skill, apply(skill, [*edits, edit]).skill) <= budget
-        (edits if fits_in else losses).append(edit)
-    return draft.without(losses, OVER_BUDGET) if losses else draft
+        total = rules_changed_in(skill, apply(skill, [*edits, edit]).skill)
+        if budget > 0 and total <= budget:
+            edits.append(edit)
+            spent = total
+        else:
+            losses[id(edit)] = f"{OVER_BUDGET}: it changes {total - spent} rules, and {max(budget - spent, 0)} were left"
+    lost = [edit for edit in draft.edits if id(edit) in losses]
+    return draft.without(lost, *losses.values()) if losses else draft
 
 
 async def step_budget(

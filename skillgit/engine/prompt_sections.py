@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.engine.session import Session
 
-COUNTED = "a table, or a list of labels or of 'this → that' with the sentence that introduces it, is one"
+COUNTED = (
+    "a table is one, and so are neighbouring lines that are no sentences (labels, 'this → that', 'this: that', examples) "
+    "with the sentence that introduces them"
+)
 """How rules are counted, as :func:`~skillgit.domain.skill_rules.changed_rules` counts them."""
 CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
 NAMES = (
