@@ -116,7 +116,9 @@ def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | No
             edits.append(edit)
             spent = total
         else:
-            losses[id(edit)] = f"{OVER_BUDGET}: it changes {total - spent} rules, and {max(budget - spent, 0)} were left"
+            losses[id(edit)] = (
+                f"{OVER_BUDGET}: it changes {total - spent} rules, and {max(budget - spent, 0)} were left"
+            )
     lost = [edit for edit in draft.edits if id(edit) in losses]
     return draft.without(lost, *losses.values()) if losses else draft
 

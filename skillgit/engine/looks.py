@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
-from skillgit.domain.evaluation import Outcome, Scored
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.evidence_names import LOOKS
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.skill import Skill
@@ -24,6 +24,8 @@ from skillgit.engine.proposals import Proposed
 from skillgit.engine.session import Session
 from skillgit.engine.trajectory_elision import elide
 
+PARTIAL = 0.5
+"""Partial credit, in items, that counts as help where a draft solves no more and no fewer items than the base."""
 _ANSWER_SHOWN = 400  # characters of the answer that the base gave
 
 
@@ -58,6 +60,7 @@ class LookResult:
         before: The rollouts with the base.
         after: The rollouts of the same items with the draft, in the same order.
         gain: The sum of what the items score more than before, under the gate's metric.
+        partial: The same sum of the soft scores, which count parts of an answer where the gate's metric may not.
         objection: Why the draft was not tried at all; empty if it was.
         ending: What happened to this text after the look.
     """
@@ -71,13 +74,14 @@ class LookResult:
     before: tuple[Rollout, ...] = ()
     after: tuple[Rollout, ...] = ()
     gain: float = 0.0
+    partial: float = 0.0
     objection: str = ""
     ending: Ending = Ending.KEPT
 
     @property
     def helps(self) -> bool:
-        """Whether the items score more together than before."""
-        return self.gain > 0
+        """Whether the items score more together than before, or as much and clearly more in part."""
+        return helps(self.gain, self.partial)
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -112,7 +116,8 @@ class LookResult:
             return ""
         failing = sum(not _passed(rollout) for rollout in self.before)
         broken = f"broke {len(self.broken)} of {len(self.before) - failing}"
-        return f"fixed {len(self.fixed)} of {failing} and {broken}"
+        parts = f" ({self.partial:+.2g} in parts of answers)" if self.gain == 0 and self.partial else ""
+        return f"fixed {len(self.fixed)} of {failing} and {broken}{parts}"
 
 
 def account(looks: Sequence[LookResult]) -> str:
@@ -127,15 +132,23 @@ def _passed(rollout: Rollout) -> bool:
     return isinstance(rollout.outcome, Scored) and rollout.outcome.passed
 
 
-def gain(before: Sequence[Rollout], after: Sequence[Rollout], rule: GateRule) -> float:
-    """Return by how much items score more after than before, under the gate's metric; unscored items count nothing."""
+def gains(before: Sequence[Rollout], after: Sequence[Rollout], rule: GateRule) -> tuple[float, float]:
+    """Return by how much items score more after than before, under the gate's metric and in soft scores.
 
-    def value(outcome: Outcome) -> float:
-        return outcome.value(rule.metric, rule.soft_weight) if isinstance(outcome, Scored) else 0.0
+    Unscored items count nothing.
+    """
+    total = partial = 0.0
+    for old, new in zip(before, after, strict=True):
+        if isinstance(old.outcome, Scored) and isinstance(new.outcome, Scored):
+            total += new.outcome.value(rule.metric, rule.soft_weight)
+            total -= old.outcome.value(rule.metric, rule.soft_weight)
+            partial += new.outcome.soft - old.outcome.soft
+    return total, partial
 
-    pairs = [(old.outcome, new.outcome) for old, new in zip(before, after, strict=True)]
-    scored_pairs = [pair for pair in pairs if all(isinstance(outcome, Scored) for outcome in pair)]
-    return sum(value(new) - value(old) for old, new in scored_pairs)
+
+def helps(gain: float, partial: float) -> bool:
+    """Say whether such gains speak for a draft: an item more, or as many and half of one more in parts."""
+    return gain > 0 or (gain == 0 and partial >= PARTIAL)
 
 
 def tokens_added(skill: Skill, candidate: Skill) -> int:
@@ -173,6 +186,8 @@ def _row(look: LookResult) -> dict[str, object]:
         "gain": round(look.gain, 6),
         "tokens": look.tokens,
     }
+    if look.partial != look.gain:
+        row["partial"] = round(look.partial, 6)
     if look.objection:  # such a text may quote what nobody may quote
         return row | {"objection": look.objection}
     return row | {
@@ -210,4 +225,7 @@ def _answer(rollout: Rollout) -> str:
 
 
 def _score(rollout: Rollout) -> str:
-    return f"{rollout.outcome.hard:g}" if isinstance(rollout.outcome, Scored) else "none"
+    if not isinstance(rollout.outcome, Scored):
+        return "none"
+    hard, soft = rollout.outcome.hard, rollout.outcome.soft
+    return f"{hard:g}" if soft == hard else f"{hard:g} ({soft:.2g} in part)"

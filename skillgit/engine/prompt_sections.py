@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
 
 COUNTED = (
-    "a table is one, and so are neighbouring lines that are no sentences (labels, 'this → that', 'this: that', examples) "
-    "with the sentence that introduces them"
+    "a table is one, and so are neighbouring lines that are no sentences (labels, 'this → that', 'this: that', "
+    "examples) with the sentence that introduces them"
 )
 """How rules are counted, as :func:`~skillgit.domain.skill_rules.changed_rules` counts them."""
 CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it

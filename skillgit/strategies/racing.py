@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import clean_line
@@ -20,6 +21,7 @@ from skillgit.engine.candidate_text import RewriteResult, sifted
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.earlier_attempts import quoted
 from skillgit.engine.edit_budget import EditBudget, merge
+from skillgit.engine.looks import PARTIAL
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.proposals import Draft, without_duplicates
 from skillgit.engine.strategy import Proposal, Search, solved
@@ -74,24 +76,31 @@ def _is_whole(proposal: Proposal) -> bool:
 
 
 async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequence[Edit]) -> dict[int, str]:
-    """Return the identities of edits that, alone, solve none of the train items that they rest on, each with why.
+    """Return the identities of edits that, alone, help none of the train items that they rest on, each with why.
 
-    An edit that rests on no failing item of ``rollouts`` is not tried, and not idle.
+    An item is helped that is solved now, or more of it than before. An edit that rests on no failing item of
+    ``rollouts`` is not tried, and not idle.
     """
 
     async def problem(edit: Edit) -> str:
-        failing = [rollout.item for rollout in rollouts if rollout.item.id in edit.items and not solved(rollout)]
+        failing = [rollout for rollout in rollouts if rollout.item.id in edit.items and not solved(rollout)][:TRIED]
         if not failing:
             return ""
         alone = search.applied(Draft(proposals=(edit,)))
-        trials = await search.roll_out(failing[:TRIED], alone.skill)
-        if any(map(solved, trials)):
+        trials = await search.roll_out([rollout.item for rollout in failing], alone.skill)
+        if any(solved(new) or _is_partly_better(old, new) for old, new in zip(failing, trials, strict=True)):
             return ""
         answers = (f"{trial.item.id} answers {quoted(_answer(trial), ANSWER_SHOWN)}" for trial in trials)
         return f"alone, it solves none of its train items: {', '.join(answers)}"
 
     problems = await ordered(problem, edits, limit=max(len(edits), 1))
     return {id(edit): words for edit, words in zip(edits, problems, strict=True) if words}
+
+
+def _is_partly_better(old: Rollout, new: Rollout) -> bool:
+    if not isinstance(old.outcome, Scored) or not isinstance(new.outcome, Scored):
+        return False
+    return new.outcome.soft - old.outcome.soft >= PARTIAL
 
 
 def _answer(trial: Rollout) -> str:

@@ -27,7 +27,17 @@ from skillgit.engine.candidate_text import RewriteResult, fits, put_together, si
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.earlier_attempts import earlier_section
 from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
-from skillgit.engine.looks import DraftShape, Ending, LookResult, account, gain, look_section, may_save, tokens_added
+from skillgit.engine.looks import (
+    DraftShape,
+    Ending,
+    LookResult,
+    account,
+    gains,
+    helps,
+    look_section,
+    may_save,
+    tokens_added,
+)
 from skillgit.engine.method_settings import ControlMode
 from skillgit.engine.minibatches import most_alike, shuffle
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
@@ -88,9 +98,9 @@ class DraftText:
         return self.result.application.skill
 
     @property
-    def worth(self) -> tuple[float, int]:
+    def worth(self) -> tuple[float, float, int]:
         """What it gained in its last look; of equal ones, the earlier draft is worth more."""
-        return (self.looks[-1].gain if self.looks else 0.0, -self.number)
+        return (self.looks[-1].gain, self.looks[-1].partial, -self.number) if self.looks else (0.0, 0.0, -self.number)
 
     def ended(self, ending: Ending) -> DraftText:
         """Return it with ``ending`` as what happened to the text that the last look was at."""
@@ -304,10 +314,11 @@ class TrainTrials:
         search.session.monitor.stage(Stage.SCREEN, len(before))
         after = await search.roll_out([rollout.item for rollout in before], attempt.skill)
         is_saving = not objection and may_save(search.session, search.skill, attempt.skill)
-        first_gain = gain(before, after, rule)
-        if self._controls and (first_gain > 0 or (is_saving and first_gain == 0)):
+        gain, partial = gains(before, after, rule)
+        if self._controls and (helps(gain, partial) or (is_saving and gain == 0)):
             after += await search.roll_out([rollout.item for rollout in self._controls], attempt.skill)
             before = [*before, *self._controls]
+            gain, partial = gains(before, after, rule)
         look = LookResult(
             draft=attempt.number,
             attempt=len(attempt.looks) + 1,
@@ -317,7 +328,8 @@ class TrainTrials:
             tokens=tokens_added(search.skill, attempt.skill),
             before=tuple(before),
             after=tuple(after),
-            gain=gain(before, after, rule),
+            gain=gain,
+            partial=partial,
             objection=objection,
         )
         # where no item of the step fails, nothing can be seen in a look; a removal needs a reason all the same

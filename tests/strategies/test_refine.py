@@ -24,7 +24,7 @@ from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.evidence_names import LOOKS
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.engine.looks import DraftShape, LookResult, gain
+from skillgit.engine.looks import PARTIAL, DraftShape, LookResult, gains, helps
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.store.event_writer import RunWriter
 from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, Refine
@@ -81,7 +81,8 @@ def test_a_candidate_is_measured_only_if_a_draft_gained_and_the_reasons_say_what
     for event, _, looks in steps(seed):
         last = {look["draft"]: look for look in looks}
         kept = [look for look in last.values() if look["ending"] == "kept"]
-        assert all(look["gain"] > 0 for look in kept if look["failing"] or look["shape"] == DraftShape.REMOVAL)
+        judged = [look for look in kept if look["failing"] or look["shape"] == DraftShape.REMOVAL]
+        assert all(helps(look["gain"], look.get("partial", look["gain"])) for look in judged)
         assert all(look["ending"] == "dropped" for look in last.values() if look not in kept)
         if looks:
             assert bool(kept) is not isinstance(event, Skipped)
@@ -204,7 +205,10 @@ def test_an_item_that_could_not_be_evaluated_is_neither_gain_nor_loss(pairs):
     before, after = (tuple(rollout(number, pair[side]) for number, pair in enumerate(pairs)) for side in range(2))
     rule = replace(MethodSettings().rule(), metric=Metric.SOFT)
     scored = [(old, new) for old, new in pairs if old is not None and new is not None]
-    assert gain(before, after, rule) == pytest.approx(sum(new - old for old, new in scored))
+    expected = pytest.approx(sum(new - old for old, new in scored))
+    assert gains(before, after, rule) == (expected, expected)
+    hard, soft = gains(before, after, replace(rule, metric=Metric.HARD))
+    assert (hard, soft) == (sum(float(new == 1) - float(old == 1) for old, new in scored), expected)
     look = LookResult(
         draft=1,
         attempt=1,
@@ -218,6 +222,14 @@ def test_an_item_that_could_not_be_evaluated_is_neither_gain_nor_loss(pairs):
     )
     assert len(look.fixed) == sum(old < 1 <= new for old, new in scored)
     assert len(look.broken) == sum(new < 1 <= old for old, new in scored)
+
+
+@pytest.mark.parametrize(
+    ("gain", "partial", "verdict"),
+    [(1, 0.0, True), (1, -2.0, True), (0, PARTIAL, True), (0, PARTIAL / 2, False), (0, 0.0, False), (-1, 3.0, False)],
+)
+def test_parts_of_answers_count_where_whole_ones_are_level(gain, partial, verdict):
+    assert helps(gain, partial) is verdict
 
 
 def test_fsck_finds_looks_that_say_something_else_than_their_rollouts():
