@@ -62,20 +62,20 @@ def sections(tmp_path_factory):
 def test_a_real_small_model_learns_real_labels(sections):
     rows = json.loads(skillgit("log", "sections", "--json", cwd=sections).out)["events"]
     scores = {row["version"]: row["score"] for row in rows if row["version"] is not None and row["kind"] != "rejected"}
-    assert {version: scores[version] for version in range(4)} == {0: 0.4, 1: 0.45, 2: 0.525, 3: 0.55}
-    output = skillgit("eval", "sections/v3", "--against", "sections/v0", "--split", "test", "--json", cwd=sections)
+    assert {version: scores[version] for version in range(3)} == {0: 0.4, 1: 0.475, 2: 0.575}
+    output = skillgit("eval", "sections/v2", "--against", "sections/v0", "--split", "test", "--json", cwd=sections)
     measured = {arm["name"]: arm["splits"][0]["overall"]["hard"] for arm in json.loads(output.out)["arms"]}
-    assert measured == {"v3": 0.5375, "v0": 0.25}
+    assert measured == {"v2": 0.55, "v0": 0.25}
 
 
 def test_each_line_of_a_whole_text_names_the_failures_that_it_was_written_for(sections):
-    lines = json.loads(skillgit("blame", "sections/v3", "--json", cwd=sections).out)["lines"]
+    lines = json.loads(skillgit("blame", "sections/v2", "--json", cwd=sections).out)["lines"]
     trained = [line for line in lines if line["version"] and line["text"].strip()]
-    assert {line["version"] for line in trained} == {1, 2, 3}
+    assert {line["version"] for line in trained} == {1, 2}
     assert [line for line in trained if not line["items"] or line["support"] != len(line["items"])] == []
     told = skillgit("why", "ruby", cwd=sections).out
-    assert "asked     Package: node-plur Summary: Pluralize a word" in told
-    assert 'expected: "haskell"; the answer is "Debian/Debian"' in told
+    assert "asked     Package: libghc-log-domain-dev Summary: log-domain arithmetic" in told
+    assert 'expected: "haskell"; the answer is "math"' in told
 
 
 def test_a_stranger_checks_the_signed_claim_of_the_run_as_the_page_says(sections, tmp_path):
@@ -86,7 +86,7 @@ def test_a_stranger_checks_the_signed_claim_of_the_run_as_the_page_says(sections
     assert done.code == 0, done.out + done.err
     assert "recomputed  yes: 73 values as claimed, and 80 replies scored again" in done.out
     texts = {
-        git("rev-parse", *(f"sections/v{version}:skills/archive-section" for version in range(4)), cwd=folder).out
+        git("rev-parse", *(f"sections/v{version}:skills/archive-section" for version in range(3)), cwd=folder).out
         for folder in (sections, tmp_path / "build" / "sections")
     }
     assert len(texts) == 1, "the run and its replay are the same versions"
