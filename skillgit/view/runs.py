@@ -44,12 +44,13 @@ def _tokens(row: RunRow) -> int:
     return row.tokens_in + row.tokens_out
 
 
-def _has_test(rows: Sequence[RunRow]) -> bool:
+def _has_test(rows: Sequence[RunRow], surface: Surface) -> bool:
+    del surface
     return any(row.best_test is not None for row in rows)
 
 
-def _has_skills(rows: Sequence[RunRow]) -> bool:
-    return len({row.skill for row in rows}) > 1
+def _has_skills(rows: Sequence[RunRow], surface: Surface) -> bool:
+    return surface is Surface.PAGE or len({row.skill for row in rows}) > 1
 
 
 def _skill_names(rows: Sequence[RunRow]) -> Callable[[RunRow], str]:
@@ -71,6 +72,10 @@ def _score_cell(score: float | None, items: int, row: RunRow) -> Cell:
 
 def _delta_cell(gain: float | None) -> Cell:
     return Cell(numbers.delta(gain))
+
+
+def _models(row: RunRow) -> Cell:
+    return Cell(row.target, under=row.optimizer if row.optimizer != row.target else "")
 
 
 def outcome(row: RunRow) -> Cell:
@@ -148,8 +153,8 @@ RUNS: Final[Table[RunRow]] = Table(
         ),
         Column("updated", head="age", right=True, key="updated", rank=6),
         Column("", state, head="", show=outcome, key="state", text=True, rank=5),
-        Column("target", head="target", key="model", text=True, on=_PAGE),
-        Column("optimizer", head="optimizer", key="optimizer", text=True, on=_PAGE),
+        Column("target", head="models", show=_models, key="model", text=True, on=_PAGE),
+        Column("optimizer", key="optimizer", text=True),
         Column("environment", head="environment", key="environment", text=True, on=_PAGE),
         Column("calls", key="calls"),
         Column("", _tokens, key="tokens"),

@@ -77,7 +77,7 @@ class Column(Generic[R]):
         key: By what word it is sorted and filtered; empty: it is not.
         text: Whether it is filtered as a text; else as a number.
         on: Where people see it.
-        only_if: Says of the rows whether people see the column.
+        only_if: Says of the rows whether people see the column there.
         rank: How soon it gives way where there is little room: the highest rank goes first.
         caption: Whether its heading is said with the value where there are no headings.
     """
@@ -91,7 +91,7 @@ class Column(Generic[R]):
     key: str = ""
     text: bool = False
     on: frozenset[Surface] = EVERYWHERE
-    only_if: Callable[[Sequence[R]], bool] | None = None
+    only_if: Callable[[Sequence[R], Surface], bool] | None = None
     rank: int = 9
     caption: bool = False
 
@@ -170,7 +170,9 @@ class Table(Generic[R]):
         return [
             column
             for column in self.columns
-            if column.head is not None and surface in column.on and (column.only_if is None or column.only_if(rows))
+            if column.head is not None
+            and surface in column.on
+            and (column.only_if is None or column.only_if(rows, surface))
         ]
 
     def lines(self, rows: Sequence[R], screen: Screen, now: datetime, *, gap: int = 2) -> Iterator[str]:

@@ -27,8 +27,22 @@ def names(client: httpx2.Client, address: str) -> list[str]:
 
 def test_the_table_has_the_numbers_of_the_command(client, repository):
     page = parsed(client.get("/").text)
-    heads = ["tick", "run", "scores", "steps", "best", "version", "gain", "test", "test gain", "counts", "spent", "age"]
-    heads += ["state", "target", "optimizer", "environment"]
+    heads = [
+        "tick",
+        "run",
+        "scores",
+        "skill",
+        "steps",
+        "best",
+        "version",
+        "gain",
+        "test",
+        "test gain",
+        "counts",
+        "spent",
+        "age",
+    ]
+    heads += ["state", "models", "environment"]
     for cells, run in zip(rows(page), listed(repository), strict=True):
         row = dict(zip(heads, cells, strict=True))
         assert row["run"] == run["name"]
@@ -40,7 +54,7 @@ def test_the_table_has_the_numbers_of_the_command(client, repository):
             assert run[items] in {20, 8}
         assert number(row["gain"]) == pytest.approx(run["best_score"] - run["first_score"], abs=5e-5)
         assert number(row["test gain"]) == pytest.approx(run["best_test"] - run["first_test"], abs=5e-5)
-        assert run["target"] in row["target"]
+        assert run["target"] in row["models"]
         assert f"{run['calls']:,} calls" in row["spent"]
 
 
