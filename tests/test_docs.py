@@ -22,11 +22,9 @@ from skillgit.view.runs import RUNS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LISTS = {
-    name: [*kind.names]
-    for name, kind in {**lists.LISTS, "runs": RUNS}.items()
-    if name not in {"items --checks", "remote"}
-} | {"config": ["key", "value", "origin"]}
+LISTS = {name: [*kind.names] for name, kind in {**lists.LISTS, "runs": RUNS}.items() if name != "items --checks"} | {
+    "config": ["key", "value", "origin"]
+}
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]
 AGENTS = ("claude_code_exec", "codex_exec", "opencode_exec", "copilot_exec")

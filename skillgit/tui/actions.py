@@ -28,7 +28,7 @@ from skillgit.tui.widgets.printed import Print
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from skillgit.app.exchange.remote import RemoteRow
+    from skillgit.app.exchange.remote import Remote
     from skillgit.tui.app import SkillgitApp
     from skillgit.tui.screens.dialogs import Choice
 
@@ -249,11 +249,11 @@ def exchange(app: SkillgitApp, verb: Exchange) -> None:
     app.read(remotes, then=partial(_choose, app, verb), group="remotes")
 
 
-def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[RemoteRow, ...]) -> None:
+def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[Remote, ...]) -> None:
     from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
 
     if not remotes:
-        app.notify("there are no remotes yet\nhint: skillgit remote add origin URL", severity="warning")
+        app.notify("there are no remotes yet\nhint: git remote add origin URL", severity="warning")
     elif len(remotes) == 1:
         _run(app, verb, remotes[0].name)
     else:

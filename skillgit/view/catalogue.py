@@ -68,9 +68,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Share": (
         CommandEntry("push", "exchange", "Send runs to another repository"),
         CommandEntry("pull", "exchange", "Take in the runs of another repository"),
-        CommandEntry("fetch", "exchange", "Bring in what another repository has, beside what is here"),
         CommandEntry("clone", "exchange", "Copy a repository with its runs, notes and rejected candidates"),
-        CommandEntry("remote", "exchange", "List the other repositories that this one knows, or change them"),
     ),
     "Keep": (
         CommandEntry("fsck", "upkeep", "Check that history keeps its rules"),

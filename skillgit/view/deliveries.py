@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.install import Installed, InstallResult, InstallState, UninstallResult
     from skillgit.app.deliver.plugin import BuiltPlugin
     from skillgit.app.deliver.whence import SkillOrigin
-    from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
+    from skillgit.app.exchange.pull import Cloned, FetchedRef, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
-    from skillgit.app.exchange.remote import RemoteRow, RemoteShown
     from skillgit.app.sources.plugin_evals import ImportedEvals
     from skillgit.app.sources.skillopt.outputs import Imported
 
@@ -175,15 +174,6 @@ _KINDS = {
 }
 _NOTES = "refs/notes/skillgit/evals"
 _COUNTED = {"rejected", "tags"}
-_THERE = {
-    "same": "the same",
-    "ahead": "not pushed yet",
-    "behind": "has more than here",
-    "diverged": "diverged",
-    "unknown": "has something that was not fetched",
-    "only-here": "only here",
-    "only-there": "only there",
-}
 
 
 def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
@@ -227,6 +217,19 @@ def _kind(ref: str) -> str:
 def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
     yield f"{'would pull' if result.dry_run else 'pull'} from {result.remote}, {result.url}"
     yield from _joined(result, screen)
+    if result.dry_run and result.fetched:
+        yield from _fetched(result.fetched)
+
+
+def _fetched(refs: Sequence[FetchedRef]) -> Iterator[str]:
+    yield "new there"
+    by_run: dict[str, list[str]] = {}
+    for ref in refs:
+        by_run.setdefault(ref.run, []).append(ref.ref)
+    rest = len(by_run.pop("", []))
+    yield from table([(run, _named(names)) for run, names in by_run.items()], align="ll", indent="  ")
+    if rest:
+        yield f"  {numbers.plural(rest, 'other ref')}"
 
 
 def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
@@ -249,49 +252,10 @@ def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str
     return name, word, "; ".join(part for part in (count, entry.note) if part)
 
 
-def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
-    if not result.refs:
-        yield f"nothing new from {result.remote}, {result.url}"
-        return
-    yield f"fetched from {result.remote}, {result.url}"
-    by_run: dict[str, list[str]] = {}
-    for ref in result.refs:
-        by_run.setdefault(ref.run, []).append(ref.ref)
-    rest = len(by_run.pop("", []))
-    yield from table([(run, _named(refs)) for run, refs in by_run.items()], align="ll", indent="  ")
-    if rest:
-        yield f"  {numbers.plural(rest, 'other ref')}"
-    evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
-    yield following((f"skillgit pull {quote(result.remote)}{evidence}",), screen)
-
-
 def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
     yield f"cloned {result.pulled.url} into {result.path}"
     yield from _joined(result.pulled, screen)
     yield following((f"cd {quote(str(result.path))}", "skillgit log"), screen)
-
-
-def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
-    cells = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
-    yield from table(cells, align="lll")
-
-
-def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
-    facts = (
-        result.remote.url,
-        numbers.plural(result.branches, "branch", "branches"),
-        "notes" if result.notes else "no notes",
-    )
-    yield f"{result.remote.name}  {screen.dotted(facts)}"
-    rows = []
-    for run in result.runs:
-        beside = (
-            numbers.plural(run.rejected, "rejected candidate") if run.rejected else "",
-            "attic" if run.attic else "",
-            "evidence" if run.evidence else "",
-        )
-        rows.append((run.run, _THERE[run.state], ", ".join(part for part in beside if part)))
-    yield from table(rows, align="lll", indent="  ")
 
 
 def plugin_built(result: BuiltPlugin, screen: Screen) -> Iterator[str]:

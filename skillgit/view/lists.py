@@ -37,7 +37,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
         head="a b kept",
     ),
     "envs": Table("envs/1", "environments", _PLUGIN),
-    "fetch": Table("fetch/1", "refs", "ref run old new", head="remote url"),
     "fsck": Table("fsck/1", "problems", "run commit repairable sentence remark", head="runs commits mended"),
     "gc": Table("gc/1", "runs", "run folded unfolded attic dropped freed left"),
     "install --list": Table("adopted/1", "places", "place skill name state newer time commit"),
@@ -61,7 +60,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
     ),
     "note --list": Table("notes/1", "notes", "id name commit author time text"),
     "push": Table("push/1", "refs", "ref run state old new cause reason", head="remote url dry_run"),
-    "remote": Table("remote/1", "remotes", "name url push_url"),
     "replay": Table(
         "replay/1",
         "events",

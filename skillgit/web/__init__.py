@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from skillgit.errors import UsageError
 
 MODULES = ("starlette", "uvicorn", "python_multipart")
-"""What the extra ``web`` brings besides the terminal of ``tui --web``."""
+"""What the extra ``web`` brings."""
 
 
 def require_extra() -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from skillgit.app.exchange.pull import Cloned, FetchedRef, FetchResult, Joined, Joining, Pulled, folder_of
+from skillgit.app.exchange.pull import Cloned, FetchedRef, Joined, Joining, Pulled, folder_of
 from skillgit.app.exchange.push import Pushed, PushRequest, RefState, RefusalCause, SentRef
-from skillgit.app.exchange.remote import RemoteRow, RemoteShown, RunThere
 from skillgit.errors import ExitCode
 
 OLD, NEW = "a" * 40, "b" * 40
@@ -113,42 +113,31 @@ def test_pull_tells_each_run_and_ends_with_the_one_that_diverged(skillgit, fake)
     assert "hint: skillgit fork demo/v3 NAME keeps your line as a run of its own" in ended.err
 
 
-def test_fetch_names_what_is_new(skillgit, fake):
-    moved = (
+def test_a_dry_run_of_pull_names_what_is_new_there(skillgit, fake):
+    fetched = (
         FetchedRef(ref="refs/heads/run/demo", run="demo", old=OLD, new=NEW),
         FetchedRef(ref="refs/heads/rejected/demo/0002", run="demo", old="", new=NEW),
         FetchedRef(ref="refs/heads/main", run="", old="", new=NEW),
     )
-    fake("exchange.pull.fetch", FetchResult(remote="origin", url=URL, refs=moved))
-    assert skillgit("fetch").text == (
-        f"fetched from origin, {URL}\n"
+    run = Joined(run="demo", state=Joining.FORWARD, moved=3)
+    would = replace(PULLED, dry_run=True, main=None, runs=(run,), notes=False, fetched=fetched)
+    fake("exchange.pull.pull", would)
+    assert skillgit("pull", "-n").text == (
+        f"would pull from origin, {URL}\n"
+        "  demo  went forward  3 refs\n"
+        "new there\n"
         "  demo  run, 1 rejected candidate\n"
         "  1 other ref\n"
-        "next      skillgit pull origin\n"
     )
-    seen = FetchedRef(ref="refs/skillgit/evidence/demo", run="demo", old="", new=NEW)
-    fake("exchange.pull.fetch", FetchResult(remote="origin", url=URL, refs=(seen,)))
-    assert skillgit("fetch").text.endswith("next      skillgit pull origin --evidence\n")
-    fake("exchange.pull.fetch", FetchResult(remote="origin", url=URL, refs=()))
-    assert skillgit("fetch").text == f"nothing new from origin, {URL}\n"
+    rows = json.loads(skillgit("pull", "-n", "--json").text)["fetched"]
+    assert rows[0] == {"ref": "refs/heads/run/demo", "run": "demo", "old": OLD, "new": NEW}
+    fake("exchange.pull.pull", replace(would, fetched=()))
+    assert "new there" not in skillgit("pull", "-n").text
 
 
 def test_clone_names_the_folder(skillgit, fake):
     fake("exchange.pull.clone", Cloned(path=Path("/home/user/skills"), pulled=PULLED))
     assert skillgit("clone", URL).text.startswith(f"cloned {URL} into /home/user/skills\n  main   went forward\n")
-
-
-def test_remote_lists_and_shows(skillgit, fake):
-    row = RemoteRow(name="origin", url=URL, push_url="ssh://example.org/x")
-    fake("exchange.remote.remotes", (row,))
-    assert skillgit("remote").text == "origin\n"
-    assert skillgit("remote", "-v").text == f"origin  {URL}  pushed to ssh://example.org/x\n"
-    assert skillgit("remote", "--plain").text == f"origin\t{URL}\tssh://example.org/x\n"
-    runs = (RunThere(run="demo", state="ahead", rejected=2, attic=True, evidence=False),)
-    fake("exchange.remote.show", RemoteShown(remote=row, branches=4, notes=True, runs=runs))
-    assert skillgit("remote", "show").text == (
-        f"origin  {URL} · 4 branches · notes\n  demo  not pushed yet  2 rejected candidates, attic\n"
-    )
 
 
 @pytest.mark.parametrize(

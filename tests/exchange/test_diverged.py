@@ -103,7 +103,7 @@ def test_what_others_refused_after_the_parting_does_not_spoil_a_run_that_was_onl
     ann.append(4, 7, minute=50)
     before = read_run(ann.repo, RUN)
 
-    ann("fetch", "--rejected")
+    ann("pull", "--dry-run", code=4)
 
     assert f"refs/remotes/origin/rejected/{RUN}/0005" in refs(ann.path)
     assert read_run(ann.repo, RUN) == before
@@ -132,21 +132,59 @@ def test_a_run_whose_branch_is_checked_out_is_not_moved_under_the_work_tree(both
     assert ann.git("status", "--porcelain") == ""
 
 
-@pytest.mark.soak
-def test_a_dry_run_tells_and_moves_nothing(both):
-    ann, _ = both
-    before = ann.own()
-    told = json.loads(ann("pull", "--dry-run", "--json").out)
-    assert [row["state"] for row in told["runs"]] == ["forward"]
-    assert ann.own() == before
-
-
-def test_a_fetch_moves_nothing_of_ones_own(both):
+def test_a_dry_run_tells_what_would_come_and_moves_nothing(both):
     ann, bob = both
-    before = ann.own()
-    told = json.loads(ann("fetch", "--json").out)
-    moved = {row["ref"]: (row["run"], row["new"]) for row in told["refs"]}
+    bob.git("tag", "theirs")
+    bob.git("push", "-q", "origin", "theirs", "HEAD:refs/heads/branch-of-theirs")
+    bob("note", f"{RUN}/v1", "a note")
+    bob.push("--evidence")
     line = f"refs/heads/run/{RUN}"
-    assert moved[line] == (RUN, bob.own()[line])
+    before, old = ann.own(), ann.own()[line]
+    first = json.loads(ann("pull", "--dry-run", "--evidence", "--json").out)
+    moved = {row["ref"]: (row["run"], row["old"], row["new"]) for row in first["fetched"]}
+    assert moved[line] == (RUN, old, bob.own()[line])
+    assert moved["refs/heads/branch-of-theirs"][:2] == ("", "")
+    assert {"refs/notes/skillgit/evals", f"refs/skillgit/evidence/{RUN}"} <= moved.keys()
     assert ann.own() == before
-    assert json.loads(ann("fetch", "--json").out)["refs"] == []
+    second = json.loads(ann("pull", "--dry-run", "--evidence", "--json").out)
+    assert second["fetched"] == []
+    assert second | {"fetched": first["fetched"]} == first, "what would move is the same until it has moved"
+    assert ann.own() == before
+    pulled = json.loads(ann("pull", "--evidence", "--json").out)
+    for key in ("remote", "url", "main", "notes", "releases"):
+        assert pulled[key] == first[key]
+    assert [(row["run"], row["state"]) for row in pulled["runs"]] == [
+        (row["run"], row["state"]) for row in first["runs"]
+    ]
+    assert ann.own()[line] == bob.own()[line]
+
+
+def test_a_run_that_is_not_here_can_be_looked_at_after_a_dry_run(both):
+    ann, bob = both
+    bob("fork", f"{RUN}/v1", "theirs")
+    bob.push()
+    before = ann.own()
+    assert "  theirs  run" in ann("pull", "--dry-run").out
+    assert "theirs" in ann("log", "theirs").out
+    assert ann.own() == before
+
+
+@pytest.mark.parametrize("words", [("remove", "origin"), ("rename", "origin", "hub")], ids=" ".join)
+def test_hidden_copies_of_a_remote_that_git_has_removed_go_with_the_next_pull(both, host, words):
+    ann, bob = both
+    bob.push("--evidence")
+    ann("pull", "--dry-run", "--evidence")
+    ann.git("remote", "add", "other", str(host.path))
+    ann("pull", "other", "--dry-run", "--evidence")
+
+    def copies(remote: str) -> set[str]:
+        hidden = f"refs/skillgit/remotes/{remote}/"
+        return {name.removeprefix(hidden) for name in refs(ann.path) if name.startswith(hidden)}
+
+    before, kept = ann.own(), copies("other")
+    assert copies("origin") == kept != set()
+    ann.git("remote", *words)
+    ann("pull", "other", "--dry-run")
+    assert copies("origin") == set()
+    assert copies("other") == kept
+    assert ann.own() == before

@@ -17,7 +17,7 @@ ADDRESS = "https://github.com/acme/skills.git"
 @pytest.fixture
 def new(host, ann, tmp_path) -> Person:
     """Somebody whose remote is on GitHub, which is the host here, and has no such repository yet."""
-    ann("remote", "add", "hub", ADDRESS)
+    ann.git("remote", "add", "hub", ADDRESS)
     ann.git("config", f"url.{host.url('missing').removesuffix('missing.git')}.insteadOf", "https://github.com/")
     ann.env["PATH"] = f"{tmp_path / 'bin'}:/usr/bin:/bin"
     return ann

@@ -58,7 +58,7 @@ def hubs(tmp_path_factory) -> dict[str, Path]:
     own = shutil.copytree(small_run(tmp_path_factory), folder / "own")
     for name, options in {"default": (), "evidence": ("--evidence",), "old": ()}.items():
         git("init", "-q", "--bare", "--initial-branch=main", f"{name}.git", cwd=folder)
-        skillgit("remote", "add", name, f"../{name}.git", cwd=own)
+        git("remote", "add", name, f"../{name}.git", cwd=own)
         skillgit("push", name, "--no-scan", *options, cwd=own)
     git("update-ref", "-d", f"refs/skillgit/plan/{RUN}", cwd=folder / "old.git")
     return {name: folder / f"{name}.git" for name in ("default", "evidence", "old")}
@@ -156,7 +156,7 @@ def odd(tmp_path_factory) -> tuple[Path, Path]:
     short = ("-o", f"env.data_path={data}", "-o", "train.num_epochs=1", "-o", "optimizer.use_slow_update=false")
     skillgit("train", "tasks/default", "--run", "odd", "-q", *short, cwd=own)
     git("init", "-q", "--bare", "--initial-branch=main", "odd.git", cwd=folder)
-    skillgit("remote", "add", "origin", "../odd.git", cwd=own)
+    git("remote", "add", "origin", "../odd.git", cwd=own)
     skillgit("push", "--no-scan", cwd=own)
     return folder / "odd.git", data
 

@@ -21,7 +21,7 @@ def test_thousands_of_refs_arrive_as_they_are(events, host, tmp_path):
     """A run of 6,600 events has more than 5,000 refs."""
     assert train(new_repository(tmp_path / "ann"), events, tmp_path / "progress").wait() == 0
     ann = Person(tmp_path / "ann")
-    ann("remote", "add", "origin", host.url())
+    ann.git("remote", "add", "origin", host.url())
     ann.push("--rejected", "branches", "--evidence")
     assert own(host.path) == ann.own()
     assert len(ann.own()) > events * 0.77

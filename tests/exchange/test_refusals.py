@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import socket
 import subprocess
 import threading
@@ -15,7 +17,7 @@ from sample_run import RUN
 @pytest.fixture
 def http(host, ann) -> Person:
     """Somebody who reaches the host over HTTP."""
-    ann("remote", "set-url", "origin", host.url())
+    ann.git("remote", "set-url", "origin", host.url())
     return ann
 
 
@@ -45,7 +47,7 @@ def test_a_clone_of_nothing_gets_no_advice_about_remotes(tmp_path):
     for place in ("nowhere.git", "file"):
         done = Person(tmp_path)("clone", tmp_path / place, "copy", code=5)
         assert f"there is no repository at {tmp_path / place}, or you may not see it\nhint: correct the" in done.err
-        assert "skillgit remote" not in done.err
+        assert "git remote" not in done.err
 
 
 class Forbids(BaseHTTPRequestHandler):
@@ -60,11 +62,11 @@ def test_an_address_that_forbids_everything_is_not_about_pushing(ann, tmp_path):
     with ThreadingHTTPServer(("127.0.0.1", 0), Forbids) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/skills.git"
-        ann("remote", "set-url", "origin", url)
+        ann.git("remote", "set-url", "origin", url)
         ends = [
             Person(tmp_path)("clone", url, "copy", code=5),
             ann("pull", code=5),
-            ann("fetch", code=5),
+            ann("pull", "--dry-run", code=5),
             ann.push(code=5),
         ]
         server.shutdown()
@@ -77,36 +79,68 @@ def test_an_address_that_forbids_everything_is_not_about_pushing(ann, tmp_path):
 def test_a_host_that_cannot_be_reached_is_told(ann):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    ann("remote", "set-url", "origin", f"http://127.0.0.1:{port}/skills.git")
+    ann.git("remote", "set-url", "origin", f"http://127.0.0.1:{port}/skills.git")
     assert "skillgit: origin cannot be reached\nhint: " in ann.push(code=5).err
 
 
 def test_a_repository_that_does_not_exist_is_told(host, http):
-    http("remote", "set-url", "origin", host.url("nowhere"))
+    http.git("remote", "set-url", "origin", host.url("nowhere"))
     assert "there is no repository at origin, or you may not see it" in http.push(code=5).err
 
 
-def test_an_unknown_remote_is_told_with_those_that_are_known(ann):
-    done = ann.push("upstream", code=3)
-    assert (
-        done.err
-        == "skillgit: there is no remote 'upstream'\nhint: remotes: origin; or skillgit remote add upstream URL\n"
-    )
+@pytest.mark.parametrize("known", [(), ("origin",), ("team",)], ids=" ".join)
+@pytest.mark.parametrize("name", ["upstream", "a b", "-x", "x..y", "x.lock", ".x", "x.", "x~1", "../there.git", "é"])
+def test_the_hint_for_an_unknown_remote_can_be_typed(known, name, ann):
+    ann.git("remote", "remove", "origin")
+    for remote in known:
+        ann.git("remote", "add", remote, "elsewhere")
+    done = ann("pull", "--", name, code=3)
+    assert done.err.startswith(f"skillgit: there is no remote '{name}'\nhint: ")
+    assert all(f"remotes: {remote}; or " in done.err for remote in known)
+    added = re.search(r"(git remote add .*) URL$", done.err.strip())[1].replace("NAME", "another")
+    ann.git(*shlex.split(added)[1:], "elsewhere")
 
 
-@pytest.mark.parametrize("url", ["https://me:open-sesame@example.org/x.git", f"https://ghp_{'a1' * 18}@github.com/a/b"])
-def test_an_address_with_a_credential_is_neither_written_nor_shown(url, ann):
-    for words in (("remote", "add", "other", url), ("remote", "set-url", "origin", url), ("clone", url, "copy")):
-        done = ann(*words, code=2)
-        assert "the address holds a password or a token" in done.err
-        assert "ghp_" not in done.err
-    assert "sesame" not in (ann.path / ".git/config").read_text()
+SECRETS = [
+    "https://me:open-sesame@example.org/x.git",
+    "ssh://me:open-sesame@example.org/x.git",
+    f"https://ghp_{'a1' * 18}@github.com/a/b",
+    f"https://example.org/x.git?private_token=glpat-{'a1' * 10}",
+]
+
+
+@pytest.mark.parametrize("url", SECRETS)
+def test_an_address_with_a_credential_is_neither_written_nor_shown_by_a_clone(url, ann):
+    done = ann("clone", url, "copy", code=2)
+    assert "the address holds a password or a token" in done.err
+    assert not re.search("ghp_|glpat-", done.err)
+    assert not (ann.path / "copy").exists()
+
+
+@pytest.mark.parametrize("key", ["url", "pushurl"])
+@pytest.mark.parametrize("url", SECRETS)
+def test_a_push_to_an_address_with_a_credential_is_refused_until_its_hint_is_followed(url, key, ann, host):
+    ann.git("config", f"remote.origin.{key}", url)
+    for words in ((), ("--dry-run",), ("--no-verify",), ("origin", RUN)):
+        done = ann.push(*words, code=2)
+        assert done.err.startswith("skillgit: the address of origin in git's configuration holds a password or a token")
+        assert not re.search("ghp_|glpat-", done.err)
+    command = re.search(r"git remote set-url .*? URL", done.err)[0].replace("URL", str(host.path))
+    ann.git(*shlex.split(command)[1:])
+    ann.push()
+    assert refs(host.path)
+
+
+def test_a_credential_that_git_puts_in_itself_is_its_own_affair(ann):
+    """``url.*.insteadOf`` is the user's, of all repositories; no ``git remote`` changes it."""
+    ann.git("remote", "set-url", "origin", "https://example.org/x.git")
+    ann.git("config", "url.http://me:open-sesame@127.0.0.1:1/.insteadOf", "https://example.org/")
+    assert "origin cannot be reached" in ann.push(code=5).err
 
 
 def test_a_credential_that_git_was_given_by_hand_is_masked(ann):
     ann.git("remote", "set-url", "origin", "http://me:open-sesame@127.0.0.1:1/x.git")
-    assert "me:" in ann("remote", "-v").out
-    ann.push(code=5)
+    ann("pull", code=5)
 
 
 def test_a_host_that_refuses_hidden_refs_gets_the_rest_and_a_warning(host, ann):
@@ -158,7 +192,7 @@ def test_a_server_that_dies_in_the_middle_of_a_push_loses_nothing(host, http, tm
     )
 
     (host.path / "hooks/pre-receive").unlink()
-    http("remote", "set-url", "origin", host.url())
+    http.git("remote", "set-url", "origin", host.url())
     http.push("--rejected", "branches", "--evidence")
     assert own(host.path) == http.own()
     assert "missing" not in git("fsck", "--full", cwd=host.path).out

@@ -24,7 +24,7 @@ def events(person: Person) -> list[str]:
 
 def test_two_people_and_a_host_with_a_password_have_the_same_refs(host, tmp_path):
     ann = first(tmp_path / "ann", 4)
-    ann("remote", "add", "origin", host.url())
+    ann.git("remote", "add", "origin", host.url())
     ann.push("--rejected", "branches", "--evidence")
     assert theirs(host) == ann.own()
 

@@ -59,7 +59,6 @@ WORDS = {
     "report": f"report {RUN} --output named.html",
     "lint": "lint",
     "use": f"use {RUN}",
-    "remote": "remote",
     "note": f"note {RUN}/v1 hello",
     "fork": f"fork {RUN}/v0 mine",
     "restore": f"restore {RUN}/v0",
@@ -88,7 +87,6 @@ WORDS = {
     "propose": "propose searchqa --config demo -o train.num_epochs=1 -o evaluation.sel_env_num=8 "
     "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
     "clone": "clone ../host.git ../victim/again --evidence",
-    "fetch": "fetch --evidence --rejected",
     "pull": "pull --evidence",
     "push": "push --no-scan --dry-run",
     "import": "import ../theirs --run theirs",

@@ -25,7 +25,7 @@ def pushed(tmp_path_factory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("pushed")
     own = shutil.copytree(small_run(tmp_path_factory), folder / "own")
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=folder)
-    skillgit("remote", "add", "origin", "../hub.git", cwd=own)
+    git("remote", "add", "origin", "../hub.git", cwd=own)
     skillgit("push", cwd=own)
     return own, folder / "hub.git"
 
@@ -90,7 +90,7 @@ def test_a_clone_knows_what_the_run_was_planned_to_be(pushed, clone):
 
 def test_a_clone_of_a_clone_has_it_too_and_plans_are_the_same_everywhere(pushed, clone, tmp_path):
     git("init", "-q", "--bare", "--initial-branch=main", "next.git", cwd=tmp_path)
-    skillgit("remote", "add", "next", tmp_path / "next.git", cwd=clone)
+    git("remote", "add", "next", tmp_path / "next.git", cwd=clone)
     skillgit("push", "next", "--no-scan", cwd=clone)
     assert refs(tmp_path / "next.git")[PLAN] == refs(clone)[PLAN] == refs(pushed[1])[PLAN]
     assert "up to date" in skillgit("push", "next", "--no-scan", cwd=clone).out
@@ -115,7 +115,7 @@ def test_a_plan_of_a_run_that_had_the_name_before_gives_way(pushed, clone, tmp_p
     """Somebody gave up their run for the one of that name which others have."""
     stale = new_repository(tmp_path / "stale")
     skillgit("train", "demo", "--run", RUN, "-q", *SHORT, "-o", "train.seed=7", cwd=stale)
-    skillgit("remote", "add", "origin", pushed[1], cwd=stale)
+    git("remote", "add", "origin", pushed[1], cwd=stale)
     skillgit("pull", cwd=stale, code=4)
     for ref in refs(stale):
         if ref.endswith(f"/{RUN}") or f"/{RUN}/" in ref:
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_goes_on_in_a_clone(tmp_path):
     stopped = attempt("train", "demo", "--run", "half", "-q", *QUICK, "--max-calls", "150", cwd=own)
     assert stopped.code == 7, stopped
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=tmp_path)
-    skillgit("remote", "add", "origin", "../hub.git", cwd=own)
+    git("remote", "add", "origin", "../hub.git", cwd=own)
     skillgit("push", "--no-scan", cwd=own)
     skillgit("clone", "hub.git", "clone", cwd=tmp_path)
     before = refs(tmp_path / "clone")["refs/heads/run/half"]
@@ -152,7 +152,7 @@ def test_no_secret_travels_in_a_configuration(tmp_path):
     address = f"model.openai_compatible_base_url=http://someone:{KEY}@localhost/v1?key={KEY}"
     skillgit("train", "demo", "--run", "safe", "-q", *SHORT, "-o", address, cwd=own, env=env)
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=tmp_path)
-    skillgit("remote", "add", "origin", "../hub.git", cwd=own)
+    git("remote", "add", "origin", "../hub.git", cwd=own)
     skillgit("push", cwd=own, env=env)
     hub = pygit2.Repository(tmp_path / "hub.git")
     assert "base_url" in git("cat-file", "blob", "refs/skillgit/plan/safe:config.json", cwd=hub.path).out

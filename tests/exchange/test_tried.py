@@ -25,7 +25,7 @@ def test_candidates_of_others_that_were_fetched_are_told_to_a_fork(host, ann, tm
     ann.push("--rejected", "attic")
     git("clone", "-q", str(host.path), "bob", cwd=tmp_path)
     bob = Person(tmp_path / "bob")
-    bob("fetch", "--rejected")
+    bob("pull", "--dry-run")
     bob("fork", f"{RUN}/v3", "late")
     bob("fork", f"{RUN}/v1", "early")
     assert tried(bob, "late") == [(RUN, 2), (RUN, 5)]
@@ -40,7 +40,7 @@ def test_what_is_fetched_later_changes_nothing_in_a_run_that_has_begun(ann, clon
     ann("fork", f"{RUN}/v1", "theirs")
     before = tried(bob, "mine")
     ann.push()
-    bob("fetch", "--rejected")
+    bob("pull", "--dry-run")
     assert tried(bob, "mine") == before == [(RUN, 2)]
 
 
@@ -52,7 +52,7 @@ def test_candidates_of_others_that_were_fetched_are_part_of_the_run_that_goes_on
     bob = Person(tmp_path / "bob")
     for name in bob.git("for-each-ref", "--format=%(refname)", "refs/heads/rejected", "refs/remotes").split():
         bob.git("update-ref", "-d", name)
-    bob("fetch", "--rejected")
+    bob("pull", "--dry-run")
     state = fold(record.event for record in read_run(bob.repo, RUN))
     assert [one.step for one in state.memory if one.decision == "reject"] == [2, 5]
 

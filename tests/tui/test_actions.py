@@ -73,7 +73,7 @@ def test_a_question_that_is_not_answered_runs_nothing(visit, press):
 def test_without_a_remote_pushing_tells_what_makes_one(visit, press):
     async def scenario(app, pilot):
         await press(pilot, "P")
-        assert told(app) == ["there are no remotes yet\nhint: skillgit remote add origin URL"]
+        assert told(app) == ["there are no remotes yet\nhint: git remote add origin URL"]
 
     visit(scenario)
 

@@ -117,19 +117,8 @@ word.
 
 ## In a browser
 
-`skillgit tui --web` shows the same screens in a browser, until Ctrl-C. It needs the extra `web` of skillgit. It listens
-on `127.0.0.1` and a free port (`--port N`), and prints a link; `--open` opens it.
-
-- The link works once. The browser that opens it gets a cookie, and no other one comes in. Requests that name another
-  host, or come from a page of another site, are refused. Nothing is loaded from elsewhere.
-- To see the screens of another machine, let ssh hand on the port: `ssh -L 8765:127.0.0.1:8765 HOST` and there
-  `skillgit tui --web --port 8765`. `--host H` listens on an address that other machines reach, and warns: nothing of it
-  is encrypted.
-- Whoever is in can run skillgit's commands as you. Other users of the machine see the arguments of programs, so
-  `--open` hands the link to the browser in a file that only you can read. A browser in a sandbox, such as that of a
-  snap, may not be able to read it either: open the printed link there.
-- Each page that is open is a process of its own, eight at most, which ends with the page, and so does a command that it
-  runs. A training goes on; the next page finds it with `L` and `@`. Editor and pager need a terminal.
+The screens need a terminal; [`skillgit serve`](serve.md) shows the same history on pages in a browser, also over ssh:
+`ssh -L 7421:127.0.0.1:7421 HOST` and there `skillgit serve`.
 
 The pictures of this document are made by `python tests/pictures.py build/demo docs/images` from the repository of
 `make demo`; that needs Debian's `chromium`.

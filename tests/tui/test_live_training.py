@@ -15,11 +15,11 @@ import termios
 import time
 from contextlib import contextmanager
 from fcntl import ioctl
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from program import SKILLGIT, new_repository, refs, skillgit, surroundings
-from web_client import browser, gone, read, serving, until_gone
 from wire import wire_server
 from wire.training import ENVIRONMENT, over
 
@@ -30,7 +30,6 @@ from skillgit.tui.widgets import live as live_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from wire import Wire
 
@@ -224,37 +223,32 @@ def test_the_error_of_a_trainer_that_cannot_begin_reaches_the_user(terminal, tmp
 
 
 @pytest.mark.soak
-def test_a_training_that_a_page_has_started_survives_it_and_is_found_again(wire, tmp_path, context_of):
+def test_a_training_that_the_screens_have_started_survives_them_and_is_found_again(wire, tmp_path, context_of):
     repository = new_repository(tmp_path / "repository")
     context = context_of(repository)
-
-    async def scenario(served) -> None:
-        one = browser(served.origin)
-        async with one.session:
-            address = await one.enter(served.link)
-            async with one.open(address, (160, 40)) as opened:
-                await read(opened, "no runs yet")
-                (screens,) = served.screens()
-                await opened.send_json(["stdin", ":"])
-                await read(opened, "log --all")
-                await opened.send_json(["stdin", f"{shlex.join(words(wire))}\r"])
-                await read(opened, "It goes on when")
-                await opened.send_json(["stdin", "y"])
-                while not (look := live(context, RUN)).pid:  # noqa: ASYNC110 - a process tells nobody that it began
-                    await asyncio.sleep(BETWEEN_LOOKS_S)
-            await until_gone(screens)
-            assert not gone(look.pid)
-            os.kill(look.pid, signal.SIGSTOP)  # it must not end before it is looked at
-            async with one.open(address, (160, 40)) as opened:
-                await read(opened, "1 Runs")
-                await opened.send_json(["stdin", "@"])
-                await read(opened, f"$ skillgit train demo --run {RUN}")
-                await opened.send_json(["stdin", "@L"])
-                await read(opened, f"pid {look.pid}")
-                os.kill(look.pid, signal.SIGCONT)
-
-    with serving(repository, **ENVIRONMENT) as served:
-        asyncio.run(scenario(served))
+    environment = surroundings(**ENVIRONMENT, TERM="xterm-256color")
+    first = Terminal((*SKILLGIT, "tui"), repository, environment)
+    first.read("no runs yet")
+    first.type(":")
+    first.read("log --all")
+    first.type(f"{shlex.join(words(wire))}\r")
+    first.read("It goes on when")
+    first.type("y")
+    while not (look := live(context, RUN)).pid:
+        time.sleep(BETWEEN_LOOKS_S)
+    first.process.kill()
+    first.process.wait()
+    assert Path(f"/proc/{look.pid}").exists()
+    os.kill(look.pid, signal.SIGSTOP)  # it must not end before it is looked at
+    second = Terminal((*SKILLGIT, "tui"), repository, environment)
+    second.read("1 Runs")
+    second.type("@")
+    second.read(re.escape(f"$ skillgit train demo --run {RUN}"))
+    second.type("@L")
+    second.read(f"pid {look.pid}")
+    os.kill(look.pid, signal.SIGCONT)
+    second.process.kill()
+    second.process.wait()
     while (look := live(context, RUN)).is_alive:
         time.sleep(BETWEEN_LOOKS_S)
     assert look.snapshot.end.outcome in FINISHED

@@ -39,15 +39,19 @@ def check_address(url: str) -> None:
             f"the address '{shown_address(url)}' names a program instead of a host",
             hint="skillgit takes what git itself reaches: https, ssh, file, or a path",
         )
-    try:
-        password = urlsplit(url).password if "://" in url else None
-    except ValueError:
-        password = None
-    if password or redact(url) != url:
+    if holds_credential(url):
         raise UsageError(
             "the address holds a password or a token, which git would keep in its configuration as it stands",
             hint="leave it out: git asks for it, and git help credentials says how it is remembered safely",
         )
+
+
+def holds_credential(url: str) -> bool:
+    try:
+        password = urlsplit(url).password if "://" in url else None
+    except ValueError:
+        password = None
+    return bool(password) or redact(url) != url
 
 
 def shown_address(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Bring in history of another repository: fetch, pull and clone; nothing of this repository is overwritten."""
+"""Bring in history of another repository: pull and clone; nothing of this repository is overwritten."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skillgit.index import queries
 from skillgit.store import refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
 from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_trunk, checked_out
-from skillgit.store.exchange.remotes import FetchedRef, fetch_releases, find_remote, join_notes, pack, tracked
-from skillgit.store.exchange.remotes import fetch as fetch_refs
+from skillgit.store.exchange.remotes import FetchedRef as FetchedRef  # noqa: PLC0414 - as above
+from skillgit.store.exchange.remotes import fetch, fetch_releases, find_remote, join_notes, pack, tracked
 from skillgit.store.exchange.sending import RejectedMode, by_run
 from skillgit.store.exchange.transport import check_out_trunk
 from skillgit.store.exchange.transport import clone as clone_repository
@@ -30,35 +30,12 @@ _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchResult:
-    remote: str
-    url: str  # its address, without credentials
-    refs: tuple[FetchedRef, ...]  # the refs that are new there or have moved since the last time
-
-
-def fetch(
-    context: Context,
-    remote: str | None = None,
-    *,
-    with_rejected: bool = False,
-    evidence: bool = False,
-    listener: Listener | None = None,
-) -> FetchResult:
-    """Bring in the runs of ``remote``, or the default one, as tracking copies; nothing of this repository moves."""
-    with open_workspace(context) as workspace:
-        source, line = find_remote(workspace.repo, remote), line_for(context, listener or Listener())
-        changes = fetch_refs(workspace.repo, line, source.name, with_rejected=with_rejected, evidence=evidence)
-        workspace.index.refresh()
-        return FetchResult(remote=source.name, url=shown_address(source.url), refs=changes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
     remote: str | None = None  # the remote; None for `origin`, or the only one
     # which rejected candidates come: `branches` for all that are there, `attic` for those that are folded, `none`
     rejected_mode: str = RejectedMode.BRANCHES.value
     evidence: bool = False
-    dry_run: bool = False  # whether only to fetch, and to say what would move
+    dry_run: bool = False  # whether only to update copies of the remote's refs, and to say what would move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +49,7 @@ class Pulled:
     heads: dict[str, int]  # run to its newest version here, for runs that diverged
     releases: tuple[str, ...] = ()  # the tags of releases that are new here, or would be
     trunk: str = "main"  # the branch that `main` speaks of
+    fetched: tuple[FetchedRef, ...] = ()  # the remote's refs that are new, or have moved, since the last time
 
     @property
     def error(self) -> SkillgitError | None:
@@ -96,11 +74,12 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
         remote = find_remote(workspace.repo, request.remote)
         with_rejected = RejectedMode(request.rejected_mode) is not RejectedMode.NONE
         line = line_for(context, listener or Listener())
-        fetch_refs(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=request.evidence)
+        evidence = request.evidence
+        fetched = fetch(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=evidence)
         result = take_in(context, workspace, request, name=remote.name, url=remote.url)
         main = tracked(workspace.repo, remote.name).get(trunk(workspace.repo))
         tags = fetch_releases(workspace.repo, line, remote.name, main, dry_run=request.dry_run)
-        return replace(result, releases=tuple(map(refs.short, tags)))
+        return replace(result, fetched=fetched, releases=tuple(map(refs.short, tags)))
 
 
 def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:

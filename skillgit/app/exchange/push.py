@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from skillgit.app.exchange.connection import Listener, line_for, shown_address
+from skillgit.app.exchange.connection import Listener, holds_credential, line_for, shown_address
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
@@ -20,7 +20,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
-from skillgit.store.exchange.remotes import fetch_notes, find_remote, join_notes, releases
+from skillgit.store.exchange.remotes import Remote, fetch_notes, find_remote, join_notes, releases
 from skillgit.store.exchange.sending import (
     Parcel,
     RefState,
@@ -104,10 +104,22 @@ class _Push:
         self._context, self._workspace, self._request = context, workspace, request
         self._repo = workspace.repo
         self._line = line_for(context, listener)
-        self._remote = find_remote(self._repo, request.remote)
+        self._remote = self._find_remote()
         self._tips = snapshot(self._repo)
         self._there: Mapping[str, str] = {}
         self._warnings: list[str] = []
+
+    def _find_remote(self) -> Remote:
+        """Return the remote; refuse one whose credential git's configuration shows to anyone who can read it."""
+        remote = find_remote(self._repo, self._request.remote)
+        if holds_credential(remote.configured_push_url(self._repo)):
+            push = "--push " if self._repo.config(f"remote.{remote.name}.pushurl") else ""
+            raise UsageError(
+                f"the address of {remote.name} in git's configuration holds a password or a token",
+                hint=f"git remote set-url {push}{quote(remote.name)} URL sets one without it; git asks for it then,"
+                " and git help credentials says how it is remembered safely",
+            )
+        return remote
 
     def carry_out(self) -> Pushed:
         runs, remote = self._runs(), self._remote

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from skillgit.app.exchange.connection import Listener
-from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, flag, list_forms, option, quiet_option, verb
-from skillgit.cli.output import Form
+from skillgit.cli.options import complete_runs, document_form, flag, list_forms, option, quiet_option, verb
 from skillgit.cli.session import CommandSession
 from skillgit.errors import RemoteError, SkillgitError
 from skillgit.view.lists import LISTS
@@ -110,7 +108,7 @@ def _push(session: CommandSession, request: PushRequest, person: Listener, *, ye
     show_default=True,
 )
 @flag("--evidence", "Bring evidence too")
-@flag("-n --dry-run", "Only fetch, and say what would move")
+@flag("-n --dry-run", "Say what would come, and move nothing of this repository")
 @quiet_option
 @document_form
 @click.pass_obj
@@ -119,6 +117,9 @@ def pull_command(session: CommandSession, remote: str | None, *, rejected: str, 
 
     REMOTE is origin unless you say. Runs that are unknown here are made, others go forward, notes of both sides are put
     together, and the trunk goes forward where it can. A run that both sides went on with is left as it is, and told.
+
+    With --dry-run only the copies of the other repository's refs are updated, as git fetch does. A run that is not here
+    can be looked at then, and candidates that others rejected are known to a run that goes on from there.
     """
     from skillgit.app.exchange.pull import PullRequest, pull  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
@@ -129,29 +130,6 @@ def pull_command(session: CommandSession, remote: str | None, *, rejected: str, 
     session.show("pull/1", result, pulled(result, session.screen))
     if result.error is not None:
         raise result.error
-
-
-@verb("fetch")
-@click.argument("remote", required=False)
-@flag("--rejected", "Bring rejected candidates too")
-@flag("--evidence", "Bring evidence too")
-@quiet_option
-@list_forms
-@click.pass_obj
-def fetch_command(session: CommandSession, remote: str | None, *, rejected: bool, evidence: bool) -> None:
-    """Bring in what another repository has, beside what is here.
-
-    REMOTE is origin unless you say. Nothing of this repository's own moves; skillgit pull does that. A run that is not
-    here can be looked at all the same. Candidates that others rejected are told to the optimizer of a run that goes on
-    from there.
-    """
-    from skillgit.app.exchange.pull import fetch  # noqa: PLC0415 - see the package
-    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import fetched  # noqa: PLC0415 - see the package
-
-    person = listener(session)
-    result = fetch(session.context, remote, with_rejected=rejected, evidence=evidence, listener=person)
-    session.listing(LISTS["fetch"], result.refs, fetched(result, session.screen), head=result)
 
 
 @verb("clone")
@@ -173,77 +151,3 @@ def clone_command(session: CommandSession, url: str, directory: Path | None, *, 
 
     result = clone(session.context, url, directory, evidence=evidence, listener=listener(session))
     session.show("clone/1", result, cloned(result, session.screen))
-
-
-@click.group("remote", cls=Verbs, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
-@flag("-v --verbose", "Show addresses")
-@list_forms
-@click.pass_context
-def remote_command(ctx: click.Context, *, verbose: bool) -> None:
-    """List the other repositories that this one knows, or change them.
-
-    An address that holds a password or a token is refused, for git would write it down.
-    """
-    if ctx.invoked_subcommand is not None:
-        return
-    from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import addresses  # noqa: PLC0415 - see the package
-
-    session: CommandSession = ctx.obj
-    rows = remotes(session.context)
-    session.listing(LISTS["remote"], rows, addresses(rows) if verbose else (row.name for row in rows))
-    if not rows and session.form is Form.TEXT:
-        session.diagnostics.note("there are no remotes yet", hint="skillgit remote add origin URL")
-
-
-@remote_command.command(cls=Verb, name="add", short_help="Call the repository at URL NAME")
-@click.argument("name")
-@click.argument("url")
-@click.pass_obj
-def add_command(session: CommandSession, name: str, url: str) -> None:
-    """Call the repository at URL NAME."""
-    from skillgit.app.exchange.remote import add  # noqa: PLC0415 - see the package
-
-    row = add(session.context, name, url)
-    session.output.text([f"{row.name} is {row.url}; next: skillgit push {quote(row.name)}"])
-
-
-@remote_command.command(cls=Verb, name="remove", short_help="Forget NAME and the copies of its refs")
-@click.argument("name")
-@click.pass_obj
-def remove_command(session: CommandSession, name: str) -> None:
-    """Forget NAME and the copies of its refs.
-
-    Nothing of this repository's own goes. Runs that were only fetched, not pulled, go with the copies.
-    """
-    from skillgit.app.exchange.remote import remove  # noqa: PLC0415 - see the package
-    from skillgit.view.numbers import plural  # noqa: PLC0415 - see the package
-
-    count = remove(session.context, name)
-    session.output.text([f"{name} is forgotten, with {plural(count, 'copy of its refs', 'copies of its refs')}"])
-
-
-@remote_command.command(cls=Verb, name="set-url", short_help="Give NAME the address URL")
-@click.argument("name")
-@click.argument("url")
-@click.pass_obj
-def set_url_command(session: CommandSession, name: str, url: str) -> None:
-    """Give NAME the address URL."""
-    from skillgit.app.exchange.remote import set_url  # noqa: PLC0415 - see the package
-
-    row = set_url(session.context, name, url)
-    session.output.text([f"{row.name} is {row.url}"])
-
-
-@remote_command.command(cls=Verb, name="show", short_help="Ask NAME what it has, and compare")
-@click.argument("name", required=False)
-@document_form
-@click.pass_obj
-def show_command(session: CommandSession, name: str | None) -> None:
-    """Ask NAME what it has, and compare it with what is here."""
-    from skillgit.app.exchange.remote import show  # noqa: PLC0415 - see the package
-    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import remote_shown  # noqa: PLC0415 - see the package
-
-    result = show(session.context, name, listener(session))
-    session.show("remote-show/1", result, remote_shown(result, session.screen))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from shlex import quote
 
-from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
+from skillgit.errors import ConflictError, HistoryError, NotFoundError
 from skillgit.store import refs
 from skillgit.store.exchange.transport import CHECKED, RemoteConnection, ask
-from skillgit.store.git_binary import GitResult, git
+from skillgit.store.git_binary import git
 from skillgit.store.lock import repo_lock
 from skillgit.store.repo import Repo
 from skillgit.store.seals import is_asked
@@ -17,6 +18,8 @@ from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import skills_at
 
 _USUAL = "origin"
+_NAME = re.compile(r"(?!-)(?!.*\.lock$)[\w-]+(?:\.[\w-]+)*", re.ASCII)
+"""Names that git takes for a remote, and nobody mistakes for a path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,10 @@ class Remote:
     name: str
     url: str
     push_url: str
+
+    def configured_push_url(self, repo: Repo) -> str:
+        """Return the address for pushes as the configuration has it, before ``url.*.insteadOf`` rewrites it."""
+        return repo.config(f"remote.{self.name}.pushurl") or repo.config(f"remote.{self.name}.url") or self.push_url
 
 
 def remotes(repo: Repo) -> tuple[Remote, ...]:
@@ -44,7 +51,8 @@ def find_remote(repo: Repo, name: str | None) -> Remote:
     match = next((remote for remote in candidates if remote.name == target), None)
     if match is not None:
         return match
-    hint = f"skillgit remote add {quote(target) if '/' not in target else _USUAL} URL"
+    usual = _USUAL if _USUAL not in names else "NAME"
+    hint = f"git remote add {quote(target) if _NAME.fullmatch(target) else usual} URL"
     if candidates:
         hint = f"remotes: {', '.join(names)}; or {hint}"
     raise NotFoundError(f"there is no remote '{target}'", hint=hint)
@@ -58,38 +66,6 @@ def may_have_evidence(repo: Repo, run: str) -> bool:
         return False
     tip = repo.tip(refs.tracking(remote.name, refs.run_branch(run)))
     return tip is not None and not is_asked(repo, run, tip)
-
-
-def add_remote(repo: Repo, name: str, url: str) -> None:
-    if any(remote.name == name for remote in remotes(repo)):
-        raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {quote(name)} URL")
-    if name.startswith("-"):
-        # git takes it, and then takes it for an option wherever it is named
-        raise UsageError(f"'{name}' cannot be the name of a remote", hint="skillgit remote add NAME URL")
-    _done(git(repo, "remote", "add", "--", name, url), "skillgit remote add NAME URL")
-
-
-def set_url(repo: Repo, name: str, url: str) -> None:
-    find_remote(repo, name)
-    _done(git(repo, "remote", "set-url", "--", name, url), "skillgit remote set-url NAME URL")
-
-
-def remove_remote(repo: Repo, name: str) -> int:
-    """Remove the remote ``name`` and the copies of its refs; return the number of those."""
-    find_remote(repo, name)
-    branches, hidden = f"refs/remotes/{name}/", f"refs/skillgit/remotes/{name}/"
-    output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", branches, hidden).out.decode()
-    copies = dict(line.split() for line in output.splitlines())
-    _done(git(repo, "remote", "remove", name), "skillgit remote")
-    deletions = [RefUpdate(name=ref, new=None, old=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
-    update_refs(repo, deletions, reason=f"skillgit: remove remote {name}")
-    return len(copies)
-
-
-def _done(answer: GitResult, hint: str) -> None:
-    if answer.code != 0:
-        message = answer.error.rpartition("\n")[2].removeprefix("fatal: ").removeprefix("error: ")
-        raise UsageError(f"git says: {message}", hint=hint)
 
 
 def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
@@ -142,6 +118,7 @@ def fetch(
     hidden = ["plan", *(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
     names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
     specs = [f"+{name}:{refs.tracking(remote, name)}" for name in names]
+    _drop_copies_of_removed_remotes(repo)
     before = tracked(repo, remote)
     _fetch(repo, line, remote, *specs, *(() if with_rejected else ("^refs/heads/rejected/*",)))
     after = tracked(repo, remote)
@@ -150,6 +127,16 @@ def fetch(
     return tuple(
         FetchedRef(ref=name, run=refs.run_of(name), old=before.get(name, ""), new=oid) for name, oid in changes.items()
     )
+
+
+def _drop_copies_of_removed_remotes(repo: Repo) -> None:
+    """Delete hidden copies whose remote git no longer knows: ``git remote remove`` and ``rename`` leave them here."""
+    known = tuple(refs.tracking(remote.name, "refs/skillgit/") for remote in remotes(repo))
+    output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/skillgit/remotes/").out.decode()
+    copies = (line.split() for line in output.splitlines())
+    deletions = [RefUpdate(name=ref, new=None, old=oid) for ref, oid in copies if not ref.startswith(known)]
+    if deletions:
+        update_refs(repo, deletions, reason="skillgit: copies of a removed remote")
 
 
 def fetch_notes(repo: Repo, line: RemoteConnection, remote: str) -> None:

@@ -46,7 +46,7 @@ _CASES = (
     _case(
         r"terminal prompts disabled|could not read (?:Username|Password)|no askpass|No such device or address",
         "{remote} asks for a name and a password, and nobody is here to type them",
-        "let git remember them: git help credentials; or use an ssh address: skillgit remote set-url {remote} URL",
+        "let git remember them: git help credentials; or use an ssh address: git remote set-url {remote} URL",
         nameless="let git remember them: git help credentials; or use an ssh address",
     ),
     _case(
@@ -62,7 +62,7 @@ _CASES = (
     _case(
         _FORBIDDEN,
         "{remote} lets you read, but not write",
-        "ask its owner for the right to push, or push to a repository of your own: skillgit remote add NAME URL",
+        "ask its owner for the right to push, or push to a repository of your own: git remote add NAME URL",
         pushes=True,
     ),
     _case(
@@ -75,7 +75,7 @@ _CASES = (
         r"Repository not found|repository '[^']*' (?:not found|does not exist)|does not appear to be a git repository"
         r"|error: 404|invalid gitfile format|project you were looking for could not be found",
         "there is no repository at {remote}, or you may not see it",
-        "create it first, without any file in it, or correct the address: skillgit remote set-url {remote} URL",
+        "create it first, without any file in it, or correct the address: git remote set-url {remote} URL",
         nameless="correct the address, or ask its owner to let you see it",
         missing=True,
     ),
@@ -94,7 +94,7 @@ _CASES = (
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|No route to host"
         r"|Network is unreachable|Name or service not known|unable to look up",
         "{remote} cannot be reached",
-        "check the network and the address: skillgit remote",
+        "check the network and the address: git remote -v",
         nameless="check the network and the address",
     ),
 )
@@ -130,7 +130,7 @@ def refusal(remote: str, words: str, *, has_name: bool = True, pushes: bool = Fa
     last = [match["said"] for match in _FINAL.finditer(words)]
     message = " ".join((last[-1] if last else words.strip().rpartition("\n")[2] or "git said nothing").split())
     return RemoteError(
-        f"git cannot talk to {remote}: {message}", hint="skillgit remote" if has_name else "check the address"
+        f"git cannot talk to {remote}: {message}", hint="git remote -v" if has_name else "check the address"
     )
 
 
