@@ -96,8 +96,8 @@ def test_an_installed_skillgit_is_not_this_checkout(installed: Path, tmp_path: P
 
 
 def test_an_installed_skillgit_says_its_version(installed: Path, tmp_path: Path):
-    assert run(installed / "skillgit", "version", cwd=tmp_path).startswith(f"skillgit {skillgit.__version__}")
-    assert run(installed / "python", "-m", "skillgit", "version", cwd=tmp_path).startswith("skillgit ")
+    assert run(installed / "skillgit", "--version", cwd=tmp_path).startswith(f"skillgit {skillgit.__version__}")
+    assert run(installed / "python", "-m", "skillgit", "--version", cwd=tmp_path).startswith("skillgit ")
 
 
 def test_an_installed_skillgit_knows_its_plugins(installed: Path, tmp_path: Path):

@@ -15,35 +15,25 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, Worded, flag, option, refuse_unknown
+from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, Verbs, flag, option
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
-from skillgit.view.catalogue import DAILY, ENTRIES, RENAMED, SECTIONS, current
-
-_OLD_NAMES = "skillgit.old_names"
+from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
 
 
-class LazyGroup(Worded, click.Group):
+class LazyGroup(Verbs):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(ENTRIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        entry = ENTRIES.get(cmd_name) or RENAMED.get(cmd_name)
-        if entry is None or not entry.module:
+        entry = ENTRIES.get(cmd_name)
+        if entry is None:
             return None
         module = importlib.import_module(f"skillgit.cli.commands.{entry.module}")
         return cast("click.Command", getattr(module, f"{cmd_name.replace('-', '_')}_command"))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        args, ctx.meta[_OLD_NAMES] = current(args)
-        if args[0] not in RENAMED:
-            refuse_unknown(ctx, args, ENTRIES)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, ENTRIES))
@@ -84,8 +74,6 @@ def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, de
     v7~2 or v7^^; RUN/v7 is one of RUN. A run and any git revision will do too. Commands that read take --as-of REV.
     """
     ctx.obj = open_session(directory, color=color, paging=paging, debug=debug)
-    for sentence in ctx.meta.get(_OLD_NAMES, ()):
-        ctx.obj.diagnostics.note(f"warning: {sentence}; the old name goes with the next release")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

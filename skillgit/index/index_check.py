@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, suppress
+from enum import StrEnum
 from typing import Any
 
 from skillgit.errors import HistoryError
@@ -61,7 +62,7 @@ OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, Val
 
 def drop_damaged(repo: Repo) -> HistoryError | None:
     """Remove the index on disk if it contradicts git, which takes as long as building it; return the error then."""
-    if not _is_damaged(repo):
+    if fault(repo) in {None, IndexFault.UNUSABLE}:
         return None
     with suppress(OSError):
         schema.discard(path_of(repo))
@@ -71,18 +72,33 @@ def drop_damaged(repo: Repo) -> HistoryError | None:
     )
 
 
-def _is_damaged(repo: Repo) -> bool:
-    """Say whether the index on disk is not what git makes it; False where git cannot be read."""
+class IndexFault(StrEnum):
+    MISSING = "missing"
+    DAMAGED = "damaged"
+    STALE = "stale"
+    UNUSABLE = "not usable"  # the file or its folder cannot be opened now, which says nothing about what it holds
+
+
+def fault(repo: Repo) -> IndexFault | None:
+    """Return how the index on disk differs from what git makes it; None where git cannot be read."""
     try:
         with Index(repo, schema.in_memory(), on_disk=False) as fresh:
             reference = content(fresh)
     except Exception:  # noqa: BLE001 - whatever it is, it is not the file's fault
-        return False
+        return None
     try:
+        if not path_of(repo).is_file():
+            return IndexFault.MISSING
         with closing(schema.connect(path_of(repo), PATIENCE)) as connection:
             schema.check(connection)
+            if not schema.is_current(connection):
+                return IndexFault.STALE
             # another process may have written events since
             index = Index(repo, connection, on_disk=True)
-            return content(index) != reference or not index.on_disk
+            is_same = content(index) == reference
     except Exception as error:  # noqa: BLE001 - rows that are not as they were written fail anywhere
-        return not is_about_access(error)
+        is_closed = isinstance(error, OSError) or is_about_access(error)
+        return IndexFault.UNUSABLE if is_closed else IndexFault.DAMAGED
+    if not index.on_disk:
+        return IndexFault.DAMAGED
+    return None if is_same else IndexFault.STALE

@@ -190,12 +190,6 @@ def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     )
 
 
-def counts(index: Index) -> tuple[int, int]:
-    """Return the number of runs and of events."""
-    runs, events = index.select("SELECT (SELECT COUNT(*) FROM run), (SELECT COUNT(*) FROM event)")[0]
-    return runs, events
-
-
 def events_of(index: Index, run: str, kind: str = "") -> int:
     """Return how many events ``run`` has, or how many of a ``kind``."""
     query, of_kind = "SELECT COUNT(*) FROM event WHERE run = ?", " AND kind = ?" if kind else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -90,7 +89,6 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("rev-parse", "history", "Print the commit that REV names"),
         CommandEntry("events", "history", "Print the events of a run as they are in git, oldest first"),
         CommandEntry("sql", "runs", "Answer an SQL query from the index, which it can only read"),
-        CommandEntry("reindex", "runs", "Drop the index and rebuild it from git"),
     ),
 }
 
@@ -99,55 +97,11 @@ DAILY = ("init", "train", "status", "tui", "log", "show", "diff", "why", "eval",
 ENTRIES: dict[str, CommandEntry] = {entry.name: entry for entries in SECTIONS.values() for entry in entries}
 
 
-class Renamed(NamedTuple):
-    """What an old name of a command is now, until the next release: the words in its place, or where it still is."""
-
-    now: str
-    words: tuple[str, ...] = ()
-    module: str = ""
-
-
-RENAMED: dict[str, Renamed] = {
-    "adopt": Renamed("skillgit install", words=("install",)),
-    "adopt --undo": Renamed("skillgit uninstall", words=("uninstall",)),
-    "best": Renamed("skillgit show best", module="history"),
-    "cat": Renamed("skillgit show REV:PATH", module="history"),
-    "resurrect": Renamed("skillgit retry", words=("retry",)),
-    "retest": Renamed("skillgit eval --fresh", words=("eval", "--fresh")),
-    "trailers": Renamed("git log -1 --format='%(trailers)'", module="history"),
-    "version": Renamed("skillgit --version", module="setup"),
-}
 ELSEWHERE = {
     **dict.fromkeys(("resume", "continue"), "train --run NAME"),
     **dict.fromkeys(("list", "ls"), "runs"),
     "history": "log",
+    "reindex": "fsck --repair",
     "undo": "revert",
 }
 """What other programs call a command."""
-RENAMED_OPTIONS: dict[str, dict[str, str]] = {
-    "bisect": {"--of": "--run"},
-    "cherry-pick": {"--onto": "--run"},
-    "gate": {"-o": "--output"},
-    "report": {"-o": "--output"},
-    "resurrect": {"-n": "--limit"},
-}
-"""Command to its old options and what they are now; -o stays what it is where KEY=VALUE follows."""
-
-
-def current(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return a command line, which begins with the command, in the names of today, and a sentence for each old name."""
-    if not words:
-        return [], ()
-    name, rest, sentences = words[0], [*words[1:]], []
-    options = RENAMED_OPTIONS.get(name, {})
-    for index, word in enumerate(rest):
-        option, equals, value = word.partition("=")
-        if option in options and not (option == "-o" and "=" in "".join(rest[index + 1 : index + 2])):
-            rest[index] = f"{options[option]}{equals}{value}"
-            sentences.append(f"skillgit {name} {option} is now {options[option]}")
-    if name == "adopt" and "--undo" in rest:
-        name, rest = "adopt --undo", [word for word in rest if word not in {"--undo", "--skill"}]
-    successor = RENAMED.get(name)
-    if successor is None:
-        return [name, *rest], tuple(sentences)
-    return [*(successor.words or (name,)), *rest], (f"skillgit {name} is now {successor.now}", *sentences)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from skillgit.app.workspace.command_journal import TERMINAL, CommandRecord, command_line, start_command
 from skillgit.errors import ConflictError
 from skillgit.plugin.process_start import whole_start
-from skillgit.view.catalogue import RENAMED, current
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -27,7 +26,6 @@ _READING: Final = frozenset(
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
         *("lint", "log", "matrix", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
         *("strategies", "why"),
-        *(name for name, entry in RENAMED.items() if entry.module),
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""
@@ -49,7 +47,6 @@ _CHANGES: Final = {
     "note": "It goes into the history, and later steps read it.",
     "pull": "It changes refs of this repository by those of another one.",
     "push": "It sends runs to another repository.",
-    "reindex": "It makes the index again, which may take a while.",
 }
 """What commands may change, where that is not refs of this repository only."""
 
@@ -90,12 +87,11 @@ class Ran:
 
 def asks(argv: Sequence[str]) -> str:
     """Return what a command may change, for the question before it is run; empty for one that only reads."""
-    argv, _ = current(argv)
     verb = argv[0] if argv else ""
     if verb in _READING or {"-h", "--help", "-n", "--dry-run"} & set(argv):
         return ""
     if verb == "fsck":
-        return "It may repair history." if "--repair" in argv else ""
+        return "It may repair history and rebuild the index." if "--repair" in argv else ""
     if tuple(argv[:2]) in _FREE:
         return "It writes files."
     return _CHANGES.get(verb, "It changes refs of this repository.")
@@ -103,7 +99,6 @@ def asks(argv: Sequence[str]) -> str:
 
 def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
-    argv, _ = current(argv)
     pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
     pays = pays and tuple(argv[:2]) not in _FREE
     return (*argv, "--dry-run", "--json") if pays else ()

@@ -63,7 +63,7 @@ def main() -> None:
         for name, events in EVENTS.items():
             repository = Path(folder, name)
             write_history(repository, events)
-            skillgit("reindex", cwd=repository)
+            skillgit("runs", cwd=repository)
             with serving(repository) as server, server.visit() as client:
                 if name == "10k":
                     figures["first_page_kb"] = weight(client) / 1000

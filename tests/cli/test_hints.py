@@ -14,7 +14,7 @@ import pytest
 from hint_collector import commands_in, hints, pattern
 
 from skillgit.cli import main
-from skillgit.view.catalogue import ENTRIES, RENAMED
+from skillgit.view.catalogue import ENTRIES
 from skillgit.view.commands import plan_of
 
 ELSEWHERE = Path(__file__).with_name("hints_elsewhere.txt")
@@ -413,7 +413,7 @@ def test_every_command_in_a_hint_exists_with_its_options(template):
         name = words[0]
         if name in PROSE or name.startswith(("-", "{")):
             continue
-        assert name in ENTRIES or name in RENAMED, template
+        assert name in ENTRIES, template
         path = (name, words[1]) if len(words) > 1 and (name, words[1]) in VERBS else (name,)
         if path not in VERBS:
             continue

@@ -32,8 +32,6 @@ COMMANDS = (
     ("items",),
     ("items", "--plain"),
     ("log", "--item", "q01"),
-    ("best",),
-    ("trailers", "v1"),
     ("report", "--output", "-"),
     ("matrix",),
     ("cost",),

@@ -77,11 +77,6 @@ def test_log_counts_as_git_does(words, skillgit, fake):
     assert calls[0][0].limit == 5
 
 
-def test_log_oneline_is_the_log(skillgit, fake):
-    fake("history.log.log", sample.LOG)
-    assert skillgit("log", "--oneline").out == skillgit("log").out
-
-
 def test_push_takes_runs_behind_the_remote(skillgit, fake):
     calls = fake("exchange.push.push", click.Abort())
     skillgit("push", "origin", "one", "two", "--run", "three")

@@ -224,9 +224,6 @@ CASES = {
     "cost-by-version": (("history.cost.cost", cost_sample.VERSION_SPENDING), ("cost", "--by", "version")),
     "cost-by-step": (("history.cost.cost", cost_sample.STEP_SPENDING), ("cost", "--by", "step")),
     "cost-all": (("history.cost.cost", cost_sample.RUNS_SPENDING), ("cost", "--all")),
-    "best": (("workspace.revision_range.best", sample.V8), ("best",)),
-    "best-json": (("workspace.revision_range.best", sample.V8), ("best", "--json")),
-    "best-plain": (("workspace.revision_range.best", sample.V8), ("best", "--plain")),
     "fsck": (("upkeep.fsck.fsck", CHECKED), ("fsck",)),
     "fsck-json": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--json")),
     "fsck-jsonl": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--jsonl")),
@@ -390,9 +387,9 @@ def test_a_read_is_silent_on_stderr(skillgit, fake):
     assert not skillgit("log").err
 
 
-def test_a_stale_index_is_told(skillgit, fake):
+def test_an_index_that_cannot_be_used_is_reported(skillgit, fake):
     fake("history.status.status", replace(sample.STATUS, index_fresh=False))
-    assert "hint: skillgit reindex" in skillgit("status").err
+    assert "hint: skillgit fsck --repair" in skillgit("status").err
 
 
 def test_doctor_ends_with_the_code_of_what_it_found_and_hands_its_options_on(skillgit, fake):

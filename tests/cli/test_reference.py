@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.main import cli
-from skillgit.view.catalogue import RENAMED, RENAMED_OPTIONS, SECTIONS
+from skillgit.view.catalogue import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,12 +61,6 @@ a terminal only: `SKILLGIT_PAGER`, then what git would use, then `less -FRX`.
 
 def reference() -> Iterator[str]:
     yield HEAD
-    yield "## Old names\n"
-    yield "They work until the next release, with a warning.\n"
-    yield "`revert` has changed its meaning and takes back one version; what it did before is `restore`.\n"
-    rows = [(name, renamed.now) for name, renamed in RENAMED.items()]
-    rows += [(f"{name} {old}", f"{new}") for name, options in RENAMED_OPTIONS.items() for old, new in options.items()]
-    yield "\n".join(["| old | now |", "|---|---|", *(f"| `{old}` | `{now}` |" for old, now in rows)]) + "\n"
     yield "## Global options\n"
     yield from options(cli, "skillgit")
     for title, entries in SECTIONS.items():

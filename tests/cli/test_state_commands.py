@@ -13,7 +13,6 @@ from skillgit.app.setup.config.files import ValueOrigin
 from skillgit.app.setup.config.resolved import ConfigEntry
 from skillgit.app.train.starting_point import Initialised
 from skillgit.app.upkeep.fsck import Checked, Problem
-from skillgit.app.upkeep.maintenance import Reindexed
 from skillgit.errors import ExitCode
 
 MADE = Initialised(
@@ -88,18 +87,6 @@ def test_checkout_of_a_commit_that_is_no_event_and_of_a_branch(skillgit, fake):
     assert skillgit("checkout", "HEAD~1").text == "work tree holds abcdef1, 2 files written\n"
     fake("deliver.export.folder.checkout", replace(found, branch="main"))
     assert skillgit("checkout", "main").text == "work tree is on branch main, 2 files written\n"
-
-
-def test_reindex_counts(skillgit, fake):
-    fake("upkeep.maintenance.reindex", Reindexed(runs=1, events=1234, seconds=0.061))
-    assert skillgit("reindex").text == "indexed 1 run, 1,234 events in 0.06 s\n"
-
-
-def test_best_exits_with_1_if_there_is_none(skillgit, fake):
-    fake("workspace.revision_range.best", None)
-    ended = skillgit("best")
-    assert (ended.code, ended.out, ended.err.splitlines()[-1]) == (ExitCode.NO, b"", "there is no best version")
-    assert json.loads(skillgit("best", "--json").out) == {"schema": "skillgit.best/1", "best": None}
 
 
 @pytest.mark.parametrize("problems", [(), (Problem(run="x", commit="", sentence="it is", repairable=True),)])

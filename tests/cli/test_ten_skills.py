@@ -58,7 +58,7 @@ def test_log_and_status_mean_the_skill_that_is_named(home):
         ("why", "1"),
         ("items",),
         ("cost",),
-        ("best",),
+        ("show", "best"),
         ("matrix",),
         ("fork", "v2", "--dry-run"),
     ],

@@ -14,10 +14,10 @@ from soaking import sampled, soak
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.maintenance import reindex
 from skillgit.app.upkeep.run_checks import replay
 from skillgit.app.workspace.workspace import explained, unreadable
 from skillgit.errors import InvariantError, SkillgitError
+from skillgit.index.refresh import rebuild
 from skillgit.store import notes, refs
 from skillgit.store.history import fold
 from skillgit.store.history_reader import read_run
@@ -473,7 +473,7 @@ def test_a_run_that_cannot_be_read_is_told_and_hides_no_other(patient, context):
     assert log(context, LogRequest(words=("other",))).rows
     with pytest.raises(InvariantError, match="makes v1 twice"):
         log(context, LogRequest(words=(RUN,)))
-    reindex(context)
+    rebuild(patient.repo).close()
     assert unreadable(context).keys() == {RUN}
     patient.git("reset", "-q", "--hard", "HEAD~1")
     assert unreadable(context) == {}

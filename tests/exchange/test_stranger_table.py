@@ -51,7 +51,6 @@ WORDS = {
     "mcp": "mcp",
     "scan": "scan",
     "replay": f"replay {RUN}",
-    "reindex": "reindex",
     "show": f"show {RUN}/v1",
     "diff": f"diff {RUN}/v0 {RUN}/v1",
     "blame": f"blame {RUN}/v1",

@@ -97,23 +97,6 @@ def _file_names(workspace: Workspace, commit: str, folder: str) -> list[str]:
     return [name.removeprefix(inside) for name in names if name]
 
 
-class TrailerRow(NamedTuple):
-    key: str
-    value: str
-
-
-def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ...]]:
-    """Return the commit that ``revision`` names and its trailers, in order, as ``git interpret-trailers`` parses it."""
-    with open_workspace(context) as workspace:
-        commit = resolve_in(workspace, revision).commit
-        answer = git(workspace.repo, "log", "-1", "--no-show-signature", "--format=%(trailers:only,unfold)", commit)
-    if answer.code != 0:
-        raise RevisionNotFoundError(f"git cannot show {commit[:12]}: {answer.error}", hint="git fsck")
-    lines = answer.out.decode(errors="replace").splitlines()
-    pairs = (line.partition(": ") for line in lines if line)
-    return commit, tuple(TrailerRow(key, value) for key, _, value in pairs)
-
-
 class NamedCommit(NamedTuple):
     commit: str  # its id, 40 hexadecimal characters
     excluded: bool = False  # whether it is the end of a range that does not belong to it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from shlex import quote
 
 from skillgit.app.history.status import unfinished
 from skillgit.app.recorded.recomputed_gates import recompute_gates
@@ -57,12 +58,15 @@ class Checked:
 
 
 def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
-    """Check ``run`` or all; ``deep`` asks gates again and rebuilds the index, ``repair`` mends what follows."""
+    """Check ``run`` or all; ``deep`` asks gates again and compares the index, ``repair`` mends what follows."""
     repo = Repo.discover(context.directory)
     repairs_made = _mended_files(repo) if repair else []
     if problems := _file_problems(repo):
         # Whatever reads such a file may wait for ever.
         return Checked(runs=0, commits=0, problems=tuple(problems), mended=tuple(repairs_made))
+    # before any look at the workspace, which replaces an index that cannot be read without a word
+    fault = index_check.fault(repo) if repair else None
+    index_problems = _rebuild_index(repo, fault, repairs_made) if fault is not None else []
     sight = [_of("", problem) for problem in sight_problems(repo)]
     with open_workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
@@ -78,13 +82,21 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         ]
         with workspace.repo.still():
             problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
-        stale = _stale(workspace, names) if deep else []
+        stale = _stale(workspace, names if run is not None else None) if deep else []
         commits = sum(queries.events_of(workspace.index, name) for name in names)
-    if stale and repair:
-        refresh.rebuild(repo).close()
-        repairs_made.append("built the index anew")
-        stale = []
-    return Checked(runs=len(names), commits=commits, problems=(*problems, *stale), mended=tuple(repairs_made))
+    if repair and stale:
+        stale = _rebuild_index(repo, index_check.IndexFault.STALE, repairs_made)
+    problems += [*index_problems, *stale]
+    return Checked(runs=len(names), commits=commits, problems=tuple(problems), mended=tuple(repairs_made))
+
+
+def _rebuild_index(repo: Repo, fault: index_check.IndexFault, repairs_made: list[str]) -> list[Problem]:
+    with refresh.rebuild(repo) as index:
+        if index.on_disk:
+            repairs_made.append(f"rebuilt the index, which was {fault}")
+            return []
+    folder = repo.common_dir / "skillgit"
+    return [Problem(sentence=f"the index cannot be written; ls -l {quote(str(folder))} shows who owns or locks it")]
 
 
 def _mended_files(repo: Repo) -> list[str]:
@@ -263,7 +275,8 @@ def _of(run: str, problem: Found) -> Problem:
     return Problem(run=run, **asdict(problem))
 
 
-def _stale(workspace: Workspace, runs: list[str]) -> list[Problem]:
-    differing = index_check.differing_runs(workspace.index)
-    sentence = "the index differs from one that is built anew; skillgit reindex"
-    return [Problem(run=run, sentence=sentence, repairable=True) for run in runs if run in differing]
+def _stale(workspace: Workspace, names: list[str] | None) -> list[Problem]:
+    """Return the runs that the index says something else of than git; all, and what is of no run, without ``names``."""
+    differing = sorted(index_check.differing_runs(workspace.index))
+    sentence = "the index differs from what git holds"
+    return [Problem(run=run, sentence=sentence, repairable=True) for run in differing if names is None or run in names]

@@ -11,33 +11,10 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, UsageError
-from skillgit.index import queries, refresh
+from skillgit.index import queries
 from skillgit.store import evidence, git_binary, history_reader, refs
 from skillgit.store import history as attic
 from skillgit.store.lock import RunLock
-from skillgit.store.repo import Repo
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reindexed:
-    runs: int
-    events: int
-    seconds: float
-
-
-def reindex(context: Context) -> Reindexed:
-    """Drop the index and build it again from git."""
-    start = context.clock()
-    repo = Repo.discover(context.directory)
-    with refresh.rebuild(repo) as index:
-        if not index.on_disk:
-            folder = repo.common_dir / "skillgit"
-            raise ConflictError(
-                f"the index in {folder} cannot be written", hint=f"look who owns or locks it: ls -l {folder}"
-            )
-        runs, events = queries.counts(index)
-    return Reindexed(runs=runs, events=events, seconds=(context.clock() - start).total_seconds())
-
 
 _DAYS = re.compile(r"(?P<days>\d+)\s*(?:d|days?)?")
 

@@ -264,7 +264,7 @@ def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
     return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run
 
 
-INDEX = "the index says something else than one that is built from these commits; skillgit reindex"
+INDEX = "the index differs from what these commits say; skillgit fsck --repair rebuilds it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

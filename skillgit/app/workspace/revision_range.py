@@ -98,10 +98,3 @@ def use(context: Context, run: str) -> RunRow:
             raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
         workspace.repo.set_config(DEFAULT_RUN, row.name)
         return row
-
-
-def best(context: Context, run: str | None) -> LogRow | None:
-    """Return the best version of ``run``, or of the default run; None if there is no run yet."""
-    with open_workspace(context) as workspace:
-        name = default_run(workspace) if run is None else find_run(workspace, run)
-        return None if name is None else queries.best_row(workspace.index, name)

@@ -14,21 +14,18 @@ from skillgit.cli.options import (
     as_of_option,
     complete_items,
     complete_revisions,
-    document_form,
     flag,
     forms,
     list_forms,
     option,
-    run_argument,
     skill_option,
     verb,
 )
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.event_kinds import EventKind
-from skillgit.errors import ExitCode
 from skillgit.view.lists import LISTS
-from skillgit.view.log import line, log_lines, with_changes
+from skillgit.view.log import log_lines, with_changes
 
 if TYPE_CHECKING:
     from skillgit.app.history.log import Log, LogRequest
@@ -63,7 +60,6 @@ def _check_forms(form: Form, *, graph: bool, reverse: bool, with_text: bool) -> 
 @click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
 @flag("--graph", "Draw how the events hang together; those of a run stay together")
-@flag("--oneline", "Show one line for each event, as log does anyway", expose_value=False)
 @flag("-p --patch", "Show under each event what it changed")
 @flag("--stat", "Show under each event how much it changed in which file")
 @option("--rejected/--no-rejected", "Show rejected candidates", default=True, show_default=True)
@@ -210,39 +206,6 @@ def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_r
     session.output.records(events(session.context, revisions, all_runs=all_runs))
 
 
-@verb("cat")
-@click.argument("name", metavar="REV[:PATH]", shell_complete=complete_revisions)
-@as_of_option
-@click.pass_obj
-def cat_command(session: CommandSession, name: str) -> None:
-    """Print a file of a version, byte for byte.
-
-    PATH lies in the skill folder and is SKILL.md if you leave it out; a path of the repository will do as well.
-    """
-    from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - see the package
-
-    session.output.raw(cat(session.context, name))
-
-
-@verb("trailers")
-@click.argument("revision", metavar="COMMIT", shell_complete=complete_revisions)
-@document_form
-@click.pass_obj
-def trailers_command(session: CommandSession, revision: str) -> None:
-    """Print the trailers of a commit, as git reads them.
-
-    COMMIT is any REV. It prints nothing for a commit without trailers.
-    """
-    from skillgit.app.history.plumbing import trailers  # noqa: PLC0415 - see the package
-
-    commit, rows = trailers(session.context, revision)
-    if session.form is Form.JSON:
-        pairs = [{"key": trailer.key, "value": trailer.value} for trailer in rows]
-        session.output.document("trailers/1", {"commit": commit, "trailers": pairs})
-    else:
-        session.output.text(f"{trailer.key}: {trailer.value}" for trailer in rows)
-
-
 @verb("rev-parse")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...", shell_complete=complete_revisions)
 @flag("--short", "Shorten ids as git does, so far as they stay unambiguous")
@@ -257,28 +220,3 @@ def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, sh
 
     revs = rev_parse(session.context, revisions, short=short)
     session.output.text(f"{'^' if rev.excluded else ''}{rev.commit}" for rev in revs)
-
-
-@verb("best")
-@run_argument
-@skill_option
-@as_of_option
-@forms(Form.JSON, Form.PLAIN, Form.NUL)
-@click.pass_obj
-def best_command(session: CommandSession, run: str | None) -> ExitCode:
-    """Print the best version of a run.
-
-    Exits with 1 if there is none.
-    """
-    from skillgit.app.workspace.revision_range import best  # noqa: PLC0415 - see the package
-
-    row = best(session.context, run)
-    if session.form is Form.JSON:
-        session.output.document("best/1", {"best": row})
-    elif row is not None and session.form is Form.TEXT:
-        session.output.text([line(row, session.screen, session.now)])
-    elif row is not None:
-        session.listing(LISTS["log"], [row])
-    if row is None:
-        session.diagnostics.note("there is no best version")
-    return ExitCode.OK if row is not None else ExitCode.NO

@@ -28,7 +28,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.view.lists import LISTS
-from skillgit.view.numbers import count, plural, score
+from skillgit.view.numbers import count, score
 from skillgit.view.plan import cost_lines, unfinished
 from skillgit.view.runs import RUNS, standing
 from skillgit.view.text import sql_lines
@@ -84,7 +84,9 @@ def status_command(session: CommandSession) -> None:
     if result.run is None:
         no_runs(session)
     if not result.index_fresh:
-        session.diagnostics.note("the index on disk is stale; this was read from git", hint="skillgit reindex")
+        session.diagnostics.note(
+            "the index on disk cannot be used; this was read from git", hint="skillgit fsck --repair"
+        )
 
 
 @verb("use")
@@ -160,22 +162,6 @@ def sql_command(session: CommandSession, query: str) -> None:
             session.output.table(answer.rows, nul=session.form is Form.NUL)
         else:
             session.page(sql_lines(answer.columns, list(answer.rows), session.screen))
-
-
-@verb("reindex")
-@document_form
-@click.pass_obj
-def reindex_command(session: CommandSession) -> None:
-    """Drop the index and rebuild it from git.
-
-    Nothing is lost: history is in git, the index only makes reading fast.
-    """
-    from skillgit.app.upkeep.maintenance import reindex  # noqa: PLC0415 - see the package
-
-    result = reindex(session.context)
-    tell_unreadable(session)
-    counts = f"{plural(result.runs, 'run')}, {plural(result.events, 'event')}"
-    session.show("reindex/1", result, [f"indexed {counts} in {result.seconds:.2f} s"])
 
 
 @verb("report")

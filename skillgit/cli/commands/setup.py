@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import re
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
@@ -451,11 +450,3 @@ def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
         here = click.Context(inner, info_name=name, parent=here)
         command = inner
     return here
-
-
-@verb("version")
-@document_form
-@click.pass_obj
-def version_command(session: CommandSession) -> None:
-    python = platform.python_version()
-    session.show("version/1", {"version": __version__, "python": python}, [f"skillgit {__version__} (Python {python})"])

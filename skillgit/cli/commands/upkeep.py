@@ -24,17 +24,19 @@ from skillgit.view.lists import LISTS
 
 @verb("fsck")
 @run_argument
-@flag("--deep", "Ask every gate again, and compare the index with a fresh one")
-@flag("--repair", "Mend what follows from the rest of the history, and say what")
+@flag("--deep", "Ask every gate again, and compare the index with git")
+@flag("--repair", "Repair what can be derived from history, and rebuild a bad index")
 @list_forms
 @click.pass_obj
 def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair: bool) -> ExitCode:
     """Check that history keeps its rules.
 
-    Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left; a remark is
-    none. What can be mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which
-    are set aside, lock files of dead processes, and the end of a run that lacks objects: it steps back to its last
-    whole event.
+    Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left; remarks do
+    not count.
+
+    --repair restores tags, best branches and the ref that keeps evidence, sets damaged objects aside, removes lock
+    files of dead processes, and steps a run whose end lacks objects back to its last whole event. It compares the index
+    with git and rebuilds one that is missing, damaged or stale; nothing is lost, for history is in git.
     """
     from skillgit.app.upkeep.fsck import fsck  # noqa: PLC0415 - see the package
 

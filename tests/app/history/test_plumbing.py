@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 import pytest
 from sample_run import PATH, RUN, write_run
 
-from skillgit.app.history.plumbing import cat, events, rev_parse, sql, trailers
+from skillgit.app.history.plumbing import cat, events, rev_parse, sql
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 
 
@@ -38,22 +38,6 @@ def test_open_ranges_end_with_the_newest_version(context, records):
     ]
     with pytest.raises(RevisionNotFoundError):
         rev_parse(context, ["v7"])
-
-
-def test_trailers_are_those_that_git_reads(context, records):
-    for record in records:
-        commit, found = trailers(context, record.commit)
-        message = git(context, "log", "-1", "--format=%B", record.commit)
-        parsed = git(context, "interpret-trailers", "--parse", given=message).decode()
-        assert commit == record.commit
-        assert "".join(f"{trailer.key}: {trailer.value}\n" for trailer in found) == parsed
-        assert found[0] == ("Skillgit-Format", "1")
-
-
-def test_trailers_of_a_commit_without_any_are_none(context):
-    identity = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    git(context, *identity, "commit", "--allow-empty", "-qm", "text\n\nno trailers: here\nis prose")
-    assert trailers(context, "HEAD")[1] == ()
 
 
 def test_a_file_of_a_version_comes_byte_for_byte(context, records):

@@ -7,8 +7,7 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.history.status import runs, status
-from skillgit.app.workspace.revision_range import best
-from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.lock import RunLock
 
 
@@ -20,7 +19,6 @@ def test_an_empty_repository_stands_at_nothing(context):
     found = status(context)
     assert (found.run, found.head, found.best, found.runs, found.live) == (None, None, None, 0, ())
     assert (found.checked_out, found.repository.resolve()) == ("main", context.directory)
-    assert best(context, None) is None
     assert runs(context) == ()
 
 
@@ -31,7 +29,7 @@ def test_a_run_stands_at_its_head_and_best(context, records):
     assert (found.run.outcome, found.run.steps, found.run.environment) == ("improved", 5, "toy")
     assert (found.run.best_score, found.run.first_score, found.run.total_steps) == (0.8, 0.4, 2)
     assert found.index_fresh
-    assert best(context, "demo").commit == records[6].commit
+    assert found.best.commit == records[6].commit
 
 
 @pytest.mark.usefixtures("records")
@@ -39,8 +37,6 @@ def test_the_newest_run_comes_first(context, repo):
     write_run(repo, "other", events=2)
     assert [row.name for row in runs(context)] == [RUN, "other"]
     assert (runs(context)[1].outcome, runs(context)[1].best_version) == ("", 1)
-    with pytest.raises(RevisionNotFoundError, match="no run 'third'"):
-        best(context, "third")
 
 
 @pytest.mark.usefixtures("records")

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import os
+import sqlite3
 import subprocess
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 from sample_run import RUN, as_json, clock_from, transitions, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.maintenance import reindex
 from skillgit.errors import ConflictError, RevisionNotFoundError
-from skillgit.index.refresh import open_index
+from skillgit.index import index_check
+from skillgit.index.index_check import IndexFault
+from skillgit.index.refresh import open_index, path_of
 from skillgit.store.event_writer import RunWriter
 
 
@@ -32,15 +37,61 @@ def test_a_derived_ref_that_is_astray_is_a_problem_that_can_be_mended(context, r
     assert (problem.run, problem.repairable) == (RUN, True)
 
 
-def test_an_index_that_tells_something_else_is_found_and_reindex_mends_it(context, repo, records):
+@pytest.mark.usefixtures("records")
+def test_an_index_that_differs_from_git_is_a_problem_of_its_runs(context, repo):
     with open_index(repo) as index:
         index.select("UPDATE event SET title = 'forged' WHERE step = 2")
+        index.select("INSERT INTO note VALUES ('1', 0, '{}')")
     assert fsck(context, None).problems == ()
     (problem,) = fsck(context, RUN, deep=True).problems
     assert (problem.run, problem.repairable) == (RUN, True)
-    done = reindex(context)
-    assert (done.runs, done.events, done.seconds) == (1, len(records), 0.0)
-    assert fsck(context, None, deep=True).problems == ()
+    assert [problem.run for problem in fsck(context, None, deep=True).problems] == ["", RUN]
+
+
+@contextmanager
+def altered(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+def other_schema(path):
+    with altered(path) as connection:
+        connection.execute("PRAGMA user_version = 1")
+
+
+def lose_rows(table):
+    def lose(path):
+        with altered(path) as connection:
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a table of ours
+
+    return lose
+
+
+DAMAGE = {
+    "garbage": (lambda path: path.write_bytes(b"garbage" * 1000), IndexFault.DAMAGED),
+    "cut": (lambda path: os.truncate(path, path.stat().st_size // 2), IndexFault.DAMAGED),
+    "gone": (Path.unlink, IndexFault.MISSING),
+    "empty": (lambda path: path.write_bytes(b""), IndexFault.STALE),
+    "of another skillgit": (other_schema, IndexFault.STALE),
+    **{
+        f"without rows of {table}": (lose_rows(table), IndexFault.STALE)
+        for table in ("run", "event", "version", "candidate", "item_outcome", "evaluation", "search", "tally")
+    },
+}
+
+
+@pytest.mark.usefixtures("records")
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("run", [None, RUN])
+def test_a_repair_rebuilds_an_index_that_is_not_what_git_makes_it_and_says_so(context, repo, damage, run):
+    open_index(repo).close()
+    harm, fault = DAMAGE[damage]
+    harm(path_of(repo))
+    repaired = fsck(context, run, repair=True)
+    assert (repaired.problems, repaired.mended) == ((), (f"rebuilt the index, which was {fault}",))
+    assert index_check.fault(repo) is None
+    again = fsck(context, run, deep=True, repair=True)
+    assert (again.problems, again.mended) == ((), ())
 
 
 def test_a_run_that_cannot_be_read_is_a_problem_not_an_error(context, repo, records):
@@ -91,10 +142,16 @@ def test_the_schedule_of_the_configuration_is_held_against_the_budgets(context, 
     assert problem.sentence == "step 3 had an edit budget of 3, and the schedule says 4"
 
 
-def test_an_index_that_cannot_be_written_cannot_be_made_anew(context, monkeypatch):
+@pytest.mark.usefixtures("records")
+def test_an_index_that_cannot_be_written_is_a_problem_after_a_repair(context, repo, monkeypatch):
+    (path_of(repo) / "a folder in its place").mkdir(parents=True)
+    repaired = fsck(context, None, repair=True)
+    assert repaired.mended == ()
+    assert [problem.sentence.partition(";")[0] for problem in repaired.problems] == ["the index cannot be written"]
+
     def refuse(git_dir):
         raise PermissionError(13, "Permission denied", str(git_dir))
 
     monkeypatch.setattr("skillgit.store.repo.private_folder", refuse)
-    with pytest.raises(ConflictError, match="cannot be written"):
-        reindex(context)
+    with pytest.raises(ConflictError, match="cannot be written: Permission denied"):
+        fsck(context, None, repair=True)

@@ -16,7 +16,6 @@ from skillgit.app.history.plumbing import events, sql
 from skillgit.app.history.show import show
 from skillgit.app.history.status import runs, status
 from skillgit.app.workspace.revision import resolve
-from skillgit.app.workspace.revision_range import best
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import index_check
@@ -44,7 +43,7 @@ def asked(context):
     """Return the answers of read commands, without the folder and the places of refs that tell nothing."""
     return {
         "log": log(context),
-        "best": best(context, None),
+        "best": show(context, "best"),
         "runs": runs(context),
         "cost": cost(context, None),
         "head": show(context, "head"),

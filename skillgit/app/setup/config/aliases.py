@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from skillgit.app.setup.config.error_sentences import shown
-from skillgit.app.setup.config.files import OLD_KEYS, Layer, Leaf, key_today, leaf_today
+from skillgit.app.setup.config.files import Layer, Leaf
 from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free, settings_of_backends
 from skillgit.domain.did_you_mean import slips
 from skillgit.errors import ConfigError
@@ -116,14 +116,8 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
     notes_of_names: list[str] = []
     notes: list[str] = []
     for key, value in layer.items():
-        full_name = _sectioned(key, names, backends)
-        name, leaf = key_today(full_name), leaf_today(full_name, value)
-        leaf = _only(leaf) if name == "env.docs_dir" else leaf
-        if name != full_name:
-            less = "" if leaf is value else ", which does not count the first attempt"
-            notes.append(
-                f"warning: {leaf.origin}: {full_name} is now {name}{less}; the old name goes with the next release"
-            )
+        name = _sectioned(key, names, backends)
+        leaf = _only(value) if name == "env.docs_dir" else value
         _refuse_secret(name, leaf)
         if name in RETIRED:
             notes.append(_without_effect(name, leaf))
@@ -134,7 +128,7 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
             raise ConfigError(problem, hint="keep one")
         else:
             result[name], spellings[name] = leaf, key
-            notes_of_names.extend([f"{key} = {name}"] if full_name != key else [])
+            notes_of_names.extend([f"{key} = {name}"] if name != key else [])
     if (mode := layer.get("env.search_mode")) is not None and mode.value == "offline" and "env.search_url" in result:
         notes.append(f"{result.pop('env.search_url').origin}: env.search_url has no effect: env.search_mode is offline")
     if notes_of_names:
@@ -151,7 +145,7 @@ def _sectioned(key: str, names: Collection[str], backends: Collection[str]) -> s
         return RENAMED.get(key, key)
     if key in FLAT:
         return FLAT[key]
-    candidates = [*names, *RETIRED, *RENAMED, *OLD_KEYS]
+    candidates = [*names, *RETIRED, *RENAMED]
     same = [name for name in candidates if name.partition(".")[2] == key]
     if same:
         return RENAMED.get(same[0], same[0])

@@ -29,15 +29,8 @@ class ValueOrigin:
 
 DEFAULT = ValueOrigin(kind="default")
 
-NESTED = frozenset({"model.context_window", "model.contexts", "model.prices"})
+NESTED = frozenset({"model.context_window", "model.prices"})
 """Keys whose values are merged entry by entry; an entry is a key of its own."""
-_ATTEMPTS = "calls.attempts"
-OLD_KEYS = {
-    _ATTEMPTS: "calls.max_retries",
-    "calls.patience_s": "calls.retry_budget_s",
-    "model.contexts": "model.context_window",
-}
-"""Names that keys had until release 0.1, and have now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +45,6 @@ class Leaf:
 def nested(key: str) -> str:
     """Return the nested key that ``key`` is an entry of; empty if it is none."""
     return next((name for name in NESTED if key.startswith(f"{name}.")), "")
-
-
-def key_today(key: str) -> str:
-    """Return the name that ``key`` has now; its own if it had no other."""
-    outer = nested(key) or key
-    return f"{OLD_KEYS.get(outer, outer)}{key.removeprefix(outer)}"
-
-
-def leaf_today(key: str, leaf: Leaf) -> Leaf:
-    """Return what ``leaf``, written for ``key``, says under today's name: of attempts, the first is no retry."""
-    if key != _ATTEMPTS or type(leaf.value) is not int:
-        return leaf
-    return replace(leaf, value=leaf.value - 1, text=str(leaf.value - 1))
 
 
 Layer = dict[str, Leaf]

@@ -33,8 +33,6 @@ from skillgit.app.setup.config.files import (
     Layer,
     Leaf,
     ValueOrigin,
-    key_today,
-    leaf_today,
     nested,
 )
 from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
@@ -198,9 +196,23 @@ def _public(entry: ConfigEntry) -> ConfigEntry:
     return entry
 
 
+EARLIER_NAMES: Mapping[str, str] = {
+    "calls.attempts": "calls.max_retries",
+    "calls.patience_s": "calls.retry_budget_s",
+    "model.contexts": "model.context_window",
+}
+"""Keys as the first runs recorded them, to their names now; a file and an override cannot hold them."""
+
+
+def _current_name(key: str) -> str:
+    """Return the name that a recorded key has now."""
+    earlier = next((name for name in EARLIER_NAMES if f"{key}.".startswith(f"{name}.")), "")
+    return f"{EARLIER_NAMES[earlier]}{key.removeprefix(earlier)}" if earlier else key
+
+
 def is_local(key: str) -> bool:
     """Say whether ``key`` is a matter of the machine that does the work, so that no history records it."""
-    key = key_today(key)
+    key = _current_name(key)
     return key in LOCAL or nested(key) in LOCAL or _is_of_backend(key, _PATIENCE)
 
 
@@ -256,10 +268,13 @@ def recorded_layer(settings: RecordedSettings, name: str, folder: Path) -> Layer
     """Return the values of a recorded configuration that may be acted on; relative paths start at ``folder``."""
     origin = ValueOrigin(kind="file", where=name)
     values: Layer = {}
-    for key, value in settings.settings.items():
+    for key, recorded_value in settings.settings.items():
+        value = recorded_value
+        if key == "calls.attempts" and type(value) is int:
+            value -= 1  # the first attempt is not a retry
         text = value if isinstance(value, str) else "" if value is None else None
         leaf = Leaf(value=value, text=text, plain=False, origin=origin, folder=_start_of(value, folder))
-        values[key_today(key)] = leaf_today(key, leaf)
+        values[_current_name(key)] = leaf
     return values
 
 

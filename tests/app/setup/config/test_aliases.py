@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED, RETIRED
+from skillgit.app.setup.config.resolved import EARLIER_NAMES
 from skillgit.app.setup.config.schema import EnvSettings, keys
 from skillgit.app.setup.config.typed_values import is_free
 from skillgit.errors import ConfigError
@@ -158,27 +160,10 @@ def test_every_other_name_leads_to_a_key():
     assert not known & set(RENAMED)
 
 
-def test_keys_that_had_another_name_are_read_under_it_with_a_warning(load: Load):
-    config = load(
-        "model: {contexts: {reader: 9000}}\ncalls: {patience_s: 5, attempts: 3}\nenv: {name: searchqa}",
-        "model.contexts={other: 1}",
-    )
-    calls = config.values.calls
-    assert config.values.model.context_window == {"reader": 9000, "other": 1}
-    assert (calls.retry_budget_s, calls.max_retries) == (5, 2), "the first attempt is no retry"
-    assert [note.removesuffix("; the old name goes with the next release") for note in config.notes] == [
-        "warning: my.yaml:1: model.contexts.reader is now model.context_window.reader",
-        "warning: my.yaml:2: calls.patience_s is now calls.retry_budget_s",
-        "warning: my.yaml:2: calls.attempts is now calls.max_retries, which does not count the first attempt",
-        "warning: -o model.contexts={other: 1}: model.contexts.other is now model.context_window.other",
-    ]
-    assert {"calls.max_retries", "calls.retry_budget_s"} <= config.local.keys()
-    assert config.digest == load("env: {name: searchqa}").digest
-
-
-def test_an_old_name_may_be_flat_and_stands_for_today_s(load: Load):
-    assert load("", "attempts=1").values.calls.max_retries == 0
-    with pytest.raises(ConfigError, match=r"max_retries is -1"):
-        load("", "calls.attempts=0")
-    with pytest.raises(ConfigError, match=r"set the same key, calls\.max_retries"):
-        load("calls: {attempts: 3, max_retries: 3}\nenv: {name: searchqa}")
+@pytest.mark.parametrize("key", [*EARLIER_NAMES, *(key.partition(".")[2] for key in EARLIER_NAMES)])
+def test_a_name_that_only_early_histories_hold_is_an_unknown_key(load: Load, key: str):
+    section, _, name = key.rpartition(".")
+    lines = f"{section}: {{{name}: 3}}\n" if section else f"{name}: 3\n"
+    for words in ((f"{lines}env: {{name: searchqa}}",), ("", f"{key}=3")):
+        with pytest.raises(ConfigError, match=rf"no key '{re.escape(key)}'"):
+            load(*words)
