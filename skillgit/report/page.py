@@ -24,7 +24,9 @@ from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, d
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import chance, not_measured, plural
+from skillgit.view.plan import COST
 from skillgit.view.surface import UNICODE
+from skillgit.view.table import Surface
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ def environment(*folders: Path) -> Environment:
         compared=compared,
         not_measured=not_measured,
         refusal=refusal,
+        COST=COST,
+        on_page=Surface.PAGE,
         regions={region.value: words for region, words in _REGIONS.items()},
     )
     return environment

@@ -16,13 +16,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
         "author restored text",
         head="run version commit path",
     ),
-    "cost": Table(
-        "cost/1",
-        "rows",
-        "run role stage model version step epoch kind origin "
-        "calls tokens_in tokens_out cached cache_written reasoning unpriced usd seconds share",
-        head="run by share_of total unpriced unfinished",
-    ),
     "diff --items": Table(
         "diff-items/1",
         "items",

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum, auto
 from functools import cached_property
 from operator import attrgetter, eq, ge, gt, le, lt
-from typing import Any, Final, Generic, TypeVar, get_type_hints
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_type_hints
 
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import UsageError
@@ -45,14 +45,18 @@ class Cell:
     Attributes:
         text: The value, in as few words as a table has room for; signs are those of a Unicode screen.
         style: Its colour, by meaning.
+        full: All of it, where a page has room for more than ``text``.
         under: What a page adds in small below it.
         link: The page that it leads to, as parts of an address.
+        bar: A share between 0 and 1, which a page also draws.
     """
 
     text: str
     style: Style | None = None
+    full: str = ""
     under: str = ""
     link: tuple[str, ...] = ()
+    bar: float | None = None
 
     def painted(self, screen: Screen) -> str:
         text = screen.encodable(self.text)
@@ -72,12 +76,12 @@ class Column(Generic[R]):
         value: Its value: what programs get, and what is sorted and filtered by.
         head: The heading for people; None: for programs only.
         show: How people read it; unless it says, scores as ``.7250``, times as ages, nothing for None.
-        among: The same where that depends on the other rows.
+        among: The same where that depends on the whole: the rows, or the result that holds them.
         right: Whether it is aligned to the right.
         key: By what word it is sorted and filtered; empty: it is not.
         text: Whether it is filtered as a text; else as a number.
         on: Where people see it.
-        only_if: Says of the rows whether people see the column.
+        only_if: Says of the whole whether people see the column.
         rank: How soon it gives way where there is little room: the highest rank goes first.
         caption: Whether its heading is said with the value where there are no headings.
     """
@@ -86,21 +90,21 @@ class Column(Generic[R]):
     value: Callable[[R], Any] | None = None
     head: str | None = None
     show: Show[R] | None = None
-    among: Callable[[Sequence[R]], Show[R]] | None = None
+    among: Callable[[Any], Show[R]] | None = None
     right: bool = False
     key: str = ""
     text: bool = False
     on: frozenset[Surface] = EVERYWHERE
-    only_if: Callable[[Sequence[R]], bool] | None = None
+    only_if: Callable[[Any], bool] | None = None
     rank: int = 9
     caption: bool = False
 
     def value_of(self, row: R) -> Any:  # noqa: ANN401 - a column holds what it holds
         return self.value(row) if self.value is not None else attrgetter(self.name)(row)
 
-    def cells(self, rows: Sequence[R], now: datetime) -> list[Cell]:
-        """Return what people see of each of ``rows`` at the moment ``now``."""
-        show = self.show if self.among is None else self.among(rows)
+    def cells(self, rows: Sequence[R], whole: object, now: datetime | None) -> list[Cell]:
+        """Return what people see of each of ``rows``: see :meth:`Table.drawn`."""
+        show = self.show if self.among is None else self.among(whole)
         if show is None:
             return [_cell(self.value_of(row), now) for row in rows]
         return [shown if isinstance(shown, Cell) else Cell(shown) for shown in map(show, rows)]
@@ -109,6 +113,13 @@ class Column(Generic[R]):
     def type(self) -> Any:  # noqa: ANN401 - a type or a union of them
         """The type of a computed value, as its function says."""
         return get_type_hints(self.value)["return"]
+
+
+class DrawnTable(NamedTuple, Generic[R]):
+    """What people see of a list: its columns, and a cell in each of them for every row."""
+
+    columns: Sequence[Column[R]]
+    rows: Sequence[tuple[Cell, ...]]
 
 
 @dataclass(frozen=True)
@@ -165,23 +176,31 @@ class Table(Generic[R]):
             return self.computed[name].value_of(row)
         return row[name] if isinstance(row, Mapping) else getattr(row, name)
 
-    def seen(self, rows: Sequence[R], surface: Surface) -> list[Column[R]]:
-        """Return the columns of these rows that people see there."""
-        return [
+    def drawn(
+        self, rows: Sequence[R], surface: Surface, *, whole: object = None, now: datetime | None = None
+    ) -> DrawnTable[R]:
+        """Return what people see there of ``rows``: ages at the moment ``now``, times if there is none.
+
+        ``whole`` is the result that holds the rows, and others that it adds up.
+        """
+        whole = rows if whole is None else whole
+        columns = [
             column
             for column in self.columns
-            if column.head is not None and surface in column.on and (column.only_if is None or column.only_if(rows))
+            if column.head is not None and surface in column.on and (column.only_if is None or column.only_if(whole))
         ]
+        return DrawnTable(columns, [*zip(*(column.cells(rows, whole, now) for column in columns), strict=True)])
 
-    def lines(self, rows: Sequence[R], screen: Screen, now: datetime, *, gap: int = 2) -> Iterator[str]:
+    def lines(
+        self, rows: Sequence[R], screen: Screen, *, whole: object = None, now: datetime | None = None, gap: int = 2
+    ) -> Iterator[str]:
         """Yield the table for a terminal, under faint headings; nothing without rows."""
         if not rows:
             return
-        columns = self.seen(rows, Surface.TERMINAL)
-        cells = [[cell.painted(screen) for cell in column.cells(rows, now)] for column in columns]
-        body = list(zip(*cells, strict=True))
+        columns, cells = self.drawn(rows, Surface.TERMINAL, whole=whole, now=now)
         heads = [screen.encodable(column.head or "") for column in columns]
         align = "".join("r" if column.right else "l" for column in columns)
+        body = ([cell.painted(screen) for cell in row] for row in cells)
         yield from headed(heads, body, screen, align=align, gap=gap)
 
     def chosen(self, rows: Sequence[R], *, filters: Sequence[str] = (), sort: str = "") -> tuple[R, ...]:
@@ -234,11 +253,11 @@ class Table(Generic[R]):
         return (*sorted(having, key=rank, reverse=sort.startswith("-")), *lacking)
 
 
-def _cell(value: Any, now: datetime) -> Cell:  # noqa: ANN401 - any value of a row
+def _cell(value: Any, now: datetime | None) -> Cell:  # noqa: ANN401 - any value of a row
     if value is None:
         return Cell("")
     if isinstance(value, datetime):
-        return Cell(numbers.age(value, now))
+        return Cell(numbers.rfc3339(value) if now is None else numbers.age(value, now))
     return Cell(numbers.score(value) if isinstance(value, float) else str(value))
 
 
