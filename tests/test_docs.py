@@ -17,6 +17,7 @@ from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
 from skillgit.plugin import registry
 from skillgit.view import lists
+from skillgit.view.items import CHANGES
 from skillgit.view.plan import COST
 from skillgit.view.runs import RUNS
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 LISTS = {
     name: [*kind.names]
-    for name, kind in {**lists.LISTS, "runs": RUNS, "cost": COST}.items()
+    for name, kind in {**lists.LISTS, "runs": RUNS, "cost": COST, "diff --items": CHANGES}.items()
     if name not in {"items --checks", "remote"}
 } | {"config": ["key", "value", "origin"]}
 """What commands print in each row for programs."""

@@ -43,7 +43,7 @@ from skillgit.errors import UsageError
 from skillgit.index.rows import EventRow, LogRow, RunRow
 from skillgit.index.rule_queries import OriginRow
 from skillgit.plugin.redaction import redact_json
-from skillgit.view import plan, runs
+from skillgit.view import items, plan, runs
 from skillgit.view.json_values import named_values, picked
 from skillgit.view.table import Table
 
@@ -57,7 +57,7 @@ NAMES: Final = 40  # names in a list
 PARTS: Final = 20  # parts of a value that are of one kind
 
 _EVENT = "run commit kind origin version step epoch title time score delta decision"
-_TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS, CostRow: plan.COST}
+_TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS, CostRow: plan.COST, ItemChange: items.CHANGES}
 """The rows that are described as lists: their computed columns are fields too."""
 FIELDS: Final[dict[type, str]] = {
     RunListing: "total",
@@ -65,7 +65,6 @@ FIELDS: Final[dict[type, str]] = {
     LogRow: f"{_EVENT} measured is_best is_head refs",
     OriginRow: _EVENT,
     Shown: "row parents message diff items test_evaluations",
-    ItemChange: "item task_type before after change",
     Story: "run revision rule path here found others origin commit author restored credit edits rollouts failures "
     "findings gate tried earlier later worth absent",
     Rule: "heading text first last",

@@ -16,13 +16,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
         "author restored text",
         head="run version commit path",
     ),
-    "diff --items": Table(
-        "diff-items/1",
-        "items",
-        "item task_type before after change",
-        head="a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse "
-        "too_few types checks length notes",
-    ),
     "diff --rules": Table(
         "diff-rules/1",
         "rules",

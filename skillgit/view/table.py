@@ -21,7 +21,7 @@ from skillgit.errors import UsageError
 from skillgit.view import numbers
 from skillgit.view.json_values import Json, plain_value
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import headed
+from skillgit.view.text import table
 
 R = TypeVar("R")
 _SIGNS: Final = {"=": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
@@ -127,7 +127,7 @@ class Table(Generic[R]):
     """A list: the shape of its document, its fields for programs, and its columns.
 
     Attributes:
-        schema: The shape of the JSON document.
+        schema: The shape of the JSON document; empty where the list is a part of another one.
         rows: The field of the document that holds the rows.
         plain: The fields that tab-separated rows begin with, in their order; columns that it does not name follow.
         columns: The columns, in the order in which people see them.
@@ -135,9 +135,9 @@ class Table(Generic[R]):
         noun: What a row is called.
     """
 
-    schema: str
-    rows: str
-    plain: str
+    schema: str = ""
+    rows: str = ""
+    plain: str = ""
     columns: tuple[Column[R], ...] = ()
     head: str = ""
     noun: str = "row"
@@ -194,14 +194,14 @@ class Table(Generic[R]):
     def lines(
         self, rows: Sequence[R], screen: Screen, *, whole: object = None, now: datetime | None = None, gap: int = 2
     ) -> Iterator[str]:
-        """Yield the table for a terminal, under faint headings; nothing without rows."""
+        """Yield the table for a terminal, under faint headings if it has any; nothing without rows."""
         if not rows:
             return
         columns, cells = self.drawn(rows, Surface.TERMINAL, whole=whole, now=now)
-        heads = [screen.encodable(column.head or "") for column in columns]
+        heads = [screen.paint(Style.FAINT, screen.encodable(column.head or "")) for column in columns]
         align = "".join("r" if column.right else "l" for column in columns)
-        body = ([cell.painted(screen) for cell in row] for row in cells)
-        yield from headed(heads, body, screen, align=align, gap=gap)
+        body = [[cell.painted(screen) for cell in row] for row in cells]
+        yield from table([heads, *body] if any(heads) else body, align=align, gap=gap)
 
     def chosen(self, rows: Sequence[R], *, filters: Sequence[str] = (), sort: str = "") -> tuple[R, ...]:
         """Return the rows that match every filter, in the order of ``sort``.
