@@ -17,6 +17,7 @@ from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
 from skillgit.plugin import registry
 from skillgit.view import lists
+from skillgit.view.deliveries import INSTALLED, ORIGINS
 from skillgit.view.items import CHANGES
 from skillgit.view.plan import COST
 from skillgit.view.runs import RUNS
@@ -24,10 +25,9 @@ from skillgit.view.runs import RUNS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+TABLES = {"cost": COST, "diff --items": CHANGES, "install --list": INSTALLED, "runs": RUNS, "whence": ORIGINS}
 LISTS = {
-    name: [*kind.names]
-    for name, kind in {**lists.LISTS, "runs": RUNS, "cost": COST, "diff --items": CHANGES}.items()
-    if name not in {"items --checks", "remote"}
+    name: [*kind.names] for name, kind in {**lists.LISTS, **TABLES}.items() if name not in {"items --checks", "remote"}
 } | {"config": ["key", "value", "origin"]}
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
     "fetch": Table("fetch/1", "refs", "ref run old new", head="remote url"),
     "fsck": Table("fsck/1", "problems", "run commit repairable sentence remark", head="runs commits mended"),
     "gc": Table("gc/1", "runs", "run folded unfolded attic dropped freed left"),
-    "install --list": Table("adopted/1", "places", "place skill name state newer time commit"),
     "items": Table("items/1", "items", "item task_type first flips solved measured share doubts outcomes"),
     "items --checks": Table("checks/1", "checks", "check version items score", head="run versions"),
     "items --item": Table(
@@ -56,6 +55,5 @@ LISTS: Final[dict[str, Table[Any]]] = {
     ),
     "plugins": Table("plugins/1", "plugins", f"kind {_PLUGIN}"),
     "strategies": Table("strategies/1", "strategies", _PLUGIN),
-    "whence": Table("whence/1", "skills", "place skill version release state told_by commit"),
 }
 """Command to its list."""

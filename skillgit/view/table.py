@@ -133,6 +133,7 @@ class Table(Generic[R]):
         columns: The columns, in the order in which people see them.
         head: The fields of the result that the document has before the rows.
         noun: What a row is called.
+        empty: What people read where there are no rows.
     """
 
     schema: str = ""
@@ -141,6 +142,7 @@ class Table(Generic[R]):
     columns: tuple[Column[R], ...] = ()
     head: str = ""
     noun: str = "row"
+    empty: str = ""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -194,8 +196,9 @@ class Table(Generic[R]):
     def lines(
         self, rows: Sequence[R], screen: Screen, *, whole: object = None, now: datetime | None = None, gap: int = 2
     ) -> Iterator[str]:
-        """Yield the table for a terminal, under faint headings if it has any; nothing without rows."""
+        """Yield the table for a terminal, under faint headings if it has any."""
         if not rows:
+            yield from filter(None, [self.empty])
             return
         columns, cells = self.drawn(rows, Surface.TERMINAL, whole=whole, now=now)
         heads = [screen.paint(Style.FAINT, screen.encodable(column.head or "")) for column in columns]
