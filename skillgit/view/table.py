@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum, auto
 from functools import cached_property
 from operator import attrgetter, eq, ge, gt, le, lt
-from typing import Any, Final, Generic, NamedTuple, TypeVar, get_type_hints
+from typing import Any, Final, Generic, TypeVar, get_type_hints
 
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import UsageError
@@ -115,13 +115,6 @@ class Column(Generic[R]):
         return get_type_hints(self.value)["return"]
 
 
-class DrawnTable(NamedTuple, Generic[R]):
-    """What people see of a list: its columns, and a cell in each of them for every row."""
-
-    columns: Sequence[Column[R]]
-    rows: Sequence[tuple[Cell, ...]]
-
-
 @dataclass(frozen=True)
 class Table(Generic[R]):
     """A list: the shape of its document, its fields for programs, and its columns.
@@ -180,10 +173,10 @@ class Table(Generic[R]):
 
     def drawn(
         self, rows: Sequence[R], surface: Surface, *, whole: object = None, now: datetime | None = None
-    ) -> DrawnTable[R]:
-        """Return what people see there of ``rows``: ages at the moment ``now``, times if there is none.
+    ) -> tuple[list[Column[R]], list[tuple[Cell, ...]]]:
+        """Return the columns that people see there, and a cell in each for every row.
 
-        ``whole`` is the result that holds the rows, and others that it adds up.
+        Ages are those at the moment ``now``; without one times are shown. ``whole`` is the result that holds the rows.
         """
         whole = rows if whole is None else whole
         columns = [
@@ -191,7 +184,7 @@ class Table(Generic[R]):
             for column in self.columns
             if column.head is not None and surface in column.on and (column.only_if is None or column.only_if(whole))
         ]
-        return DrawnTable(columns, [*zip(*(column.cells(rows, whole, now) for column in columns), strict=True)])
+        return columns, [*zip(*(column.cells(rows, whole, now) for column in columns), strict=True)]
 
     def lines(
         self, rows: Sequence[R], screen: Screen, *, whole: object = None, now: datetime | None = None, gap: int = 2
