@@ -107,7 +107,7 @@ class Column(Generic[R]):
         show = self.show if self.among is None else self.among(whole)
         if show is None:
             return [_cell(self.value_of(row), now) for row in rows]
-        return [shown if isinstance(shown, Cell) else Cell(shown) for shown in map(show, rows)]
+        return [cell if isinstance(cell, Cell) else Cell(cell) for cell in map(show, rows)]
 
     @property
     def type(self) -> Any:  # noqa: ANN401 - a type or a union of them
