@@ -17,12 +17,16 @@ from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
 from skillgit.plugin import registry
 from skillgit.view import lists
+from skillgit.view.deliveries import INSTALLED, ORIGINS
+from skillgit.view.items import CHANGES
+from skillgit.view.plan import COST
 from skillgit.view.runs import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LISTS = {name: [*kind.names] for name, kind in {**lists.LISTS, "runs": RUNS}.items() if name != "items --checks"} | {
+TABLES = {"cost": COST, "diff --items": CHANGES, "install --list": INSTALLED, "runs": RUNS, "whence": ORIGINS}
+LISTS = {name: [*kind.names] for name, kind in {**lists.LISTS, **TABLES}.items() if name != "items --checks"} | {
     "config": ["key", "value", "origin"]
 }
 """What commands print in each row for programs."""

@@ -112,13 +112,14 @@ class CommandSession:
         self,
         kind: Table[Any],
         rows: Iterable[object],
-        lines: Iterable[str] = (),
+        lines: Iterable[str] | None = None,
         *,
         head: object = None,
         pager: bool = False,
     ) -> None:
-        """Write a list, or ``lines``; ``head``, a mapping or the result, comes before its rows."""
+        """Write a list, for people as ``lines`` if there are any; ``head``, a mapping or the result, comes before."""
         if self.form is Form.TEXT:
+            lines = kind.lines(tuple(rows), self.screen, now=self.now) if lines is None else lines
             (self.page if pager else self.output.text)(lines)
         elif self.form is Form.JSON:
             before = head if isinstance(head, Mapping) else picked(head, kind.head)

@@ -43,7 +43,7 @@ from skillgit.errors import UsageError
 from skillgit.index.rows import EventRow, LogRow, RunRow
 from skillgit.index.rule_queries import OriginRow
 from skillgit.plugin.redaction import redact_json
-from skillgit.view import runs
+from skillgit.view import items, plan, runs
 from skillgit.view.json_values import named_values, picked
 from skillgit.view.table import Table
 
@@ -57,14 +57,14 @@ NAMES: Final = 40  # names in a list
 PARTS: Final = 20  # parts of a value that are of one kind
 
 _EVENT = "run commit kind origin version step epoch title time score delta decision"
+_TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS, CostRow: plan.COST, ItemChange: items.CHANGES}
+"""The rows that are described as lists: their computed columns are fields too."""
 FIELDS: Final[dict[type, str]] = {
     RunListing: "total",
-    RunRow: " ".join(runs.RUNS.names),
     Log: "run",
     LogRow: f"{_EVENT} measured is_best is_head refs",
     OriginRow: _EVENT,
     Shown: "row parents message diff items test_evaluations",
-    ItemChange: "item task_type before after change",
     Story: "run revision rule path here found others origin commit author restored credit edits rollouts failures "
     "findings gate tried earlier later worth absent",
     Rule: "heading text first last",
@@ -91,10 +91,8 @@ FIELDS: Final[dict[type, str]] = {
     ItemDiff: "a b differs metric p p_worse too_few",
     Difference: "aspect a b",
     Spending: "run by total share_of",
-    CostRow: "role stage model version step calls tokens_in tokens_out usd unpriced seconds share",
+    **{row: " ".join(table.names) for row, table in _TABLES.items()},
 }
-_TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS}
-"""The rows that are described as lists: their computed columns are fields too."""
 _MEANINGS: Final = {
     "delta": "the score's distance from the score that it was compared with",
     "decision": "what the gate decided; empty without a gate",

@@ -23,8 +23,11 @@ from skillgit.report import figures
 from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
+from skillgit.view.items import CHECKS, TYPES
 from skillgit.view.numbers import chance, not_measured, plural
+from skillgit.view.plan import COST
 from skillgit.view.surface import UNICODE
+from skillgit.view.table import Surface
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
@@ -105,6 +108,10 @@ def environment(*folders: Path) -> Environment:
         compared=compared,
         not_measured=not_measured,
         refusal=refusal,
+        CHECKS=CHECKS,
+        COST=COST,
+        TYPES=TYPES,
+        on_page=Surface.PAGE,
         regions={region.value: words for region, words in _REGIONS.items()},
     )
     return environment

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.app.proposals.proposal import Answer, ProposeReport, SkillProposal
 from skillgit.app.skill_format.folder_contents import FileChange
@@ -15,6 +15,7 @@ from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.items import name
 from skillgit.view.surface import Screen, Style
+from skillgit.view.table import Column, Table
 from skillgit.view.text import facts, inert, one_line, table, under, wrap
 
 if TYPE_CHECKING:
@@ -75,29 +76,42 @@ def uninstalled(result: UninstallResult) -> Iterator[str]:
         yield f"would leave nothing at {path}" if result.restored is None else f"would bring back {again} to {path}"
 
 
-def listed(rows: Sequence[Installed]) -> Iterator[str]:
-    if not rows:
-        yield "nothing was installed from here"
-        return
-    folders = (f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}" for row in rows)
-    cells = [(_called(row.name), row.state, folder) for row, folder in zip(rows, folders, strict=True)]
-    yield from table(cells, align="lll")
+_NONE = "nothing was installed from here"
 
 
-def origins(rows: Sequence[SkillOrigin]) -> Iterator[str]:
-    if not rows:
-        yield "nothing was installed from here"
-        return
-    cells = [
-        (
-            _called(row.version) or "unknown",
-            row.release,
-            f"{row.state}, by {row.told_by}" if row.version else "no version of a run here",
-            one_line(row.place),
-        )
-        for row in rows
-    ]
-    yield from table(cells, align="llll")
+def _place(row: Installed) -> str:
+    return f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}"
+
+
+INSTALLED: Final[Table[Installed]] = Table(
+    schema="adopted/1",
+    rows="places",
+    plain="place skill name state newer time commit",
+    columns=(
+        Column("name", head="", show=lambda row: _called(row.name)),
+        Column("state", head=""),
+        Column("place", head="", show=_place),
+    ),
+    empty=_NONE,
+)
+
+
+def _condition(row: SkillOrigin) -> str:
+    return f"{row.state}, by {row.told_by}" if row.version else "no version of a run here"
+
+
+ORIGINS: Final[Table[SkillOrigin]] = Table(
+    schema="whence/1",
+    rows="skills",
+    plain="place skill version release state told_by commit",
+    columns=(
+        Column("version", head="", show=lambda row: _called(row.version) or "unknown"),
+        Column("release", head=""),
+        Column("state", head="", show=_condition),
+        Column("place", head="", show=lambda row: one_line(row.place)),
+    ),
+    empty=_NONE,
+)
 
 
 def published(result: PublishedSkills) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from skillgit.view import numbers
-from skillgit.view.surface import Glyphs, Screen, Style
-from skillgit.view.text import fit, headed, one_line, table
+from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
+from skillgit.view.table import Cell, Column, Table
+from skillgit.view.text import fit, headed, one_line
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
@@ -117,17 +118,17 @@ def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     rows = [row for kind in (*CHANGED, "missing") for row in diff.rows if row.change == kind]
     if rows:
         yield ""
-        yield from _rows(rows, diff, screen)
+        yield from CHANGES.lines(rows, screen, whole=diff)
     yield from totals(diff, screen)
 
 
 def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     if len(diff.types) > 1:
         yield ""
-        yield from _types(diff, screen)
+        yield from TYPES.lines(diff.types, screen, whole=diff)
     if diff.checks:
         yield ""
-        yield from _checks(diff, screen)
+        yield from CHECKS.lines(diff.checks, screen, whole=diff)
     yield ""
     yield _sums(diff, screen)
     yield screen.dotted((chance_words(diff), length(diff.length)))
@@ -135,52 +136,61 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
 
-def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    labels = change_words(diff.differs)
-    body = [
-        (
-            screen.paint(STYLES[row.change], f"{sign(row.change, screen.glyphs)} {labels[row.change]}"),
-            row.item,
-            row.task_type,
-            _value(row.before),
-            screen.glyphs.arrow,
-            _value(row.after),
+def _change_signs(diff: ItemDiff) -> Callable[[ItemChange], Cell]:
+    words = change_words(diff.differs)
+    # where items are not measured, the screens have no room to say why
+    return lambda row: Cell(f"{sign(row.change, UNICODE)} {words[row.change].partition(' (')[0]}", STYLES[row.change])
+
+
+CHANGES: Final[Table[ItemChange]] = Table(
+    schema="diff-items/1",
+    rows="items",
+    plain="item task_type before after change",
+    head="a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse "
+    "too_few types checks length notes",
+    columns=(
+        Column("change", head="", among=_change_signs),
+        Column("item", head=""),
+        Column("task_type", head=""),
+        Column("before", head="", show=lambda row: _value(row.before), right=True),
+        Column("", head="", show=lambda _: UNICODE.arrow),
+        Column("after", head="", show=lambda row: _value(row.after), right=True),
+    ),
+)
+
+
+def _score_changes(
+    head: str, name: Callable[[Any], str], counts: Callable[[Any], Iterable[tuple[Change, int]]]
+) -> Table[Any]:
+    """Return a table of groups of items, called ``name``, with their mean scores under two versions."""
+
+    def flips(whole: object) -> Callable[[Any], str]:
+        differs = getattr(whole, "differs", ())  # a version and its base differ in the text only
+        return lambda row: ", ".join(counted(counts(row), differs, all_=False))
+
+    return Table(
+        columns=(
+            Column("", head=head, show=name),
+            Column("n", head="items", right=True),
+            Column("before", head="before", right=True),
+            Column("", head="", show=lambda row: "" if row.before is None else UNICODE.arrow),
+            Column("after", head="after", right=True),
+            Column("", head="", show=lambda row: _difference(row.before, row.after), right=True),
+            Column("", head="flips", among=flips),
         )
-        for row in rows
-    ]
-    yield from table(body, align="lllrlr")
+    )
 
 
-def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    arrow = screen.glyphs.arrow
-    head = ("type", "items", "before", "", "after", "", "flips")
-    body = [
-        (
-            row.task_type or "none",
-            str(row.n),
-            numbers.score(row.before),
-            arrow,
-            numbers.score(row.after),
-            numbers.delta(row.after - row.before) if row.after != row.before else "",
-            ", ".join(counted([(kind, getattr(row, kind)) for kind in CHANGED], diff.differs, all_=False)),
-        )
-        for row in diff.types
-    ]
-    yield from headed(head, body, screen, align="lrrlrrl")
+def _difference(before: float | None, after: float) -> str:
+    return numbers.delta(after - before) if before is not None and after != before else ""
 
 
-def _checks(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    head = ("check", "items", "before", "", "after", "", "flips")
-    body = [
-        (
-            one_line(row.check),
-            str(row.n),
-            *check_cells(row, screen),
-            ", ".join(counted([("fixed", row.fixes), ("broken", row.breaks)], diff.differs, all_=False)),
-        )
-        for row in diff.checks
-    ]
-    yield from headed(head, body, screen, align="lrrlrrl")
+TYPES: Final = _score_changes(
+    "type", lambda row: row.task_type or "none", lambda row: [(kind, getattr(row, kind)) for kind in CHANGED]
+)
+CHECKS: Final = _score_changes(
+    "check", lambda row: one_line(row.check), lambda row: [("fixed", row.fixes), ("broken", row.breaks)]
+)
 
 
 _CHECK_WIDTH = 48
@@ -207,12 +217,10 @@ def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
     yield from headed(head, body, screen, align="lr" + "r" * len(indices))
 
 
-def check_cells(row: CheckChange, screen: Screen) -> tuple[str, str, str, str]:
+def check_scores(row: CheckChange, screen: Screen) -> str:
     """Return the mean score of a check before, an arrow, the one after, and the difference."""
-    if row.before is None:
-        return "", "", numbers.score(row.after), ""
-    difference = numbers.delta(row.after - row.before) if row.after != row.before else ""
-    return numbers.score(row.before), screen.glyphs.arrow, numbers.score(row.after), difference
+    before = (numbers.score(row.before), screen.glyphs.arrow) if row.before is not None else ()
+    return " ".join(filter(None, (*before, numbers.score(row.after), _difference(row.before, row.after))))
 
 
 def _value(value: float | None) -> str:

@@ -16,20 +16,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
         "author restored text",
         head="run version commit path",
     ),
-    "cost": Table(
-        "cost/1",
-        "rows",
-        "run role stage model version step epoch kind origin "
-        "calls tokens_in tokens_out cached cache_written reasoning unpriced usd seconds share",
-        head="run by share_of total unpriced unfinished",
-    ),
-    "diff --items": Table(
-        "diff-items/1",
-        "items",
-        "item task_type before after change",
-        head="a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse "
-        "too_few types checks length notes",
-    ),
     "diff --rules": Table(
         "diff-rules/1",
         "rules",
@@ -39,7 +25,6 @@ LISTS: Final[dict[str, Table[Any]]] = {
     "envs": Table("envs/1", "environments", _PLUGIN),
     "fsck": Table("fsck/1", "problems", "run commit repairable sentence remark", head="runs commits mended"),
     "gc": Table("gc/1", "runs", "run folded unfolded attic dropped freed left"),
-    "install --list": Table("adopted/1", "places", "place skill name state newer time commit"),
     "items": Table("items/1", "items", "item task_type first flips solved measured share doubts outcomes"),
     "items --checks": Table("checks/1", "checks", "check version items score", head="run versions"),
     "items --item": Table(
@@ -68,6 +53,5 @@ LISTS: Final[dict[str, Table[Any]]] = {
     ),
     "plugins": Table("plugins/1", "plugins", f"kind {_PLUGIN}"),
     "strategies": Table("strategies/1", "strategies", _PLUGIN),
-    "whence": Table("whence/1", "skills", "place skill version release state told_by commit"),
 }
 """Command to its list."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillgit.app.setup.plan import Bound, Plan, PlanRow
 from skillgit.domain.address import version_label
@@ -13,6 +13,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.view import numbers
 from skillgit.view.surface import Screen, Style
+from skillgit.view.table import Cell, Column, Table
 from skillgit.view.text import facts, headed, one_line, under, wrap
 
 if TYPE_CHECKING:
@@ -147,12 +148,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
         return
     if result.run:
         yield ""
-    whole = "cost" if result.share_of == "usd" else "tokens"
-    head = (*_titles(result), "calls", "tokens in", "out", "cached", "cost", "time", f"of {whole}")
-    body = [(*_names(row, result), *_numbers(row)) for row in result.rows]
-    names = len(_titles(result))
-    total = ("total", *([""] * (names - 1)), *_numbers(result.total))
-    yield from headed(head, [*body, total], screen, align="l" * names + "r" * (len(head) - names), gap=3)
+    yield from COST.lines([*result.rows, result.total], screen, whole=result, gap=3)
     yield from unfinished(result.unfinished, screen, with_run=not result.run)
     notes = list(_notes(result))
     if notes:
@@ -168,20 +164,6 @@ def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run
         cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)
         wait = f"; waits for a batch of {numbers.plural(entry.batch_calls, 'call')}" if entry.batch_calls else ""
         yield f"{run}unfinished {entry.what}: {cost}; {entry.fate}{wait}"
-
-
-def _titles(result: Spending) -> tuple[str, ...]:
-    return ("step", "") if result.by == Grouping.STEP else tuple(result.by.split())
-
-
-def _names(row: CostRow, result: Spending) -> tuple[str, ...]:
-    if result.by == Grouping.STEP:
-        return _step(row), _became(row)
-    if result.by == Grouping.VERSION:
-        return (_version(row, result),)
-    return tuple(
-        getattr(row, name) or ("not recorded" if index == 0 else "") for index, name in enumerate(_titles(result))
-    )
 
 
 def _version(row: CostRow, result: Spending) -> str:
@@ -211,16 +193,58 @@ def _became(row: CostRow) -> str:
     return row.kind if row.kind in {EventKind.REJECTED, EventKind.SKIPPED} else ""
 
 
-def _numbers(row: CostRow) -> tuple[str, ...]:
-    return (
-        f"{row.calls:,}",
-        numbers.count(row.tokens_in),
-        numbers.count(row.tokens_out),
-        f"{row.cached / row.tokens_in:.0%}" if row.tokens_in else "",
-        numbers.price(row.usd, row.unpriced),
-        numbers.duration(row.seconds),
-        f"{row.share:.0%}",
-    )
+def _name_column(name: str) -> Column[CostRow]:
+    """Return a column of what tells rows apart; the first one of them says which row is the total."""
+
+    def names(result: Spending) -> Callable[[CostRow], str]:
+        is_first = result.by.split()[0] == name
+
+        def words(row: CostRow) -> str:
+            if row is result.total:
+                return "total" if is_first else ""
+            if name == Grouping.STEP:
+                return _step(row)
+            if name == Grouping.VERSION:
+                return _version(row, result)
+            return getattr(row, name) or ("not recorded" if is_first else "")
+
+        return words
+
+    return Column(name, head=name, among=names, only_if=lambda result, _: name in result.by.split())
+
+
+def _count(number: int) -> Cell:
+    return Cell(numbers.count(number), full=f"{number:,}")
+
+
+def _share(row: CostRow) -> Cell:
+    return Cell(f"{row.share:.0%}", bar=row.share)
+
+
+COST: Final[Table[CostRow]] = Table(
+    schema="cost/1",
+    rows="rows",
+    plain="run role stage model version step epoch kind origin "
+    "calls tokens_in tokens_out cached cache_written reasoning unpriced usd seconds share",
+    head="run by share_of total unpriced unfinished",
+    columns=(
+        *map(_name_column, ("run", "role", "stage", "model", "version", "step")),
+        Column("", head="", show=_became, only_if=lambda result, _: result.by == Grouping.STEP),
+        Column("calls", head="calls", right=True, show=lambda row: f"{row.calls:,}"),
+        Column("tokens_in", head="tokens in", right=True, show=lambda row: _count(row.tokens_in)),
+        Column("tokens_out", head="out", right=True, show=lambda row: _count(row.tokens_out)),
+        Column(
+            "cached",
+            head="cached",
+            right=True,
+            show=lambda row: f"{row.cached / row.tokens_in:.0%}" if row.tokens_in else "",
+        ),
+        Column("usd", head="cost", right=True, show=lambda row: numbers.price(row.usd, row.unpriced)),
+        Column("seconds", head="time", right=True, show=lambda row: numbers.duration(row.seconds)),
+        Column("share", head="of cost", right=True, show=_share, only_if=lambda result, _: result.share_of == "usd"),
+        Column("share", head="of tokens", right=True, show=_share, only_if=lambda result, _: result.share_of != "usd"),
+    ),
+)
 
 
 def _notes(result: Spending) -> Iterator[str]:

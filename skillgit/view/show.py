@@ -33,7 +33,7 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import check_cells, name
+from skillgit.view.items import check_scores, name
 from skillgit.view.json_values import Json, named_values
 from skillgit.view.search import search_facts
 from skillgit.view.surface import Screen, Style
@@ -203,9 +203,10 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
 
 def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
     rows = sorted(report.checks, key=lambda row: -abs(row.after - (row.after if row.before is None else row.before)))
-    scores = (" ".join(filter(None, check_cells(row, screen))) for row in rows)
-    checks = (f"{one_line(row.check)}, {numbers.plural(row.n, 'item')}" for row in rows[:_CHECKS])
-    yield from under("checks", (f"{score}  {check}" for check, score in zip(checks, scores, strict=False)))
+    checks = (
+        f"{check_scores(row, screen)}  {one_line(row.check)}, {numbers.plural(row.n, 'item')}" for row in rows[:_CHECKS]
+    )
+    yield from under("checks", checks)
     if len(rows) > _CHECKS:
         yield "", f"and {len(rows) - _CHECKS} more, which skillgit diff --items lists"
 

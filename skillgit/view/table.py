@@ -21,7 +21,7 @@ from skillgit.errors import UsageError
 from skillgit.view import numbers
 from skillgit.view.json_values import Json, plain_value
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import headed
+from skillgit.view.text import table
 
 R = TypeVar("R")
 _SIGNS: Final = {"=": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
@@ -45,14 +45,18 @@ class Cell:
     Attributes:
         text: The value, in as few words as a table has room for; signs are those of a Unicode screen.
         style: Its colour, by meaning.
+        full: All of it, where a page has room for more than ``text``.
         under: What a page adds in small below it.
         link: The page that it leads to, as parts of an address.
+        bar: A share between 0 and 1, which a page also draws.
     """
 
     text: str
     style: Style | None = None
+    full: str = ""
     under: str = ""
     link: tuple[str, ...] = ()
+    bar: float | None = None
 
     def painted(self, screen: Screen) -> str:
         text = screen.encodable(self.text)
@@ -72,12 +76,12 @@ class Column(Generic[R]):
         value: Its value: what programs get, and what is sorted and filtered by.
         head: The heading for people; None: for programs only.
         show: How people read it; unless it says, scores as ``.7250``, times as ages, nothing for None.
-        among: The same where that depends on the other rows.
+        among: The same where that depends on the whole: the rows, or the result that holds them.
         right: Whether it is aligned to the right.
         key: By what word it is sorted and filtered; empty: it is not.
         text: Whether it is filtered as a text; else as a number.
         on: Where people see it.
-        only_if: Says of the rows whether people see the column there.
+        only_if: Says of the whole, and of where it is, whether people see the column.
         rank: How soon it gives way where there is little room: the highest rank goes first.
         caption: Whether its heading is said with the value where there are no headings.
     """
@@ -86,24 +90,24 @@ class Column(Generic[R]):
     value: Callable[[R], Any] | None = None
     head: str | None = None
     show: Show[R] | None = None
-    among: Callable[[Sequence[R]], Show[R]] | None = None
+    among: Callable[[Any], Show[R]] | None = None
     right: bool = False
     key: str = ""
     text: bool = False
     on: frozenset[Surface] = EVERYWHERE
-    only_if: Callable[[Sequence[R], Surface], bool] | None = None
+    only_if: Callable[[Any, Surface], bool] | None = None
     rank: int = 9
     caption: bool = False
 
     def value_of(self, row: R) -> Any:  # noqa: ANN401 - a column holds what it holds
         return self.value(row) if self.value is not None else attrgetter(self.name)(row)
 
-    def cells(self, rows: Sequence[R], now: datetime) -> list[Cell]:
-        """Return what people see of each of ``rows`` at the moment ``now``."""
-        show = self.show if self.among is None else self.among(rows)
+    def cells(self, rows: Sequence[R], whole: object, now: datetime | None) -> list[Cell]:
+        """Return what people see of each of ``rows``: see :meth:`Table.drawn`."""
+        show = self.show if self.among is None else self.among(whole)
         if show is None:
             return [_cell(self.value_of(row), now) for row in rows]
-        return [shown if isinstance(shown, Cell) else Cell(shown) for shown in map(show, rows)]
+        return [cell if isinstance(cell, Cell) else Cell(cell) for cell in map(show, rows)]
 
     @property
     def type(self) -> Any:  # noqa: ANN401 - a type or a union of them
@@ -116,20 +120,22 @@ class Table(Generic[R]):
     """A list: the shape of its document, its fields for programs, and its columns.
 
     Attributes:
-        schema: The shape of the JSON document.
+        schema: The shape of the JSON document; empty where the list is a part of another one.
         rows: The field of the document that holds the rows.
         plain: The fields that tab-separated rows begin with, in their order; columns that it does not name follow.
         columns: The columns, in the order in which people see them.
         head: The fields of the result that the document has before the rows.
         noun: What a row is called.
+        empty: What people read where there are no rows.
     """
 
-    schema: str
-    rows: str
-    plain: str
+    schema: str = ""
+    rows: str = ""
+    plain: str = ""
     columns: tuple[Column[R], ...] = ()
     head: str = ""
     noun: str = "row"
+    empty: str = ""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -165,26 +171,35 @@ class Table(Generic[R]):
             return self.computed[name].value_of(row)
         return row[name] if isinstance(row, Mapping) else getattr(row, name)
 
-    def seen(self, rows: Sequence[R], surface: Surface) -> list[Column[R]]:
-        """Return the columns of these rows that people see there."""
-        return [
+    def drawn(
+        self, rows: Sequence[R], surface: Surface, *, whole: object = None, now: datetime | None = None
+    ) -> tuple[list[Column[R]], list[tuple[Cell, ...]]]:
+        """Return the columns that people see there, and a cell in each for every row.
+
+        Ages are those at the moment ``now``; without one times are shown. ``whole`` is the result that holds the rows.
+        """
+        whole = rows if whole is None else whole
+        columns = [
             column
             for column in self.columns
             if column.head is not None
             and surface in column.on
-            and (column.only_if is None or column.only_if(rows, surface))
+            and (column.only_if is None or column.only_if(whole, surface))
         ]
+        return columns, [*zip(*(column.cells(rows, whole, now) for column in columns), strict=True)]
 
-    def lines(self, rows: Sequence[R], screen: Screen, now: datetime, *, gap: int = 2) -> Iterator[str]:
-        """Yield the table for a terminal, under faint headings; nothing without rows."""
+    def lines(
+        self, rows: Sequence[R], screen: Screen, *, whole: object = None, now: datetime | None = None, gap: int = 2
+    ) -> Iterator[str]:
+        """Yield the table for a terminal, under faint headings if it has any."""
         if not rows:
+            yield from filter(None, [self.empty])
             return
-        columns = self.seen(rows, Surface.TERMINAL)
-        cells = [[cell.painted(screen) for cell in column.cells(rows, now)] for column in columns]
-        body = list(zip(*cells, strict=True))
-        heads = [screen.encodable(column.head or "") for column in columns]
+        columns, cells = self.drawn(rows, Surface.TERMINAL, whole=whole, now=now)
+        heads = [screen.paint(Style.FAINT, screen.encodable(column.head or "")) for column in columns]
         align = "".join("r" if column.right else "l" for column in columns)
-        yield from headed(heads, body, screen, align=align, gap=gap)
+        body = [[cell.painted(screen) for cell in row] for row in cells]
+        yield from table([heads, *body] if any(heads) else body, align=align, gap=gap)
 
     def chosen(self, rows: Sequence[R], *, filters: Sequence[str] = (), sort: str = "") -> tuple[R, ...]:
         """Return the rows that match every filter, in the order of ``sort``.
@@ -236,11 +251,11 @@ class Table(Generic[R]):
         return (*sorted(having, key=rank, reverse=sort.startswith("-")), *lacking)
 
 
-def _cell(value: Any, now: datetime) -> Cell:  # noqa: ANN401 - any value of a row
+def _cell(value: Any, now: datetime | None) -> Cell:  # noqa: ANN401 - any value of a row
     if value is None:
         return Cell("")
     if isinstance(value, datetime):
-        return Cell(numbers.age(value, now))
+        return Cell(numbers.rfc3339(value) if now is None else numbers.age(value, now))
     return Cell(numbers.score(value) if isinstance(value, float) else str(value))
 
 

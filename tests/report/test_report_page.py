@@ -93,7 +93,7 @@ def test_the_map_has_the_outcome_of_every_item(trained, told) -> None:
 def test_the_costs_are_those_of_the_cost_command(trained, told) -> None:
     spent = cost(user(trained), None)
     shown = list(rows(section(told, "cost")))
-    assert [(row[0], row[1], row[3]) for row in shown] == [(r.role, r.stage, f"{r.calls:,}") for r in spent.rows]
+    assert [(row[0], row[1], row[2]) for row in shown] == [(r.role, r.stage, f"{r.calls:,}") for r in spent.rows]
     foot = next(section(told, "cost").iter("tfoot"))
     assert f"{spent.total.tokens_in:,}" in text(foot)
 

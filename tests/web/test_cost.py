@@ -11,7 +11,7 @@ def test_the_costs_are_those_of_the_command(served, repository):
     document = json.loads(skillgit("cost", RUN, "--json", cwd=repository).out)
     with served.visit() as client:
         page = parsed(client.get(f"/run/{RUN}/cost").text)
-    shown = [(row[0], row[1], *row[3:6]) for row in rows(section(page, "cost"))]
+    shown = [(row[0], row[1], *row[2:5]) for row in rows(section(page, "cost"))]
     assert shown == [
         (row["role"], row["stage"], *(f"{row[name]:,}" for name in ("calls", "tokens_in", "tokens_out")))
         for row in document["rows"]

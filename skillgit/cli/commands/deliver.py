@@ -23,7 +23,6 @@ from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, may_replace
 from skillgit.errors import ExitCode
 from skillgit.view.items import name
-from skillgit.view.lists import LISTS
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
@@ -117,10 +116,9 @@ def install_command(
     session.refuse_rows(listing=listing)
     if listing:
         from skillgit.app.deliver.install import list_installed  # noqa: PLC0415 - see the package
-        from skillgit.view.deliveries import listed  # noqa: PLC0415 - see the package
+        from skillgit.view.deliveries import INSTALLED  # noqa: PLC0415 - see the package
 
-        rows = list_installed(session.context)
-        return session.listing(LISTS["install --list"], rows, listed(rows))
+        return session.listing(INSTALLED, list_installed(session.context))
     from skillgit.app.deliver.install import InstallRequest, install  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import differences, installed  # noqa: PLC0415 - see the package
 
@@ -143,10 +141,10 @@ def whence_command(session: CommandSession, paths: tuple[str, ...]) -> ExitCode:
     if a skill is none of this repository's.
     """
     from skillgit.app.deliver.whence import whence  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import origins  # noqa: PLC0415 - as above
+    from skillgit.view.deliveries import ORIGINS  # noqa: PLC0415 - as above
 
     rows = whence(session.context, paths)
-    session.listing(LISTS["whence"], rows, origins(rows))
+    session.listing(ORIGINS, rows)
     return ExitCode.OK if all(row.version for row in rows) else ExitCode.NO
 
 

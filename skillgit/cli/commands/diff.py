@@ -209,10 +209,10 @@ def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...
 
 def _items(session: CommandSession, a: str, b: str | None) -> bool:
     from skillgit.app.history.diff.items import items  # noqa: PLC0415 - see the package
-    from skillgit.view.items import flips  # noqa: PLC0415 - as above
+    from skillgit.view.items import CHANGES, flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
-    session.listing(LISTS["diff --items"], result.rows, flips(result, session.screen), head=result, pager=True)
+    session.listing(CHANGES, result.rows, flips(result, session.screen), head=result, pager=True)
     return result.moved
 
 

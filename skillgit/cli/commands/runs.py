@@ -27,9 +27,8 @@ from skillgit.cli.session import CommandSession
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.view.lists import LISTS
 from skillgit.view.numbers import count, score
-from skillgit.view.plan import cost_lines, unfinished
+from skillgit.view.plan import COST, cost_lines, unfinished
 from skillgit.view.runs import RUNS, standing
 from skillgit.view.text import sql_lines
 
@@ -58,7 +57,7 @@ def runs_command(session: CommandSession, sort: str | None, filters: tuple[str, 
     rows = listing.rows
     making = spent_on_unfinished(session.context) if rows and session.form in {Form.TEXT, Form.JSON} else None
     tell_unreadable(session)
-    lines = chain(RUNS.lines(rows, session.screen, session.now), unfinished(making, session.screen, with_run=True))
+    lines = chain(RUNS.lines(rows, session.screen, now=session.now), unfinished(making, session.screen, with_run=True))
     session.listing(RUNS, rows, lines, head={"unfinished": making}, pager=True)
     if not rows and session.form is Form.TEXT:
         if listing.total:
@@ -137,7 +136,7 @@ def cost_command(session: CommandSession, run: str | None, by: str | None, *, al
     result = cost(session.context, run, by=None if by is None else Grouping(by), all_runs=all_runs)
     if session.form is Form.TEXT and not (result.run or result.rows):
         return no_runs(session)
-    return session.listing(LISTS["cost"], result.rows, cost_lines(result, session.screen), head=result, pager=True)
+    return session.listing(COST, result.rows, cost_lines(result, session.screen), head=result, pager=True)
 
 
 @verb("sql")

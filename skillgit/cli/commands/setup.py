@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from inspect import cleandoc
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -206,13 +207,13 @@ def plugins_command(session: CommandSession, name: str | None) -> None:
 
     if name is None:
         entries = plugins.every_plugin(session.context)
-        session.listing(LISTS["plugins"], entries, render.every_plugin(entries, session.screen), head={})
+        session.listing(LISTS["plugins"], entries, render.every_plugin(entries, session.screen))
         return
     kinds = plugins.kinds_of(session.context, name)
     described = [(kind, _described(session, kind.value, name)) for kind in kinds]
     rows = [{"kind": kind, **named_values(entry)} for kind, (entry, _) in described]
     lines = [line for number, (_, (_, text)) in enumerate(described) for line in ([""] if number else []) + text]
-    session.listing(LISTS["plugins"], rows, lines, head={})
+    session.listing(LISTS["plugins"], rows, lines)
 
 
 def _described(session: CommandSession, kind: str, name: str) -> tuple[object, list[str]]:
@@ -231,6 +232,17 @@ def _described(session: CommandSession, kind: str, name: str) -> tuple[object, l
     return strategy, list(render.strategy_lines(strategy, screen))
 
 
+def _list_or_describe(
+    session: CommandSession, command: str, entries: Callable[[], Sequence[Any]], kind: str, name: str | None
+) -> None:
+    if name is not None:
+        entry, lines = _described(session, kind, name)
+        session.listing(LISTS[command], [entry], lines)
+    else:
+        rows = entries()
+        session.listing(LISTS[command], rows, render.listed(rows, session.screen))
+
+
 @click.command("envs", cls=Listing)
 @click.argument("name", required=False, shell_complete=complete_environments)
 @list_forms
@@ -244,12 +256,7 @@ def envs_command(session: CommandSession, name: str | None) -> None:
     """
     from skillgit.app.setup.plugins import environments  # noqa: PLC0415 - see the package
 
-    if name is None:
-        entries = environments(session.context)
-        session.listing(LISTS["envs"], entries, render.listed(entries, session.screen), head={})
-    else:
-        entry, lines = _described(session, "environment", name)
-        session.listing(LISTS["envs"], [entry], lines, head={})
+    _list_or_describe(session, "envs", partial(environments, session.context), "environment", name)
 
 
 @click.command("backends", cls=Listing)
@@ -263,12 +270,7 @@ def backends_command(session: CommandSession, name: str | None) -> None:
     """
     from skillgit.app.setup.plugins import backends  # noqa: PLC0415 - see the package
 
-    if name is None:
-        entries = backends(session.context)
-        session.listing(LISTS["backends"], entries, render.listed(entries, session.screen), head={})
-    else:
-        entry, lines = _described(session, "backend", name)
-        session.listing(LISTS["backends"], [entry], lines, head={})
+    _list_or_describe(session, "backends", partial(backends, session.context), "backend", name)
 
 
 @click.command("strategies", cls=Listing)
@@ -283,12 +285,7 @@ def strategies_command(session: CommandSession, name: str | None) -> None:
     """
     from skillgit.app.setup.plugins import strategies  # noqa: PLC0415 - see the package
 
-    if name is None:
-        entries = strategies()
-        session.listing(LISTS["strategies"], entries, render.listed(entries, session.screen), head={})
-    else:
-        entry, lines = _described(session, "strategy", name)
-        session.listing(LISTS["strategies"], [entry], lines, head={})
+    _list_or_describe(session, "strategies", strategies, "strategy", name)
 
 
 @verb("completion")

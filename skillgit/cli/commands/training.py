@@ -152,7 +152,7 @@ def note_command(
     if listing:
         notes = note.list_notes(session.context, revision)
         lines = show.listed(notes, session.screen, session.now)
-        session.listing(LISTS["note --list"], show.rows(notes) if session.tabular else notes, lines, head={})
+        session.listing(LISTS["note --list"], show.rows(notes) if session.tabular else notes, lines)
     elif remove is not None:
         result = note.remove_note(session.context, remove)
         session.show("note/1", result, show.removed(result))

@@ -32,11 +32,11 @@ from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, PaintedLines, P
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view import numbers
-from skillgit.view.items import STYLES, change_words, headline, name, sign, totals
+from skillgit.view.items import CHANGES, STYLES, change_words, headline, name, totals
 from skillgit.view.rules import change_lines, sums
 from skillgit.view.surface import Screen, Style
 from skillgit.view.surface import Screen as Facts
-from skillgit.view.text import fit, table, width
+from skillgit.view.text import fit, width
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -85,8 +85,8 @@ class ItemsView(RenderedLines):
         if self._diff is None:
             return ()
         ink = self.ink
-        cells = [_cells(disarmed(row, ink), self._diff, ink) for row in self._items]
-        rows = [self._asked(*pair) for pair in enumerate(rendered(table(cells, align="lllrlr")))] if cells else []
+        lines = CHANGES.lines([disarmed(row, ink) for row in self._items], ink, whole=self._diff)
+        rows = [self._asked(*pair) for pair in enumerate(rendered(lines))]
         rest = rendered(totals(disarmed(self._diff, ink), ink))
         return [*((Part(" "), *row) for row in rows), *((Part(" "), *row) for row in rest)]
 
@@ -104,19 +104,6 @@ class ItemsView(RenderedLines):
         self._go(self.scroll_offset.y + event.y)
         if event.chain > 1:
             self.action_list_open()
-
-
-def _cells(row: ItemChange, diff: ItemDiff, screen: Screen) -> tuple[str, ...]:
-    glyphs = screen.glyphs
-    label = "not measured" if row.change == "not-measured" else change_words(diff.differs)[row.change]
-    return (
-        screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {label}"),
-        row.item,
-        row.task_type,
-        numbers.score(row.before) or "none",
-        screen.glyphs.arrow,
-        numbers.score(row.after) or "none",
-    )
 
 
 def summary(diff: ItemDiff, screen: Screen, limit: int = NAMED) -> Iterator[Part]:

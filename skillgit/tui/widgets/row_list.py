@@ -23,7 +23,7 @@ from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.runs import RUNS
 from skillgit.view.surface import Screen, Style
-from skillgit.view.table import Column, Surface
+from skillgit.view.table import Cell, Column, Surface
 from skillgit.view.text import fit, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
@@ -147,9 +147,8 @@ class RunList(RowList):
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:
         self.all, self.default = tuple(runs), default
-        self._columns = [
-            _shown_column(column, self.all, app_of(self).now) for column in RUNS.seen(runs, Surface.SCREEN)
-        ]
+        columns, cells = RUNS.drawn(runs, Surface.SCREEN, now=app_of(self).now)
+        self._columns = list(map(_shown_column, columns, zip(*cells, strict=True)))
         self.shown()
         self.show_count(len(self.all))
         self.choose(next((index for index, run in enumerate(self.all) if run.name == name), self.cursor))
@@ -179,9 +178,9 @@ class RunList(RowList):
         )
 
 
-def _shown_column(column: Column[RunRow], rows: Sequence[RunRow], now: datetime) -> _ShownColumn:
+def _shown_column(column: Column[RunRow], cells: Sequence[Cell]) -> _ShownColumn:
     caption = f"{column.head} " if column.caption else ""
-    texts = tuple(f"{caption}{one_line(cell.text)}" if cell.text else "" for cell in column.cells(rows, now))
+    texts = tuple(f"{caption}{one_line(cell.text)}" if cell.text else "" for cell in cells)
     return _ShownColumn(texts, max(map(width, texts), default=0), column.right, column.rank)
 
 

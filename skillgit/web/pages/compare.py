@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skillgit.app.deliver.report import DiffAllowance, DiffExcerpt
 from skillgit.app.history.cost import cost
-from skillgit.app.history.diff.items import Change, ItemDiff, items
+from skillgit.app.history.diff.items import ItemDiff, items
 from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import ItemWords, item_words
@@ -33,7 +33,6 @@ class ComparedPair:
     b: str
     items: ItemDiff | None  # absent where a side has no outcomes here
     missing: str  # why they are absent
-    words: Mapping[Change, str]
     sums: Sequence[str]
     test: str
     changes: Sequence[tuple[str, Sequence[str]]]  # what happened, and the items to which it did
@@ -94,7 +93,6 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[ComparedPair]:
             b=name,
             items=item_diff,
             missing=missing,
-            words=labels,
             sums=counted([(kind, len(members)) for kind, members in changes], differs) if item_diff else [],
             test=chance_words(item_diff) if item_diff else "",
             changes=[(label, members) for label, members in by_label.items() if members],

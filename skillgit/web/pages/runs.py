@@ -31,8 +31,7 @@ def runs_page(visit: Visit) -> Page | Redirect:
     if not listing.total and not listing.unreadable and visit.access.operates:
         return Redirect(address=address("new"))
     rows = listing.rows[offset : offset + SHOWN]
-    columns = RUNS.seen(rows, Surface.PAGE)
-    now = visit.context.clock()
+    columns, cells = RUNS.drawn(rows, Surface.PAGE, now=visit.context.clock())
     words = [*(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))]
     return Page(
         template="runs.html",
@@ -45,7 +44,7 @@ def runs_page(visit: Visit) -> Page | Redirect:
             "shown": SHOWN,
             "query": _query(visit),
             "columns": _headings(visit, columns),
-            "cells": list(zip(*(column.cells(rows, now) for column in columns), strict=True)),
+            "cells": cells,
             "sparks": sparks(listing, rows),
             "choices": _choices(listing),
             "chosen": visit.values("show"),
