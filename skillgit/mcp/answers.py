@@ -30,7 +30,7 @@ from skillgit.app.history.items import ItemLine, ItemTable
 from skillgit.app.history.log import Log, LogRequest, log
 from skillgit.app.history.run_list import RunListing
 from skillgit.app.history.show import Shown
-from skillgit.app.recorded.item_history import Cell
+from skillgit.app.recorded.item_history import ItemOutcome
 from skillgit.app.recorded.step_evidence import TrainAttempt, TrajectoryPattern
 from skillgit.app.setup.comparable_conditions import Difference
 from skillgit.app.workspace.context import Context
@@ -84,7 +84,7 @@ FIELDS: Final[dict[type, str]] = {
     ItemLine: "item task_type first flips solved measured share doubts",
     ItemStory: "run metric item question",
     Attempt: "name commit version title answer feedback",
-    Cell: "hard soft failed measured",
+    ItemOutcome: "hard soft failed measured",
     Diffed: "a b text",
     RulesDiffed: "a b kept",
     RuleChange: "change file heading text before first deed address version commit source gain",
@@ -211,7 +211,7 @@ ITEMS = answer_type(
     ItemTable,
     ItemStory,
     items=rows_of(ItemLine),
-    attempts=rows_of(Attempt, Cell),
+    attempts=rows_of(Attempt, ItemOutcome),
     next_cursor=_NEXT,
 )
 DIFF = answer_type(

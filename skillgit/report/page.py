@@ -33,7 +33,7 @@ from skillgit.view.text import inert
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
-    from skillgit.app.recorded.item_history import Cell
+    from skillgit.app.recorded.item_history import ItemOutcome
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -205,7 +205,7 @@ _SOLVED, _PARTIAL = OutcomeMark("s", "✓", "solved"), OutcomeMark("p", "◐", "
 _FAILED, _FAULT = OutcomeMark("f", "×", "not solved"), OutcomeMark("e", "!", "failed to evaluate")  # noqa: RUF001 - a sign
 
 
-def outcome_mark(cell: Cell) -> OutcomeMark:
+def outcome_mark(cell: ItemOutcome) -> OutcomeMark:
     if cell.hard is None:
         return _FAULT
     return _SOLVED if cell.hard >= 1 else _PARTIAL if cell.soft else _FAILED

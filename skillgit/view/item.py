@@ -7,7 +7,7 @@ from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.item_history import Cell
+from skillgit.app.recorded.item_history import ItemOutcome
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.asked_question import marked_question
 from skillgit.view import numbers
@@ -41,7 +41,7 @@ def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
 def records(story: ItemStory) -> Iterator[dict[str, object]]:
     """Yield the attempts for machine formats; scores are absent where one was not measured or failed to evaluate."""
     for attempt in story.attempts:
-        cell = attempt.outcome or Cell(hard=None, soft=None, value=None, measured=False)
+        cell = attempt.outcome or ItemOutcome(hard=None, soft=None, value=None, measured=False)
         yield {
             **picked(attempt, "name commit version"),
             **picked(cell, "hard soft failed measured noted"),

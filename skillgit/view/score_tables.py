@@ -15,9 +15,9 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, pad, width
 
 if TYPE_CHECKING:
-    from skillgit.app.history.items import Column, ItemLine, ItemTable
+    from skillgit.app.history.items import ItemColumn, ItemLine, ItemTable
     from skillgit.app.history.matrix import Difference, Matrix, MatrixCell, MatrixRow
-    from skillgit.app.recorded.item_history import Cell
+    from skillgit.app.recorded.item_history import ItemOutcome
 
 
 _MARKS: Final[dict[Difference, str]] = {
@@ -65,7 +65,7 @@ def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
     yield from _matrix_legend(matrix, screen)
 
 
-def _name_style(row: LogRow | Column) -> Style:
+def _name_style(row: LogRow | ItemColumn) -> Style:
     return Style.BEST if row.is_best else Style.REJECTED if row.version is None else Style.STRONG
 
 
@@ -135,7 +135,7 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
 _SIDES = "first  flips  solved"
 
 
-def chosen(columns: Sequence[Column], room: int) -> list[int]:
+def chosen(columns: Sequence[ItemColumn], room: int) -> list[int]:
     """Return the places of at most ``room`` columns: the ends, the best, and others at even distances; 0 is all."""
     count = len(columns)
     if not room or count <= room:
@@ -157,7 +157,7 @@ def _around(index: int, count: int) -> Iterator[int]:
         yield from (near for near in (index - distance, index + distance) if 0 <= near < count)
 
 
-def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
+def sign(cell: ItemOutcome | None, screen: Screen, absence: Absence | None = None) -> str:
     """Return an outcome as a sign: solved or not, tenths, ``!`` failed, in brackets if inherited, ``?`` unknown."""
     if cell is None:
         return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
@@ -182,7 +182,7 @@ def records(table: ItemTable, *, cells: bool) -> Iterator[dict[str, object]]:
         yield {**picked(line, own), "outcomes": texts if cells else scores}
 
 
-def _cell_width(columns: Sequence[Column], space: int) -> int:
+def _cell_width(columns: Sequence[ItemColumn], space: int) -> int:
     """Return the columns that a cell takes: those of a full score if all versions fit so, else of a short one."""
     names = max(width(column.name) for column in columns)
     full = max(names, 6 if any(column.bound is not None for column in columns) else 5)
@@ -190,7 +190,7 @@ def _cell_width(columns: Sequence[Column], space: int) -> int:
     return full if not space or len(columns) * (full + _GAP) <= space else max(names, short)
 
 
-def _score(column: Column, screen: Screen, cells: int) -> str:
+def _score(column: ItemColumn, screen: Screen, cells: int) -> str:
     """Return a score, in two digits where it has to be short; faint or in brackets if it is not of this text."""
     score = known(column.score, column.bound)
     if score is None:

@@ -8,7 +8,7 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.bisect import Bisected, BisectRequest, Flip
 from skillgit.app.history.item import Attempt
-from skillgit.app.recorded.item_history import Cell
+from skillgit.app.recorded.item_history import ItemOutcome
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import ExitCode
 from skillgit.view.item import bisect_lines
@@ -23,7 +23,7 @@ def history(repo, skillgit):
 
 
 def attempt(name: str, hard: float, **changes: object) -> Attempt:
-    cell = Cell(hard=hard, soft=hard, value=hard)
+    cell = ItemOutcome(hard=hard, soft=hard, value=hard)
     values = {"name": name, "commit": "0" * 40, "version": int(name[1:]), "title": "t", "outcome": cell}
     return Attempt(**(values | changes))
 

@@ -6,8 +6,8 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.history.item import Attempt, ItemTrajectory
-from skillgit.app.history.items import Column, ItemLine, ItemOrder, ItemTable
-from skillgit.app.recorded.item_history import Cell
+from skillgit.app.history.items import ItemColumn, ItemLine, ItemOrder, ItemTable
+from skillgit.app.recorded.item_history import ItemOutcome
 from skillgit.cli.commands.items import ORDERS
 from skillgit.domain.trajectory import Turn
 from skillgit.errors import ExitCode
@@ -26,14 +26,14 @@ def history(repo, skillgit):
     return lambda *arguments: skillgit("-C", str(repo.workdir), *arguments)
 
 
-def column(number: int, **changes: object) -> Column:
+def column(number: int, **changes: object) -> ItemColumn:
     values = {"name": f"v{number}", "commit": "0" * 40, "version": number, "score": number / 100, "measured": True}
     flags = {"bound": False, "n": 1, "scored": 1, "solved": 1, "is_best": False, "is_head": False}
-    return Column(**(values | flags | changes))
+    return ItemColumn(**(values | flags | changes))
 
 
-def cell(hard: float | None, value: float | None = None, **changes: object) -> Cell:
-    return Cell(hard=hard, soft=hard, value=hard if value is None else value, **changes)
+def cell(hard: float | None, value: float | None = None, **changes: object) -> ItemOutcome:
+    return ItemOutcome(hard=hard, soft=hard, value=hard if value is None else value, **changes)
 
 
 def table_of(count: int, **changes: object) -> ItemTable:

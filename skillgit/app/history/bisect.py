@@ -11,7 +11,7 @@ from typing import Literal
 
 from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
-from skillgit.app.recorded.item_history import Cell, absences, load, unknown_item
+from skillgit.app.recorded.item_history import ItemOutcome, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
 from skillgit.app.setup.basis import Lender, ResultBasis, basis_of
 from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
@@ -112,7 +112,7 @@ def _next(line: Line, outcomes: dict[str, bool | None], *, newest: bool) -> Meas
     return open_rows[len(open_rows) // 2] if open_rows else None
 
 
-Line = list[tuple["MeasuredRow", "Cell | None"]]
+Line = list[tuple["MeasuredRow", "ItemOutcome | None"]]
 """The versions that the last of them was made of, oldest first, with the outcome of one item."""
 
 
@@ -183,7 +183,7 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
         return replace(result, basis=basis)
 
 
-def _scored(line: Line) -> list[tuple[MeasuredRow, Cell]]:
+def _scored(line: Line) -> list[tuple[MeasuredRow, ItemOutcome]]:
     return [(row, cell) for row, cell in line if cell is not None and cell.solved is not None]
 
 
@@ -229,7 +229,7 @@ def _found(
     )
 
 
-def _flips(cells: Iterable[tuple[MeasuredRow, Cell]]) -> tuple[Flip, ...]:
+def _flips(cells: Iterable[tuple[MeasuredRow, ItemOutcome]]) -> tuple[Flip, ...]:
     return tuple(
         Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
         for (older, before), (newer, after) in pairwise(cells)

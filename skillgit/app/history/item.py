@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.item_history import (
-    Cell,
+    ItemOutcome,
     RunItems,
     absences,
     doubts,
@@ -33,7 +33,7 @@ from skillgit.index.rows import LogRow
 from skillgit.plugin.backend import Image
 
 SELECTION = "selection.json"
-Tried = tuple[MeasuredRow, Cell | None]
+Tried = tuple[MeasuredRow, ItemOutcome | None]
 """A version or candidate, and its outcome; None if it was not measured."""
 
 
@@ -45,7 +45,7 @@ class Attempt:
     commit: str
     version: int | None  # the version; absent for a candidate
     title: str
-    outcome: Cell | None  # absent if it was not measured, like behind the point where a candidate was refused
+    outcome: ItemOutcome | None  # absent if it was not measured, like behind the point where a candidate was refused
     answer: str = ""  # the answer that was scored; empty if the evidence is not here
     feedback: str = ""  # why it got its score; empty likewise
     trajectory: str = ""  # its tree and path in the evidence, as git takes it; empty if there is none here
@@ -208,7 +208,7 @@ def _told(row: MeasuredRow, flips: Mapping[int, bool]) -> Literal["fixed", "brok
     return "fixed" if flips[row.event] else "broken"
 
 
-def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
+def _attempt(workspace: Workspace, row: MeasuredRow, cell: ItemOutcome | None, tree: str, item: str) -> Attempt:
     own = tree if cell is not None and not cell.noted else ""
     rows = objects(evidence_file(workspace.repo, own, SELECTION))
     reply = _reply(tree, next((row for row in rows if row.get("id") == item), {}))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from skillgit.app.recorded.item_history import Cell, RunItems, doubts, first_solved, flips, load, no_outcomes
+from skillgit.app.recorded.item_history import ItemOutcome, RunItems, doubts, first_solved, flips, load, no_outcomes
 from skillgit.app.recorded.score_summary import check_scores
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
@@ -26,7 +26,7 @@ class ItemOrder(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ItemColumn:
     """One version, or one candidate that became none."""
 
     name: str  # what it is called: `v7`, `r18`
@@ -54,7 +54,9 @@ class ItemLine:
     measured: int  # how many versions have a score of their own on it that is known here
     share: float | None  # the share of those that solve it; absent without any
     doubts: tuple[str, ...]  # what speaks for a noisy outcome; nothing if nothing does
-    cells: tuple[Cell | None, ...]  # its outcome under each column; None where it was not measured, or is not known
+    cells: tuple[
+        ItemOutcome | None, ...
+    ]  # its outcome under each column; None where it was not measured, or is not known
     is_first: bool = True  # whether all versions before `first` are known; without it, whether all versions are
     unknown: int = 0  # how many more versions may have a score of their own, in evidence that is not here
 
@@ -63,7 +65,7 @@ class ItemLine:
 class ItemTable:
     run: str
     metric: str
-    columns: tuple[Column, ...]  # the versions, and candidates behind the version that they rest on
+    columns: tuple[ItemColumn, ...]  # the versions, and candidates behind the version that they rest on
     rows: tuple[ItemLine, ...]
     items: int
 
@@ -97,7 +99,7 @@ def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable
         )
 
 
-def _columns(workspace: Workspace, run_items: RunItems) -> tuple[Column, ...]:
+def _columns(workspace: Workspace, run_items: RunItems) -> tuple[ItemColumn, ...]:
     best, head = queries.best_row(workspace.index, run_items.run), queries.head_row(workspace.index, run_items.run)
     marks = {"best": best.commit if best else "", "head": head.commit if head else ""}
     sums, blanks = [0] * len(run_items.columns), [0] * len(run_items.columns)
@@ -106,7 +108,7 @@ def _columns(workspace: Workspace, run_items: RunItems) -> tuple[Column, ...]:
             sums[index] += bool(cell and cell.solved)
             blanks[index] += cell is None
     return tuple(
-        Column(
+        ItemColumn(
             name=row.label,
             commit=row.commit,
             version=row.version,

@@ -23,7 +23,7 @@ _OID_LENGTH = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class ItemOutcome:
     hard: float | None  # the strict score; absent if the item failed to evaluate
     soft: float | None  # the score with partial credit; absent if the item failed to evaluate
     value: float | None  # the score under the run's metric; absent if the item failed to evaluate
@@ -42,13 +42,13 @@ class RunItems:
     run: str
     gauge: Gauge  # how it turns an outcome into one number
     columns: tuple[MeasuredRow, ...]  # the versions and, where asked for, candidates behind their base; oldest first
-    cells: dict[str, list[Cell | None]]  # by item, in its order; one cell per column, None where not measured
+    cells: dict[str, list[ItemOutcome | None]]  # by item, in its order; one cell per column, None where not measured
     types: dict[str, str]  # item to its task type
-    again: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)  # later outcomes, by column index
+    again: dict[str, list[tuple[int, ItemOutcome]]] = field(default_factory=dict)  # later outcomes, by column index
     absent: tuple[Absence | None, ...] = ()  # for each column why its outcomes are unknown here; None if known
-    _results: dict[str, list[tuple[MeasuredRow, Cell]]] = field(default_factory=dict, repr=False)
+    _results: dict[str, list[tuple[MeasuredRow, ItemOutcome]]] = field(default_factory=dict, repr=False)
 
-    def of_versions(self, item: str) -> list[tuple[MeasuredRow, Cell]]:
+    def of_versions(self, item: str) -> list[tuple[MeasuredRow, ItemOutcome]]:
         """Return the versions that have a score of their own on ``item``, oldest first."""
         if item not in self._results:
             self._results[item] = [
@@ -89,7 +89,7 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
         if column.event is not None:
             indexes.setdefault(column.event, []).append(index)
     # Most outcomes are one of two: they are made once, for a long history has hundreds of thousands.
-    cell_pool: dict[tuple[object, ...], Cell] = {}
+    cell_pool: dict[tuple[object, ...], ItemOutcome] = {}
     for row in item_queries.outcomes(workspace.index, indexes, item):
         if row.item not in items.cells:
             items.cells[row.item] = [None] * len(columns)
@@ -108,7 +108,7 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
     return items
 
 
-def flips(cells: Sequence[tuple[MeasuredRow, Cell]]) -> tuple[int, ...]:
+def flips(cells: Sequence[tuple[MeasuredRow, ItemOutcome]]) -> tuple[int, ...]:
     """Return the places at which an item is solved and was not before, or the other way round."""
     return tuple(index for index in range(1, len(cells)) if cells[index][1].solved != cells[index - 1][1].solved)
 
@@ -121,14 +121,14 @@ def absences(workspace: Workspace, run: str) -> dict[int, Absence]:
     return {event: Absence.DROPPED if tree in drops else otherwise for event, tree in waiting.items()}
 
 
-def first_solved(attempts: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
+def first_solved(attempts: Sequence[tuple[MeasuredRow, ItemOutcome]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
     """Return the first version that is known to solve an item, empty if none is, and whether it is the first of all."""
     row = next((row for row, cell in attempts if cell.solved), None)
     earlier = [gap for gap in gaps if row is None or _place(gap) < _place(row)]
     return (row.label if row is not None else "", not earlier)
 
 
-def flip_names(attempts: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
+def flip_names(attempts: Sequence[tuple[MeasuredRow, ItemOutcome]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
     """Return the versions at which an item flips; ``v3..v7`` where it is one of those, which are not all known."""
     names = []
     for index in flips(attempts):
@@ -186,10 +186,10 @@ def _add(items: RunItems, index: int, item: str, outcome: Scored) -> None:
 
 def _cell(
     gauge: Gauge, hard: float | None, soft: float | None, failure: str, *, is_measured: bool, is_note: bool = False
-) -> Cell:
+) -> ItemOutcome:
     has_score = hard is not None and soft is not None
     value = Scored(hard, soft).value(gauge.metric, gauge.soft_weight) if has_score else None  # type: ignore[arg-type]
-    return Cell(hard=hard, soft=soft, value=value, failed=failure, measured=is_measured, noted=is_note)
+    return ItemOutcome(hard=hard, soft=soft, value=value, failed=failure, measured=is_measured, noted=is_note)
 
 
 def evidence_trees(workspace: Workspace, rows: Sequence[MeasuredRow]) -> Iterator[tuple[MeasuredRow, str]]:

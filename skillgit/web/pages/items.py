@@ -14,7 +14,7 @@ from skillgit.app.history.item import (
     item_trajectory,
     item_words,
 )
-from skillgit.app.history.items import Column, ItemLine, ItemOrder, ItemsRequest, ItemTable, items
+from skillgit.app.history.items import ItemColumn, ItemLine, ItemOrder, ItemsRequest, ItemTable, items
 from skillgit.errors import NotFoundError
 from skillgit.view.item import asked, who_solves
 from skillgit.web.rendering import Download, Page, PageRoute, Visit
@@ -171,7 +171,7 @@ def _matching(visit: Visit, table: ItemTable, rows: Sequence[ItemLine], text: st
     ]
 
 
-def _window(columns: Sequence[Column], start: str) -> tuple[int, list[int]]:
+def _window(columns: Sequence[ItemColumn], start: str) -> tuple[int, list[int]]:
     """Return the first column of a page behind the first version, and all its columns: first, best and a stretch."""
     names = [column.name for column in columns]
     at = names.index(start) if start in names else max(1, len(columns) - COLUMNS)

@@ -9,7 +9,7 @@ import diff_sample
 import pytest
 
 from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
-from skillgit.app.recorded.item_history import Cell
+from skillgit.app.recorded.item_history import ItemOutcome
 from skillgit.app.workspace.context import Context
 from skillgit.domain.text_diff import detailed, read_patch
 from skillgit.domain.trajectory import Turn
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
     from textual.screen import Screen
 
-SOLVED, FAILED = Cell(hard=1.0, soft=1.0, value=1.0), Cell(hard=0.0, soft=0.5, value=0.0)
+GONE = ItemOutcome(hard=None, soft=None, value=None, failed="the server was gone")
+SOLVED, FAILED = ItemOutcome(hard=1.0, soft=1.0, value=1.0), ItemOutcome(hard=0.0, soft=0.5, value=0.0)
 QUESTION = "How tall is the [b]tower[/b] in feet?\x1b[2J"
 
 CALM = 3
@@ -64,7 +65,7 @@ async def settled(pilot: Pilot[None]) -> None:
         calm = 0 if busy else calm + 1
 
 
-def attempt(name: str, outcome: Cell | None, answer: str = "", feedback: str = "") -> Attempt:
+def attempt(name: str, outcome: ItemOutcome | None, answer: str = "", feedback: str = "") -> Attempt:
     version = int(name[1:]) if name.startswith("v") else None
     return Attempt(
         name=name,
@@ -82,7 +83,9 @@ ATTEMPTS = (
     attempt("v6", replace(FAILED, measured=False), "324 m", "expected 1,063 ft"),
     attempt("r16", None),
     attempt("v7", SOLVED, "1,063 ft", "correct: [red]1,063 ft[/red]"),
-    attempt("v8", Cell(hard=None, soft=None, value=None, failed="the server was gone"), "", "the server was gone"),
+    attempt(
+        "v8", ItemOutcome(hard=None, soft=None, value=None, failed="the server was gone"), "", "the server was gone"
+    ),
 )
 STORY = ItemStory(
     run=cli_sample.RUN,
