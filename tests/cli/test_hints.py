@@ -81,7 +81,7 @@ SITUATIONS = [
     (
         "push",
         "correct the address: git remote set-url origin URL",
-        "git remote set-url origin other",
+        "git init -q --bare elsewhere",
         "git remote add origin elsewhere",
     ),
     ("runs --sort nothing", "--sort takes name", "runs --sort name"),

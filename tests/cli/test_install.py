@@ -58,7 +58,7 @@ def test_the_folder_holds_the_files_of_the_version_and_nothing_else(trained, pla
     told = skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
 
     assert list(files_in(place)) == ["SKILL.md"]
-    assert files_in(place)["SKILL.md"] == skillgit("cat", "v1", cwd=trained).bytes
+    assert files_in(place)["SKILL.md"] == skillgit("show", "v1:SKILL.md", cwd=trained).bytes
     assert list(place.parent.iterdir()) == [place]
     assert told.out == f"{place} holds {RUN}/v1; back: skillgit uninstall --to {place}\n"
     assert told.err == ""
@@ -94,7 +94,7 @@ def test_nothing_is_asked_from_version_to_version_and_undo_goes_back_one_by_one(
     for version in ("v2", "v1"):
         told = skillgit("uninstall", cwd=trained)
         assert told.out == f"{place} holds {RUN}/{version} again\n"
-        assert files_in(place)["SKILL.md"] == skillgit("cat", version, cwd=trained).bytes
+        assert files_in(place)["SKILL.md"] == skillgit("show", f"{version}:SKILL.md", cwd=trained).bytes
     assert skillgit("uninstall", cwd=trained).out == f"{place} holds nothing again\n"
     assert not place.parent.parent.exists(), "nobody else came into the folders that were made"
     assert "nothing that was installed" in skillgit("uninstall", cwd=trained, code=ExitCode.NOT_FOUND).err

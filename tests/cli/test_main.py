@@ -252,7 +252,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert not loaded_by(*arguments) & set(HEAVY)
 
 
-@pytest.mark.parametrize("verb", ["log", "best", "checkout"])
+@pytest.mark.parametrize("verb", ["log", "checkout"])
 def test_reading_history_loads_no_configuration_and_no_display(verb, tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     run_process("-C", str(tmp_path), "log")  # the first look builds the index, and may load what that needs
