@@ -146,7 +146,7 @@ class OptimizerSettings(_Section):
     )
     budget_unit: Literal["edits", "rules"] = Field(
         "rules",
-        description="What the edit budget counts: edits, or rules that change; a table or list of labels is one.",
+        description="What the edit budget counts: edits, or rules that change; a table or list of entries is one.",
     )
     skill_update_mode: Annotated[UpdateMode, _called(UPDATE_ALIASES)] = Field(
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."
