@@ -25,7 +25,7 @@ ANSWERS = {
     "gate that fails": (LOSES, 1),
     "gate that passes": (WINS, 0),
     "gate as Markdown": ((*LOSES, "--markdown"), 1),
-    "gate into a file": ((*LOSES, "-o", "/dev/stdout"), 1),
+    "gate into a file": ((*LOSES, "--output", "/dev/stdout"), 1),
     "diff": (DIFFERS, 1),
     "diff --items": ((*DIFFERS, "--items"), 1),
     "diff --stat": ((*DIFFERS, "--stat"), 1),

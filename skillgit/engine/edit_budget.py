@@ -109,15 +109,15 @@ def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | No
         return draft.limited(budget)
     edits: list[Edit] = []
     losses: dict[int, str] = {}
-    spent = 0
+    count = 0
     for edit in draft.edits:
         total = rules_changed_in(skill, apply(skill, [*edits, edit]).skill)
         if budget > 0 and total <= budget:
             edits.append(edit)
-            spent = total
+            count = total
         else:
             losses[id(edit)] = (
-                f"{OVER_BUDGET}: it changes {total - spent} rules, and {max(budget - spent, 0)} were left"
+                f"{OVER_BUDGET}: it changes {total - count} rules, and {max(budget - count, 0)} were left"
             )
     lost = [edit for edit in draft.edits if id(edit) in losses]
     return draft.without(lost, *losses.values()) if losses else draft

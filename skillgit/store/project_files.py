@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pygit2
 
 from skillgit.errors import SkillgitError
 from skillgit.store.repo import Repo
 from skillgit.store.tree import content_of, entry_at, size_of, walk
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class ProjectFiles:

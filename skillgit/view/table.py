@@ -155,12 +155,12 @@ class Table(Generic[R]):
     def record(self, row: R) -> dict[str, Json]:
         """Return a row for programs: all that it holds, and what is computed of it."""
         if isinstance(row, Mapping):
-            held: dict[str, Json] = {str(name): plain_value(value) for name, value in row.items()}
+            record: dict[str, Json] = {str(name): plain_value(value) for name, value in row.items()}
         elif is_dataclass(row):
-            held = {field.name: plain_value(getattr(row, field.name)) for field in fields(row)}
+            record = {field.name: plain_value(getattr(row, field.name)) for field in fields(row)}
         else:
             raise TypeError(f"a row of {self.rows} cannot be a {type(row).__name__}")
-        return held | {name: plain_value(column.value_of(row)) for name, column in self.computed.items()}
+        return record | {name: plain_value(column.value_of(row)) for name, column in self.computed.items()}
 
     def plain_row(self, row: R) -> list[object]:
         """Return the cells of a tab-separated row."""

@@ -316,7 +316,11 @@ MENDED = {
     ),
     "an attic deleted": (attic_emptied, "step 3 follows step 1", f"brought rejected/{RUN}/0002 back, at commit"),
     "a lock file": (left_lock, f"{LINE}.lock was left by a process that died", f"removed {LINE}.lock"),
-    "an index that was changed": (index_row, "the index differs from one that is built anew", "built the index anew"),
+    "an index that was changed": (
+        index_row,
+        "the index differs from what git holds",
+        "rebuilt the index, which was stale",
+    ),
 }
 
 

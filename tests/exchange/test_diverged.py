@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -164,7 +165,7 @@ def test_a_run_that_is_not_here_can_be_looked_at_after_a_dry_run(both):
     bob("fork", f"{RUN}/v1", "theirs")
     bob.push()
     before = ann.own()
-    assert "  theirs  run" in ann("pull", "--dry-run").out
+    assert re.search(r"^  theirs +best, run", ann("pull", "--dry-run").out, re.MULTILINE)
     assert "theirs" in ann("log", "theirs").out
     assert ann.own() == before
 

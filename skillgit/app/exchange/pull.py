@@ -109,7 +109,8 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
                 note_asked(repo, run.run, there[refs.run_branch(run.run)])
     notes = there.get(refs.NOTES)
     if request.dry_run:
-        fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
+        own = repo.tip(refs.NOTES)
+        fresh = notes is not None and (own is None or not repo.reaches(own, notes))
     else:
         fresh = join_notes(repo, notes, time=context.clock())
         pack(repo, sum(run.moved for run in runs))

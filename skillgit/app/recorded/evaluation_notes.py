@@ -78,7 +78,8 @@ def _scores(summary: EvaluationSummary | Scores) -> Note:
 
 def _pairs(evaluation: Evaluation) -> dict[str, list[float]]:
     scored = evaluation.scored.items()
-    return {item: [each for each in (one.hard, one.soft, one.tokens) if each is not None] for item, one in scored}
+    values = {item: (outcome.hard, outcome.soft, outcome.tokens) for item, outcome in scored}
+    return {item: [value for value in numbers if value is not None] for item, numbers in values.items()}
 
 
 def _scored(pair: object) -> Scored | None:

@@ -113,8 +113,8 @@ def _free_path(context: Context, write: str) -> Path:
 async def _found(ports: Sequence[int], *, ask: bool) -> tuple[LocalServer, ...]:
     async with httpx2.AsyncClient(trust_env=False, follow_redirects=False) as client:
         servers = await asyncio.gather(*(_at(client, port) for port in ports))
-        found = [server for server in servers if server is not None]
-        return tuple(await asyncio.gather(*(_asked(client, server) for server in found))) if ask else tuple(found)
+        present = [server for server in servers if server is not None]
+        return tuple(await asyncio.gather(*(_asked(client, server) for server in present))) if ask else tuple(present)
 
 
 async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
@@ -260,7 +260,7 @@ def _configuration(server: LocalServer, model: LocalModel, servers: Sequence[Loc
     document: dict[str, object] = {"_base_": base, "model": settings, "calls": calls, "env": {"exec_timeout": 600}}
     if model.schemas in ("refused", "not kept"):
         document["optimizer"] = {"structured_output": "off"}
-    others = [f"{one.program} at {one.address}: {', '.join(m.name for m in one.models)}" for one in servers]
+    others = [f"{each.program} at {each.address}: {', '.join(m.name for m in each.models)}" for each in servers]
     head = [
         f"Models of this machine, as skillgit doctor --local found them: {server.program} answers for every role.",
         "One small model for both roles shows that all works; a larger optimizer finds better edits.",

@@ -93,7 +93,8 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
 def _rebuild_index(repo: Repo, fault: index_check.IndexFault, repairs_made: list[str]) -> list[Problem]:
     with refresh.rebuild(repo) as index:
         if index.on_disk:
-            repairs_made.append(f"rebuilt the index, which was {fault}")
+            if fault is not index_check.IndexFault.MISSING:  # as in every new clone
+                repairs_made.append(f"rebuilt the index, which was {fault}")
             return []
     folder = repo.common_dir / "skillgit"
     return [Problem(sentence=f"the index cannot be written; ls -l {quote(str(folder))} shows who owns or locks it")]

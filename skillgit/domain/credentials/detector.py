@@ -161,7 +161,7 @@ def merged(credentials: Iterable[FoundCredential]) -> list[FoundCredential]:
     for credential in sorted(credentials):
         if result and credential.start < result[-1].end:
             last = result[-1]
-            surest = max(last, credential, key=lambda one: (one.certainty, one.end - one.start))
+            surest = max(last, credential, key=lambda span: (span.certainty, span.end - span.start))
             result[-1] = replace(surest, start=last.start, end=max(last.end, credential.end))
         elif credential.end > credential.start:
             result.append(credential)

@@ -157,15 +157,17 @@ class RunList(RowList):
         ink, run = self.ink, self.all[line]
         running = run.running_pid is not None
         names, *rest = self._columns
-        kept = set[int]()
+        visible = set[int]()
         room = ink.width - 2
         for column in sorted(rest, key=lambda column: column.rank):
             if room - column.width - 2 < min(names.width, _NAME_LEAST):
                 break
-            kept.add(id(column))
+            visible.add(id(column))
             room -= column.width + 2
         back = "".join(
-            f"  {pad(column.texts[line], column.width, right=column.is_right)}" for column in rest if id(column) in kept
+            f"  {pad(column.texts[line], column.width, right=column.is_right)}"
+            for column in rest
+            if id(column) in visible
         )
         name = pad(fit(names.texts[line], room, ink.glyphs.ellipsis), room)
         sign, style = (ink.glyphs.running if running else " "), Style.RUNNING

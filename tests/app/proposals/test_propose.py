@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOWN = "skills/town/SKILL.md"
-LEARNED = "the year only"  # in the rule that the best version gains
+LEARNED = "answer with this year"  # in the rule that the best version gains
 BRANCH = "refs/heads/propose/town"
 
 
@@ -221,7 +221,7 @@ def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
 
 @pytest.mark.soak
 def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
-    calls = proposed(repository, "county").cost.calls
+    calls = proposed(shutil.copytree(repository, repository.parent / "unedited"), "town").cost.calls
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
     report = proposed(repository, "town", meanwhile=edit_now, caps=Caps(max_calls=calls))
     proposal = report.proposals[0]

@@ -88,7 +88,8 @@ def test_a_repair_rebuilds_an_index_that_is_not_what_git_makes_it_and_says_so(co
     harm, fault = DAMAGE[damage]
     harm(path_of(repo))
     repaired = fsck(context, run, repair=True)
-    assert (repaired.problems, repaired.mended) == ((), (f"rebuilt the index, which was {fault}",))
+    repairs = () if fault is IndexFault.MISSING else (f"rebuilt the index, which was {fault}",)
+    assert (repaired.problems, repaired.mended) == ((), repairs)
     assert index_check.fault(repo) is None
     again = fsck(context, run, deep=True, repair=True)
     assert (again.problems, again.mended) == ((), ())
