@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from skillgit.domain.document_rewrite import UpdateMode
+from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Skipped
@@ -141,9 +141,13 @@ def gated(session: Session, state: RunState, trial: Trial, judgement: Judgement,
 
 
 def _counts(session: Session, skill: Skill, proposal: Proposal) -> PatchCounts:
-    """Return the counts of a proposal, with the rules that its edits change where the edit budget counts these."""
+    """Return the counts of a proposal, with the rules that its edits change where the edit budget counts these.
+
+    Of suggestions the budget counts how many are carried out.
+    """
     counts = proposal.counts
-    if session.settings.optimizer.budget_unit != "rules" or counts.budget is None:
+    is_of_rules = session.settings.optimizer.budget_unit == "rules"
+    if not is_of_rules or counts.budget is None or proposal.mode.proposals is ProposalKind.SUGGESTIONS:
         return counts
     return replace(counts, rules=rules_changed_in(skill, proposal.candidate.application.skill))
 

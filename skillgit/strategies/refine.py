@@ -247,8 +247,13 @@ def _text_budget(search: Search) -> str:
 
 
 def _text_limit(search: Search) -> int | None:
-    """Return how many rules a whole text may change; None for no limit: for a first one, and without a budget."""
+    """Return how many rules a whole text may change; None for no limit: for a first one, and without a budget.
+
+    Where analysts propose suggestions or whole texts, the budget does not count rules.
+    """
     optimizer = search.session.settings.optimizer
+    if optimizer.skill_update_mode is not UpdateMode.PATCH:
+        return None
     is_first = not any(step.is_text for step in search.state.memory)
     if is_first or optimizer.control is ControlMode.NONE:
         return None

@@ -74,9 +74,11 @@ def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[in
     budget_wanted = schedule(event.step) if schedule is not None else patch.budget
     if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and patch.budget != budget_wanted:
         yield f"step {event.step} had an edit budget of {patch.budget}, and the schedule says {budget_wanted}"
-    if patch.rules is not None and patch.rules > patch.budget:
+    # early runs wrote the rules down where the budget counts suggestions, too
+    counts_rules = patch.rules is not None and patch.mode.proposals is not ProposalKind.SUGGESTIONS
+    if counts_rules and (patch.rules or 0) > patch.budget:
         yield f"step {event.step} changes {patch.rules} rules with an edit budget of {patch.budget}"
-    if patch.rules is None and patch.ranked > patch.budget:
+    if not counts_rules and patch.ranked > patch.budget:
         yield f"step {event.step} chose {patch.ranked} of its proposals with an edit budget of {patch.budget}"
 
 
