@@ -101,6 +101,7 @@ ELSEWHERE = {
     **dict.fromkeys(("resume", "continue"), "train --run NAME"),
     **dict.fromkeys(("list", "ls"), "runs"),
     "history": "log",
+    "fetch": "pull --dry-run",
     "reindex": "fsck --repair",
     "undo": "revert",
 }
