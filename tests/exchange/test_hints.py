@@ -39,7 +39,7 @@ ALIKE = (
     f"log {RUN} --item va-003",
     f"log {RUN} --item va-007",
     f"blame {RUN}/v1",
-    f"report {RUN} -o page.html",
+    f"report {RUN} --output page.html",
     f"export {RUN}/v1 --to there",
 )
 HOPS = 3

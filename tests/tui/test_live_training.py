@@ -256,4 +256,4 @@ def test_a_training_that_the_screens_have_started_survives_them_and_is_found_aga
     assert training.words == words(wire)
     training = training.wait()
     assert training.code == 0
-    assert b"skillgit log --graph" in training.outputs()[0]
+    assert f"skillgit log {RUN} --graph".encode() in training.outputs()[0]
