@@ -137,11 +137,15 @@ def gains(before: Sequence[Rollout], after: Sequence[Rollout], rule: GateRule) -
 
     Unscored items count nothing.
     """
+
+    def value(outcome: Scored) -> float:
+        return outcome.value(rule.metric, rule.soft_weight)
+
     total = partial = 0.0
     for old, new in zip(before, after, strict=True):
         if isinstance(old.outcome, Scored) and isinstance(new.outcome, Scored):
-            total += new.outcome.value(rule.metric, rule.soft_weight)
-            total -= old.outcome.value(rule.metric, rule.soft_weight)
+            # each difference by itself, so that under the soft metric both sums are equal to the last bit
+            total += value(new.outcome) - value(old.outcome)
             partial += new.outcome.soft - old.outcome.soft
     return total, partial
 

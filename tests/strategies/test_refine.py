@@ -207,6 +207,7 @@ def test_an_item_that_could_not_be_evaluated_is_neither_gain_nor_loss(pairs):
     scored = [(old, new) for old, new in pairs if old is not None and new is not None]
     expected = pytest.approx(sum(new - old for old, new in scored))
     assert gains(before, after, rule) == (expected, expected)
+    assert len(set(gains(before, after, rule))) == 1, "under the soft metric parts are all that there is"
     hard, soft = gains(before, after, replace(rule, metric=Metric.HARD))
     assert (hard, soft) == (sum(float(new == 1) - float(old == 1) for old, new in scored), expected)
     look = LookResult(
