@@ -108,7 +108,8 @@ def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | No
     if not counts_rules or budget is None or not all(isinstance(proposal, Edit) for proposal in draft.proposals):
         return draft.limited(budget)
     edits: list[Edit] = []
-    losses: dict[int, str] = {}
+    losses: list[Edit] = []
+    reasons: list[str] = []
     count = 0
     for edit in draft.edits:
         total = rules_changed_in(skill, apply(skill, [*edits, edit]).skill)
@@ -116,11 +117,9 @@ def within_budget(session: Session, skill: Skill, draft: Draft, budget: int | No
             edits.append(edit)
             count = total
         else:
-            losses[id(edit)] = (
-                f"{OVER_BUDGET}: it changes {total - count} rules, and {max(budget - count, 0)} were left"
-            )
-    lost = [edit for edit in draft.edits if id(edit) in losses]
-    return draft.without(lost, *losses.values()) if losses else draft
+            losses.append(edit)
+            reasons.append(f"{OVER_BUDGET}: it changes {total - count} rules, and {max(budget - count, 0)} were left")
+    return draft.without(losses, *reasons) if losses else draft
 
 
 async def step_budget(

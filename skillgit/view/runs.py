@@ -44,8 +44,7 @@ def _tokens(row: RunRow) -> int:
     return row.tokens_in + row.tokens_out
 
 
-def _has_test(rows: Sequence[RunRow], surface: Surface) -> bool:
-    del surface
+def _has_test(rows: Sequence[RunRow], _: Surface) -> bool:
     return any(row.best_test is not None for row in rows)
 
 
@@ -68,10 +67,6 @@ def _score_cell(score: float | None, items: int, row: RunRow) -> Cell:
         return Cell(numbers.score(score))
     low, high = wilson_interval(score, items)
     return Cell(numbers.score(score), under=f"{numbers.score(low)} to {numbers.score(high)}")
-
-
-def _delta_cell(gain: float | None) -> Cell:
-    return Cell(numbers.delta(gain))
 
 
 def _models(row: RunRow) -> Cell:
@@ -122,7 +117,7 @@ RUNS: Final[Table[RunRow]] = Table(
             rank=2,
         ),
         Column("best_version", head="", show=lambda row: version_label(row.best_version), rank=7),
-        Column("", _gain, head="gain", right=True, key="gain", show=lambda row: _delta_cell(_gain(row)), rank=8),
+        Column("", _gain, head="gain", right=True, key="gain", show=lambda row: numbers.delta(_gain(row)), rank=8),
         Column(
             "best_test",
             head="test",
@@ -137,7 +132,7 @@ RUNS: Final[Table[RunRow]] = Table(
             "",
             test_gain,
             head="gain",
-            show=lambda row: _delta_cell(test_gain(row)),
+            show=lambda row: numbers.delta(test_gain(row)),
             right=True,
             key="test-gain",
             only_if=_has_test,

@@ -19,7 +19,7 @@ from skillgit.store.work_tree import skills_at
 
 _USUAL = "origin"
 _NAME = re.compile(r"(?!-)(?!.*\.lock$)[\w-]+(?:\.[\w-]+)*", re.ASCII)
-"""Names that git takes for a remote, and nobody mistakes for a path."""
+"""Names that git accepts for a remote and that cannot be mistaken for a path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +131,10 @@ def fetch(
 
 def _drop_copies_of_removed_remotes(repo: Repo) -> None:
     """Delete hidden copies whose remote git no longer knows: ``git remote remove`` and ``rename`` leave them here."""
-    known = tuple(refs.tracking(remote.name, "refs/skillgit/") for remote in remotes(repo))
+    prefixes = tuple(refs.tracking(remote.name, "refs/skillgit/") for remote in remotes(repo))
     output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/skillgit/remotes/").out.decode()
     copies = (line.split() for line in output.splitlines())
-    deletions = [RefUpdate(name=ref, new=None, old=oid) for ref, oid in copies if not ref.startswith(known)]
+    deletions = [RefUpdate(name=ref, new=None, old=oid) for ref, oid in copies if not ref.startswith(prefixes)]
     if deletions:
         update_refs(repo, deletions, reason="skillgit: copies of a removed remote")
 
