@@ -15,24 +15,22 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, Verbs, flag, option
+from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, flag, option
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
+from skillgit.verbs.command_line import VerbGroup
 from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
 
 
-class LazyGroup(Verbs):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(ENTRIES)
+class CommandGroup(VerbGroup):
+    """All commands; help lists those of every day, unless all are asked for."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
         entry = ENTRIES.get(cmd_name)
-        if entry is None:
-            return None
-        module = importlib.import_module(f"skillgit.cli.commands.{entry.module}")
+        if entry is None or not entry.module.startswith("commands."):
+            return super().get_command(ctx, cmd_name)
+        module = importlib.import_module(f"skillgit.cli.{entry.module}")
         return cast("click.Command", getattr(module, f"{cmd_name.replace('-', '_')}_command"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -51,7 +49,7 @@ class LazyGroup(Verbs):
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(PROGRAM, cls=LazyGroup, context_settings=_SETTINGS, subcommand_metavar="COMMAND [ARGS]...")
+@click.group(PROGRAM, cls=CommandGroup, context_settings=_SETTINGS)
 @option("-C directory", "Run as if started in DIR", metavar="DIR", type=click.Path(path_type=Path))
 @option("--no-pager paging", "Print without a pager", flag_value=False, default=True)
 @option(

@@ -12,12 +12,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from skillgit.app.workspace.context import Context
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, open_context
 from skillgit.domain.cost import Caps
-from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ExitCode, SkillgitError
-from skillgit.view.catalogue import ELSEWHERE
+from skillgit.verbs.command_line import DescribedCommand, refuse_unknown
+from skillgit.verbs.verb import Form
 from skillgit.view.json_values import named_values
 from skillgit.view.surface import Screen
 
@@ -31,17 +30,7 @@ _R = TypeVar("_R")
 _Request = TypeVar("_Request")
 
 
-class Worded(click.Command):
-    """A command whose help option has our words, which end without a full stop."""
-
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        help_option = super().get_help_option(ctx)
-        if help_option is not None:
-            help_option.help = "Show this help"
-        return help_option
-
-
-class Verb(Worded):
+class ClickVerb(DescribedCommand):
     """A command whose mistakes name it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -65,20 +54,12 @@ class Verb(Worded):
             return super().invoke(ctx)
 
 
-class Verbs(Worded, click.Group):
+class Verbs(DescribedCommand, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         refuse_unknown(ctx, args, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
-
-
-def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
-    if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
-        return
-    near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
-    hint = f", did you mean '{near}'?" if near else ""
-    raise click.UsageError(f"there is no command '{args[0]}'{hint}", ctx)
 
 
 def refuse_empty(ctx: click.Context, args: list[str]) -> None:
@@ -109,8 +90,8 @@ def flag(names: str, wording: str, **attributes: Any) -> Callable[[Callable[...,
     return option(names, wording, is_flag=True, **attributes)
 
 
-def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
-    return click.command(name, cls=Verb)
+def verb(name: str) -> Callable[[Callable[..., object]], ClickVerb]:
+    return click.command(name, cls=ClickVerb)
 
 
 def verbs(name: str) -> Callable[[Callable[..., object]], Verbs]:
@@ -334,7 +315,6 @@ def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
     return with_terms
 
 
-_DOLLARS = click.FloatRange(min=0, min_open=True)
 _DOLLARS = click.FloatRange(min=0, min_open=True)
 config_option = option(
     "--config", "Measure as CONFIG says, not as the run did", metavar="CONFIG", shell_complete=complete_configs

@@ -13,14 +13,14 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, cast
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out
 from skillgit.domain.untrusted.model_text import escaped_json, visible
 from skillgit.errors import SkillgitError
-from skillgit.view.json_values import named_values, plain_value
+from skillgit.verbs.files import write_file
+from skillgit.view.json_values import document_text, plain_value
 from skillgit.view.surface import Screen
 
 FALLBACK = "less -FRX"
@@ -100,14 +100,6 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class Form(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-    JSONL = "jsonl"
-    PLAIN = "plain"
-    NUL = "nul"
-
-
 class Output:
     """Writes data to stdout, or to a pager in front of it; ``pager`` starts one where there shall be one."""
 
@@ -123,8 +115,7 @@ class Output:
 
     def document(self, schema: str, body: object) -> None:
         """Write one JSON document: a dataclass or a mapping, with the name of its shape in front."""
-        document = {"schema": f"skillgit.{schema}"} | named_values(body)
-        self._write(f"{escaped_json(json.dumps(document, indent=2, ensure_ascii=False))}\n".encode())
+        self._write(document_text(schema, body).encode())
 
     def records(self, rows: Iterable[object]) -> None:
         for row in rows:
@@ -203,26 +194,4 @@ def output_to(path: Path) -> Iterator[Output]:
     refuse_way_out(path.absolute(), follow=True)
     content = io.BytesIO()
     yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)
-    try:
-        _write(path, content.getvalue())
-    except BrokenPipeError:
-        raise  # FILE is a pipe, as /dev/stdout may be
-    except OSError as error:
-        raise SkillgitError(
-            f"cannot write {path}: {os.strerror(error.errno) if error.errno else error}",
-            hint="check the folder and its permissions",
-        ) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        path.write_bytes(content)  # a link, pipe or device, as /dev/stdout: nothing may take its place
-        return
-    young = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        young.write_bytes(content)
-        if path.exists():
-            shutil.copymode(path, young)
-        young.replace(path)
-    finally:
-        young.unlink(missing_ok=True)
+    write_file(path, content.getvalue())

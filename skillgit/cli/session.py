@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
 from skillgit.app.exchange.connection import Listener
 from skillgit.app.workspace.context import Context
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.output import Form, Output, Pager, choose, paints_diffs
-from skillgit.errors import UsageError
+from skillgit.cli.output import Output, Pager, choose, paints_diffs
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.verb import Answer, Form, TerminalSession
 from skillgit.view import diff
 from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.table import Table
 from skillgit.view.text import inert, one_line
 
+with loaded_on_use():
+    from skillgit.cli import watchers
+
 if TYPE_CHECKING:
     from skillgit.app.skill_format.folder_contents import FileChange
+    from skillgit.view.progress import SilentWatcher
 
 
 def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
@@ -71,8 +76,8 @@ def listener(session: CommandSession) -> Listener:
 _SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this process; see ``Screen``
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSession:
+@dataclass(frozen=True, kw_only=True)
+class CommandSession(TerminalSession):
     """One invocation of a command: what it works with, and how the user wants to be told."""
 
     context: Context
@@ -81,17 +86,92 @@ class CommandSession:
     form: Form = Form.TEXT
     quiet: bool = False
 
+    def asked(self, context: Context, form: Form, *, quiet: bool) -> CommandSession:
+        """Return the session of one request."""
+        context = replace(context, remark=lambda _: None) if quiet else context
+        return replace(self, context=context, form=form, quiet=quiet)
+
+    def present(self, answer: Answer) -> None:
+        """Print an answer in the form that was chosen."""
+        if self.form is Form.TEXT:
+            lines = answer.for_people(self.screen, self.now)
+            with self.output.paged() if answer.pager else nullcontext():
+                self.write(lines)
+        elif answer.table is not None:
+            self.listing(answer.table, answer.rows, head=answer.result)
+        elif self.form is Form.JSON:
+            self.output.document(answer.schema, answer.result)
+        elif self.form is Form.JSONL:
+            self.output.records(answer.rows)
+        else:
+            self.output.table(answer.rows, nul=self.form is Form.NUL)  # type: ignore[arg-type]
+        for sentence, hint in answer.notes:
+            self.note(sentence, hint=hint)
+
     @property
     def screen(self) -> Screen:
         return self.output.screen
 
     @property
-    def now(self) -> datetime:
-        return self.context.clock()
+    def notes_screen(self) -> Screen:
+        return self.diagnostics.screen
 
     @property
-    def tabular(self) -> bool:
-        return self.form in {Form.PLAIN, Form.NUL}
+    def answers(self) -> bool:
+        return sys.stdin.isatty()
+
+    @property
+    def listener(self) -> Listener:
+        return listener(self)
+
+    @property
+    def screen_for_diff(self) -> Screen:
+        screen = self.screen
+        if not screen.terminal:
+            return screen
+        if paints_diffs(choose(self.context.environ, self.context.directory)):
+            return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
+        return screen
+
+    def note(self, *sentences: str, hint: str = "") -> None:
+        self.diagnostics.note(*sentences, hint=hint)
+
+    def failed(self, error: SkillgitError) -> None:
+        self.diagnostics.failed(error)
+
+    def write(self, lines: Iterable[str | bytes]) -> None:
+        for line in lines:
+            if isinstance(line, bytes):
+                self.output.raw(line)
+            else:
+                self.output.text([line])
+
+    def confirm(self, question: str, *, default: bool = False) -> bool:
+        return click.confirm(question, default=default, err=True)
+
+    def choose(self, question: str, choices: Sequence[str]) -> str:
+        return str(click.prompt(question, type=click.Choice(list(choices)), err=True))
+
+    def edit(self, text: str, extension: str = ".txt") -> str | None:
+        try:
+            return click.edit(text, env=self.context.environ, extension=extension)
+        except (click.ClickException, ValueError) as error:
+            # a ValueError is an open quote in $EDITOR, or a text that is not UTF-8
+            problem = error.format_message() if isinstance(error, click.ClickException) else f"$EDITOR: {error}"
+            raise UsageError(problem, hint="set EDITOR to a program that ends well") from error
+
+    def stdin(self) -> str:
+        return sys.stdin.read()
+
+    def watching(
+        self, work: Literal["training", "measuring", "fetching"]
+    ) -> AbstractContextManager[SilentWatcher[Any]]:
+        live: Mapping[str, Any] = {
+            "training": watchers.LiveWatcher,
+            "measuring": watchers.LiveEvalWatcher,
+            "fetching": watchers.LiveFetchWatcher,
+        }
+        return watchers.watching(self, live[work])
 
     def refuse_rows(self, *, listing: bool) -> None:
         if self.form not in {Form.TEXT, Form.JSON} and not listing:
@@ -128,15 +208,6 @@ class CommandSession:
             self.output.records(map(kind.record, rows))
         else:
             self.output.table(map(kind.plain_row, rows), nul=self.form is Form.NUL)
-
-    def screen_for_diff(self) -> Screen:
-        """Return the screen for a diff: without colour if the pager colours diffs itself."""
-        screen = self.screen
-        if not screen.terminal:
-            return screen
-        if paints_diffs(choose(self.context.environ, self.context.directory)):
-            return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
-        return screen
 
 
 def open_context(directory: Path | None = None) -> Context:

@@ -12,10 +12,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, require_terminal
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
+from skillgit.verbs.verb import Form
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line

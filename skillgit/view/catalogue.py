@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class CommandEntry(NamedTuple):
-    """A command, which ``module`` of ``skillgit.cli.commands`` defines as ``NAME_command``."""
+    """A command: ``module`` of ``skillgit.verbs`` holds its verb as ``NAME``; a group of commands has no module."""
 
     name: str
     module: str
@@ -15,80 +15,98 @@ class CommandEntry(NamedTuple):
 
 SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Start": (
-        CommandEntry("init", "start", "Create a repository for skills, or prepare an existing one"),
-        CommandEntry("tasks", "tasks", "Add to a file of tasks, or have tasks drafted"),
-        CommandEntry("train", "training", "Train a skill as CONFIG says, one commit for each decision"),
-        CommandEntry("import", "start", "Turn the output directory of a SkillOpt run into a run"),
+        CommandEntry("init", "commands.start", "Create a repository for skills, or prepare an existing one"),
+        CommandEntry("tasks", "commands.tasks", "Add to a file of tasks, or have tasks drafted"),
+        CommandEntry("train", "commands.training", "Train a skill as CONFIG says, one commit for each decision"),
+        CommandEntry("import", "commands.start", "Turn the output directory of a SkillOpt run into a run"),
         CommandEntry("status", "runs", "Show the default run, its newest and its best version"),
         CommandEntry("use", "runs", "Make RUN the default run"),
     ),
     "Look": (
-        CommandEntry("tui", "tui", "Browse runs and their history on the screen"),
-        CommandEntry("serve", "serve", "Show the repository in a browser, and train from there"),
-        CommandEntry("mcp", "serve", "Answer agents about the history, by the Model Context Protocol"),
+        CommandEntry("tui", "commands.tui", "Browse runs and their history on the screen"),
+        CommandEntry("serve", "commands.serve", "Show the repository in a browser, and train from there"),
+        CommandEntry("mcp", "commands.serve", "Answer agents about the history, by the Model Context Protocol"),
         CommandEntry("runs", "runs", "List the runs, newest first"),
-        CommandEntry("log", "history", "Show the events of a run, newest first"),
-        CommandEntry("show", "diff", "Show one event, or a file of a version"),
-        CommandEntry("diff", "diff", "Show the difference of two versions"),
-        CommandEntry("blame", "rules", "Show where each line of a skill comes from"),
-        CommandEntry("why", "rules", "Explain why a rule is in a skill, from the rollouts that failed to the gate"),
-        CommandEntry("items", "items", "Show which items are solved by which version"),
-        CommandEntry("bisect", "items", "Find the version that fixed or broke an item"),
-        CommandEntry("matrix", "items", "Show what each version scored under each target model"),
-        CommandEntry("cost", "runs", "Show what a run has cost, and where it went"),
-        CommandEntry("report", "runs", "Write a page about a run for people without the repository"),
+        CommandEntry("log", "commands.history", "Show the events of a run, newest first"),
+        CommandEntry("show", "commands.diff", "Show one event, or a file of a version"),
+        CommandEntry("diff", "commands.diff", "Show the difference of two versions"),
+        CommandEntry("blame", "commands.rules", "Show where each line of a skill comes from"),
+        CommandEntry(
+            "why", "commands.rules", "Explain why a rule is in a skill, from the rollouts that failed to the gate"
+        ),
+        CommandEntry("items", "commands.items", "Show which items are solved by which version"),
+        CommandEntry("bisect", "commands.items", "Find the version that fixed or broke an item"),
+        CommandEntry("matrix", "commands.items", "Show what each version scored under each target model"),
+        CommandEntry("cost", "cost", "Show what a run has cost, and where it went"),
+        CommandEntry("report", "report", "Write a page about a run for people without the repository"),
     ),
     "Change": (
-        CommandEntry("note", "training", "Say something about a version, for the steps that come"),
-        CommandEntry("fork", "training", "Start a run of its own at a version of another one"),
-        CommandEntry("revert", "change", "Take back the edits of one version and keep the later ones"),
-        CommandEntry("restore", "change", "Make an older version's text the newest version of its run"),
-        CommandEntry("cherry-pick", "change", "Put the edits of one version on another line, if they pass its gate"),
-        CommandEntry("merge", "change", "Merge another run into RUN, where scores decide what both changed"),
-        CommandEntry("retry", "change", "Try rejected candidates again, on what the run has become since"),
-        CommandEntry("ablate", "rules", "Leave out each rule of a version and measure what it is worth"),
-        CommandEntry("prune", "rules", "Drop the rules that change nothing, if the score does not fall"),
-        CommandEntry("compress", "rules", "Say the same in fewer words, if the score does not fall"),
+        CommandEntry("note", "commands.training", "Say something about a version, for the steps that come"),
+        CommandEntry("fork", "commands.training", "Start a run of its own at a version of another one"),
+        CommandEntry("revert", "commands.change", "Take back the edits of one version and keep the later ones"),
+        CommandEntry("restore", "commands.change", "Make an older version's text the newest version of its run"),
+        CommandEntry(
+            "cherry-pick", "commands.change", "Put the edits of one version on another line, if they pass its gate"
+        ),
+        CommandEntry("merge", "commands.change", "Merge another run into RUN, where scores decide what both changed"),
+        CommandEntry("retry", "commands.change", "Try rejected candidates again, on what the run has become since"),
+        CommandEntry("ablate", "commands.rules", "Leave out each rule of a version and measure what it is worth"),
+        CommandEntry("prune", "commands.rules", "Drop the rules that change nothing, if the score does not fall"),
+        CommandEntry("compress", "commands.rules", "Say the same in fewer words, if the score does not fall"),
     ),
     "Use": (
-        CommandEntry("checkout", "deliver", "Put a version in the work tree"),
-        CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
-        CommandEntry("whence", "deliver", "Name the version that an installed skill is"),
-        CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
-        CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
-        CommandEntry("plugin", "deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
-        CommandEntry("promote", "change", "Bring a version to the trunk with a merge commit"),
-        CommandEntry("propose", "propose", "Train skills on reviewed tasks, and leave what is better as a branch"),
-        CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
-        CommandEntry("claim", "measure", "Sign what history says of a version's score, for people who do not know you"),
-        CommandEntry("verify", "measure", "Measure a version again and say whether its score, or a claim of it, holds"),
-        CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
+        CommandEntry("checkout", "commands.deliver", "Put a version in the work tree"),
+        CommandEntry("install", "commands.deliver", "Put the skill of a version where an agent looks for it"),
+        CommandEntry("whence", "commands.deliver", "Name the version that an installed skill is"),
+        CommandEntry("uninstall", "commands.deliver", "Bring back what an installed skill took the place of"),
+        CommandEntry(
+            "export", "commands.deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"
+        ),
+        CommandEntry("plugin", "commands.deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
+        CommandEntry("promote", "commands.change", "Bring a version to the trunk with a merge commit"),
+        CommandEntry(
+            "propose", "commands.propose", "Train skills on reviewed tasks, and leave what is better as a branch"
+        ),
+        CommandEntry("eval", "commands.measure", "Measure versions side by side and note the scores on their commits"),
+        CommandEntry(
+            "claim", "commands.measure", "Sign what history says of a version's score, for people who do not know you"
+        ),
+        CommandEntry(
+            "verify", "commands.measure", "Measure a version again and say whether its score, or a claim of it, holds"
+        ),
+        CommandEntry("gate", "commands.measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (
-        CommandEntry("push", "exchange", "Send runs to another repository"),
-        CommandEntry("pull", "exchange", "Take in the runs of another repository"),
-        CommandEntry("clone", "exchange", "Copy a repository with its runs, notes and rejected candidates"),
+        CommandEntry("push", "commands.exchange", "Send runs to another repository"),
+        CommandEntry("pull", "commands.exchange", "Take in the runs of another repository"),
+        CommandEntry("clone", "commands.exchange", "Copy a repository with its runs, notes and rejected candidates"),
     ),
     "Keep": (
-        CommandEntry("fsck", "upkeep", "Check that history keeps its rules"),
-        CommandEntry("lint", "upkeep", "Check skill folders by the rules of Agent Skills"),
-        CommandEntry("scan", "upkeep", "Look for secrets, leaked items and large files in what a push would publish"),
-        CommandEntry("replay", "upkeep", "Make a run again from its commits, and compare"),
-        CommandEntry("gc", "upkeep", "Fold the branches of finished runs, or drop old evidence"),
-        CommandEntry("doctor", "setup", "Check this machine and the models of CONFIG"),
-        CommandEntry("config", "setup", "Show the settings that CONFIG amounts to"),
-        CommandEntry("data", "start", "Check the items of CONFIG, or fetch public ones"),
-        CommandEntry("plugins", "setup", "List environments, backends and strategies, or every setting of one"),
-        CommandEntry("envs", "setup", "List the environments, or describe one"),
-        CommandEntry("backends", "setup", "List the model backends, or describe one"),
-        CommandEntry("strategies", "setup", "List the strategies, by which candidates are found, or describe one"),
-        CommandEntry("completion", "setup", "Print a script that completes commands in your shell"),
-        CommandEntry("help", "setup", "Show the help of a command"),
+        CommandEntry("fsck", "commands.upkeep", "Check that history keeps its rules"),
+        CommandEntry("lint", "commands.upkeep", "Check skill folders by the rules of Agent Skills"),
+        CommandEntry(
+            "scan", "commands.upkeep", "Look for secrets, leaked items and large files in what a push would publish"
+        ),
+        CommandEntry("replay", "commands.upkeep", "Make a run again from its commits, and compare"),
+        CommandEntry("gc", "commands.upkeep", "Fold the branches of finished runs, or drop old evidence"),
+        CommandEntry("doctor", "commands.setup", "Check this machine and the models of CONFIG"),
+        CommandEntry("config", "commands.setup", "Show the settings that CONFIG amounts to"),
+        CommandEntry("data", "commands.start", "Check the items of CONFIG, or fetch public ones"),
+        CommandEntry(
+            "plugins", "commands.setup", "List environments, backends and strategies, or every setting of one"
+        ),
+        CommandEntry("envs", "commands.setup", "List the environments, or describe one"),
+        CommandEntry("backends", "commands.setup", "List the model backends, or describe one"),
+        CommandEntry(
+            "strategies", "commands.setup", "List the strategies, by which candidates are found, or describe one"
+        ),
+        CommandEntry("completion", "commands.setup", "Print a script that completes commands in your shell"),
+        CommandEntry("help", "commands.setup", "Show the help of a command"),
     ),
     "Plumbing": (
-        CommandEntry("rev-parse", "history", "Print the commit that REV names"),
-        CommandEntry("events", "history", "Print the events of a run as they are in git, oldest first"),
-        CommandEntry("sql", "runs", "Answer an SQL query from the index, which it can only read"),
+        CommandEntry("rev-parse", "commands.history", "Print the commit that REV names"),
+        CommandEntry("events", "commands.history", "Print the events of a run as they are in git, oldest first"),
+        CommandEntry("sql", "sql", "Answer an SQL query from the index, which it can only read"),
     ),
 }
 

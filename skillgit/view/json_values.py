@@ -5,6 +5,7 @@ Names are those of the dataclass fields, times are RFC 3339 in UTC, ids are comp
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -15,6 +16,7 @@ from pathlib import PurePath
 
 from skillgit.domain.address import Address
 from skillgit.domain.cost import Cost
+from skillgit.domain.untrusted.model_text import escaped_json
 from skillgit.view.numbers import rfc3339
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -42,6 +44,12 @@ def named_values(value: object) -> dict[str, Json]:
     if not isinstance(document, dict):
         raise TypeError(f"{type(value).__name__} is no JSON object")
     return document
+
+
+def document_text(schema: str, body: object) -> str:
+    """Return one JSON document: a dataclass or a mapping, with the name of its shape in front."""
+    document = {"schema": f"skillgit.{schema}"} | named_values(body)
+    return f"{escaped_json(json.dumps(document, indent=2, ensure_ascii=False))}\n"
 
 
 def picked(value: object, names: str) -> dict[str, object]:

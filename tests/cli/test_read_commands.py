@@ -363,7 +363,7 @@ def test_the_cost_of_all_runs_is_not_broken_down(more, skillgit, fake):
     fake("history.cost.cost", cost_sample.SPENDING)
     ended = skillgit("cost", "--all", *more)
     assert (ended.code, ended.out) == (2, b"")
-    assert "--all goes without RUN and --by" in ended.err
+    assert "--all cannot be combined with" in ended.err
 
 
 def test_a_run_that_asked_no_model_and_no_run_at_all_say_so(skillgit, fake):

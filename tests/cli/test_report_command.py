@@ -76,8 +76,8 @@ def test_a_page_can_be_shown_in_the_browser(history, tmp_path, monkeypatch):
         (("nothing",), ExitCode.NOT_FOUND, "there is no run 'nothing'"),
         (("--output", "."), ExitCode.USAGE, "is a folder"),
         (("--output", "no/such/page.html"), ExitCode.NOT_FOUND, "there is no folder"),
-        (("--output", "-", "--json"), ExitCode.USAGE, "--output - goes without"),
-        (("--output", "-", "--open"), ExitCode.USAGE, "--output - goes without"),
+        (("--output", "-", "--json"), ExitCode.USAGE, "--output - cannot be combined with"),
+        (("--output", "-", "--open"), ExitCode.USAGE, "--output - cannot be combined with"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(history, arguments, code, said):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.options import (
-    Verb,
+    ClickVerb,
     complete_revisions,
     document_form,
     flag,
@@ -19,9 +19,9 @@ from skillgit.cli.options import (
     verb,
     verbs,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, may_replace
 from skillgit.errors import ExitCode
+from skillgit.verbs.verb import Form
 from skillgit.view.items import name
 from skillgit.view.numbers import plural, short
 
@@ -315,7 +315,9 @@ def plugin_command() -> None:
     """Build a plug-in of skills, which Claude Code and Codex take."""
 
 
-@plugin_command.command(cls=Verb, name="build", short_help="Write versions of skills and their history's tools to DIR")
+@plugin_command.command(
+    cls=ClickVerb, name="build", short_help="Write versions of skills and their history's tools to DIR"
+)
 @click.argument("directory", metavar="[DIR]", default="plugin", type=click.Path())
 @option(
     "--skill skills",

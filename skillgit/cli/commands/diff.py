@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.options import (
-    Verb,
+    ClickVerb,
     as_of_option,
     complete_revisions,
     document_form,
@@ -20,9 +20,9 @@ from skillgit.cli.options import (
     skill_option,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode
+from skillgit.verbs.verb import Form
 from skillgit.view.lists import LISTS
 from skillgit.view.show import lines, setting_lines
 from skillgit.view.surface import Screen
@@ -35,7 +35,7 @@ _PATHS = "skillgit.diff.paths"
 _LISTS = frozenset({"items", "rules"})
 
 
-class _Diff(Verb):
+class _Diff(ClickVerb):
     """A command that takes files behind ``--``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -148,7 +148,7 @@ def _text(
 ) -> bool:
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
 
-    screen, by_word = session.screen_for_diff(), way == "word"
+    screen, by_word = session.screen_for_diff, way == "word"
     view, is_json = _view(session, way), session.form is Form.JSON
     result = diff(
         session.context,
@@ -182,7 +182,7 @@ def _view(session: CommandSession, way: str) -> Callable[[Diffed, Screen], Itera
         from skillgit.view.diff import side_by_side_lines as paired  # noqa: PLC0415 - a pipe does not need it
 
         return paired
-    if way == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
+    if way == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff is not screen:
         return None
     from skillgit.view.diff import unified_lines as unified  # noqa: PLC0415 - a pipe does not need it
 
@@ -251,5 +251,5 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
 
         texts = changes(session.context, [report.row], patch=False, stat=True)
         report = replace(report, diff="".join(text.decode(errors="replace") for _, text in texts))
-    text = lines(report, session.screen, session.now, session.screen_for_diff())
+    text = lines(report, session.screen, session.now, session.screen_for_diff)
     return session.show("show/1", report, text, pager=True)

@@ -10,7 +10,7 @@ import click
 
 from skillgit.cli.diagnostics import no_runs, tell_unreadable
 from skillgit.cli.options import (
-    Verb,
+    ClickVerb,
     as_of_option,
     complete_items,
     complete_revisions,
@@ -21,9 +21,9 @@ from skillgit.cli.options import (
     skill_option,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.event_kinds import EventKind
+from skillgit.verbs.verb import Form
 from skillgit.view.lists import LISTS
 from skillgit.view.log import log_lines, with_changes
 
@@ -35,7 +35,7 @@ _NAMED = 6  # versions that one sentence names
 _COUNT = re.compile(r"-\d+")
 
 
-class LogVerb(Verb):
+class LogVerb(ClickVerb):
     """``log``, which takes ``-3`` for ``-n 3`` as ``git log`` does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -169,7 +169,7 @@ def _show(
 
     texts = (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
     with session.output.paged():
-        for text in with_changes(lines, texts, session.screen_for_diff()):
+        for text in with_changes(lines, texts, session.screen_for_diff):
             if isinstance(text, bytes):
                 session.output.raw(text)
             else:

@@ -24,10 +24,10 @@ from skillgit.cli.options import (
     split_option,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.cost import Caps
 from skillgit.errors import ExitCode
+from skillgit.verbs.verb import Form
 from skillgit.view import item as story_view
 from skillgit.view.items import check_lines, check_records
 from skillgit.view.json_values import named_values

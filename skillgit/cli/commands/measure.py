@@ -26,10 +26,10 @@ from skillgit.cli.options import (
     split_option,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode
+from skillgit.verbs.verb import Form
 from skillgit.view.measurements import checked_lines, claim_lines, eval_lines, retest_lines, verify_lines
 
 _SAMPLE = 20

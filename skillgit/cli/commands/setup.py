@@ -18,7 +18,7 @@ from skillgit.cli.options import (
     COMPLETION_VARIABLE,
     EVERY_COMMAND,
     PROGRAM,
-    Verb,
+    ClickVerb,
     complete_backends,
     complete_configs,
     complete_environments,
@@ -34,9 +34,9 @@ from skillgit.cli.options import (
     spending_options,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.cost import Caps
+from skillgit.verbs.verb import Form
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import named_values, plain_value
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.config.resolved import ConfigEntry
 
 
-class Listing(Verb):
+class Listing(ClickVerb):
     """A command of an optional NAME, before which the word ``show`` may stand."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillgit.cli.options import (
-    Verb,
+    ClickVerb,
     complete_configs,
     complete_environments,
     document_form,
@@ -23,8 +23,8 @@ from skillgit.cli.options import (
     verb,
     verbs,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
+from skillgit.verbs.verb import Form
 from skillgit.view import setup as render
 from skillgit.view.numbers import plural, short
 
@@ -110,7 +110,7 @@ def data_command() -> None:
 
 
 @data_command.command(
-    cls=Verb, name="check", short_help="Load every item of CONFIG and look for what spoils a measurement"
+    cls=ClickVerb, name="check", short_help="Load every item of CONFIG and look for what spoils a measurement"
 )
 @click.argument("config", shell_complete=complete_configs)
 @override_option
@@ -135,7 +135,7 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
     return int(check.exit_code)
 
 
-@data_command.command(cls=Verb, name="fetch", short_help="Write the public data of environment NAME to a folder")
+@data_command.command(cls=ClickVerb, name="fetch", short_help="Write the public data of environment NAME to a folder")
 @click.argument("name", shell_complete=complete_environments)
 @option("--to", "The new folder; data/NAME if not given", metavar="DIR", type=click.Path(path_type=Path))
 @option(

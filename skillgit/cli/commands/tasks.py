@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from skillgit.cli.options import (
-    Verb,
+    ClickVerb,
     complete_configs,
     document_form,
     flag,
@@ -22,10 +22,10 @@ from skillgit.cli.options import (
     spending_options,
     verbs,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.domain.cost import Caps
 from skillgit.errors import DataError, ExitCode, SkillgitError, UsageError
+from skillgit.verbs.verb import Form
 from skillgit.view import tasks as render
 from skillgit.view.numbers import plural
 from skillgit.view.text import inert
@@ -53,7 +53,7 @@ def tasks_command() -> None:
     """
 
 
-@tasks_command.command(cls=Verb, name="add", short_help="Add a task to FILE after checking it")
+@tasks_command.command(cls=ClickVerb, name="add", short_help="Add a task to FILE after checking it")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @option("--prompt", "What to do; - reads it from stdin", required=True, metavar="TEXT")
 @option("--answer answers", "An accepted answer; repeat it for more", multiple=True, metavar="TEXT")
@@ -109,7 +109,7 @@ def _check(text: str | None) -> object:
         raise click.UsageError(f"--check is no JSON: {error}", click.get_current_context()) from error
 
 
-@tasks_command.command(cls=Verb, name="draft", short_help="Have a model draft tasks for SKILL")
+@tasks_command.command(cls=ClickVerb, name="draft", short_help="Have a model draft tasks for SKILL")
 @click.argument("skill", type=click.Path(path_type=Path))
 @option("--limit", "How many tasks to ask for", type=int, default=10, show_default=True, metavar="N")
 @option("-f --file file", "Add the drafts to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
@@ -148,7 +148,7 @@ def draft_command(
     return ExitCode.OK
 
 
-@tasks_command.command(cls=Verb, name="review", short_help="Show drafts of tasks, and accept, edit or drop them")
+@tasks_command.command(cls=ClickVerb, name="review", short_help="Show drafts of tasks, and accept, edit or drop them")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @option("--skill", "Review what was harvested for the skill NAME; the only one if not given", metavar="NAME")
 @option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")
@@ -271,7 +271,7 @@ def _in_editor(session: CommandSession, text: str) -> str | None:
     return None if new_text is None or not new_text.strip() or new_text.rstrip() == text.rstrip() else new_text
 
 
-@tasks_command.command(cls=Verb, name="harvest", short_help="Draft tasks from sessions with coding agents")
+@tasks_command.command(cls=ClickVerb, name="harvest", short_help="Draft tasks from sessions with coding agents")
 @option(
     "--skill",
     "Look for requests that skill NAME was used for, or was of no use to; the only one if not given",
@@ -317,7 +317,7 @@ def harvest_command(session: CommandSession, /, **fields: Any) -> ExitCode:  # n
     return ExitCode.OK
 
 
-@tasks_command.command(cls=Verb, name="import", short_help="Add the eval cases of the plug-in DIR to FILE")
+@tasks_command.command(cls=ClickVerb, name="import", short_help="Add the eval cases of the plug-in DIR to FILE")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @option("-f --file file", "Add the tasks to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
 @document_form

@@ -23,11 +23,11 @@ from skillgit.cli.options import (
     spending_options,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.cli.watchers import LiveWatcher, watched, watching
 from skillgit.domain.cost import Caps
 from skillgit.errors import SkillgitError
+from skillgit.verbs.verb import Form
 from skillgit.view.lists import LISTS
 from skillgit.view.plan import stopped, trained
 

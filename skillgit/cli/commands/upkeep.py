@@ -15,9 +15,9 @@ from skillgit.cli.options import (
     skill_option,
     verb,
 )
-from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode, UsageError
+from skillgit.verbs.verb import Form
 from skillgit.view.checks import gc_lines, problem_lines, replay_lines
 from skillgit.view.lists import LISTS
 

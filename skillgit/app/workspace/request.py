@@ -1,0 +1,234 @@
+"""What a command may be asked: a request is a dataclass, each of its fields an option or an argument.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Cost(OfRun, OfSkill, OfPast):
+        by: Annotated[Grouping | None, Opt("Add up by WHAT", metavar="WHAT")] = None
+
+The type says what a value is: a ``bool`` is a flag, a tuple an option that may be repeated, an ``Enum`` a choice, and a
+field without a default is required. Options that several commands have are said once here, as bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from inspect import get_annotations
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from skillgit.domain.cost import Caps
+from skillgit.errors import UsageError
+
+Words = Literal[
+    "runs", "items", "models", "skills", "revisions", "configs", "environments", "backends", "strategies", "plugins", ""
+]
+"""What a value names, for completion."""
+
+
+class MisuseError(UsageError):
+    """Options or arguments do not fit together; the hint is the help of the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opt:
+    """An option.
+
+    Attributes:
+        help: What it does, as the help says it.
+        names: How it is typed, with spaces between; empty: ``--`` and the name of the field. A flag that is on unless
+            ``--no-NAME`` is given is called that, or ``--NAME/--no-NAME``.
+        metavar: What its value is called.
+        words: What its value names, for completion.
+        choices: The only values it takes, where the type does not say so.
+        least: The smallest number; None for any.
+        above: A number that must be exceeded; None for any.
+        folder: Of a path, whether it is a folder (True), a file (False) or either (None).
+        hidden: Whether help leaves it out.
+        default: What the help calls the default where the field's own default does not say it.
+    """
+
+    help: str
+    names: str = ""
+    metavar: str = ""
+    words: Words = ""
+    choices: Sequence[str] = ()
+    least: int | None = None
+    above: float | None = None
+    folder: bool | None = None
+    hidden: bool = False
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """A word without a name; of a tuple, the remaining ones. ``after_dashes``: those behind ``--`` and no others."""
+
+    metavar: str = ""
+    words: Words = ""
+    after_dashes: bool = False
+    folder: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A field of a request, as its annotation describes it."""
+
+    field: Field[Any]
+    type: Any
+    description: Opt | Arg
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+    @property
+    def required(self) -> bool:
+        return self.field.default is MISSING and self.field.default_factory is MISSING
+
+    @property
+    def default(self) -> Any:  # noqa: ANN401 - of the field's type
+        if self.field.default_factory is not MISSING:
+            return self.field.default_factory()
+        return None if self.required else self.field.default
+
+    @property
+    def many(self) -> bool:
+        return get_origin(self.type) is tuple
+
+    @property
+    def plain_type(self) -> type:
+        """The type of one value: that of a tuple's items, or of what is not None."""
+        inner = get_args(self.type)[0] if self.many else self.type
+        return next(kind for kind in (*get_args(inner), inner) if kind is not type(None) and isinstance(kind, type))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """How it is typed: ``--limit``; nothing for an argument."""
+        if isinstance(self.description, Arg):
+            return ()
+        return tuple(self.description.names.split()) or (f"--{self.name.replace('_', '-')}",)
+
+
+def parameters(request: type) -> tuple[Parameter, ...]:
+    """Return what a request may hold: its own fields in their order, then those of its bases."""
+    hints = get_type_hints(request, include_extras=True)
+    own = {field.name: field for field in fields(request)}
+    order: dict[str, None] = {}
+    for base in request.__mro__:
+        order.update(dict.fromkeys(name for name in get_annotations(base) if name in own))
+    described = ((own[name], *get_args(hints[name])[:2]) for name in order if get_origin(hints[name]) is Annotated)
+    return tuple(Parameter(*parts) for parts in described)
+
+
+def given(request: object) -> Iterator[Parameter]:
+    """Yield the parameters that are not at their default."""
+    for parameter in parameters(type(request)):
+        if parameter.required or getattr(request, parameter.name) != parameter.default:
+            yield parameter
+
+
+def command_words(request: object) -> tuple[str, ...]:
+    """Return the options and arguments that ask for ``request``, behind the name of its command."""
+    options: list[str] = []
+    arguments: list[str] = []
+    rest: list[str] = []
+    for parameter in given(request):
+        value = getattr(request, parameter.name)
+        values = [str(part) for part in (value if parameter.many else (value,)) if part is not None]
+        if isinstance(parameter.description, Arg):
+            (rest if parameter.description.after_dashes else arguments).extend(values)
+        elif isinstance(value, bool):
+            names = [name for names in parameter.options for name in names.split("/")]
+            options.append(next((name for name in names if name.startswith("--no-") is not value), names[-1]))
+        else:
+            name = next((name for name in parameter.options if name.startswith("--")), parameter.options[0])
+            options.extend(word for part in values for word in (name, part))
+    if any(word.startswith("-") for word in arguments):
+        return (*options, "--", *arguments)
+    return (*arguments, *options, *(("--", *rest) if rest else ()))
+
+
+def refuse_together(request: object, *names: str) -> None:
+    """Refuse a request that gives more than one of the parameters ``names``."""
+    present = {parameter.name: option_of(parameter) for parameter in given(request)}
+    chosen = [present[name] for name in names if name in present]
+    if len(chosen) > 1:
+        raise MisuseError(f"{chosen[0]} cannot be combined with {chosen[1]}")
+
+
+def refuse_without(request: object, needed: str, *names: str) -> None:
+    """Refuse a request that gives one of ``names`` and not ``needed``."""
+    present = {parameter.name: option_of(parameter) for parameter in given(request)}
+    lone = next((present[name] for name in names if name in present), None)
+    if lone is not None and needed not in present:
+        need = next(option_of(parameter) for parameter in parameters(type(request)) if parameter.name == needed)
+        raise MisuseError(f"{lone} needs {need}")
+
+
+def option_of(parameter: Parameter) -> str:
+    """Return what a person calls a parameter: its long option, or the argument's name."""
+    if isinstance(parameter.description, Arg):
+        return parameter.description.metavar.strip("[].") or parameter.name.upper()
+    names = [part for name in parameter.options for part in name.split("/")]
+    return next((name for name in names if name.startswith("--")), names[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfSkill:
+    """Of one skill: its runs, its text and its tasks."""
+
+    skill: Annotated[
+        str, Opt("Mean the skill NAME: its name, or the path of its folder", metavar="NAME", words="skills")
+    ] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfPast:
+    """Of history, as it is or as it was."""
+
+    as_of: Annotated[str, Opt("Show everything as it stood right after REV", metavar="REV", words="revisions")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRun:
+    run: Annotated[str | None, Arg("[RUN]", words="runs")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quiet:
+    quiet: Annotated[bool, Opt("Show no progress", "-q --quiet")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configured:
+    """Measured as a configuration says."""
+
+    config: Annotated[
+        str | None, Opt("Measure as CONFIG says, not as the run did", metavar="CONFIG", words="configs")
+    ] = None
+    overrides: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
+            "-o --cfg-options",
+            metavar="KEY=VALUE",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capped:
+    """What may ask models: a dry run, and three caps."""
+
+    dry_run: Annotated[bool, Opt("Show what it would do and cost, and do nothing", "-n --dry-run")] = False
+    max_calls: Annotated[int | None, Opt("Stop before it makes more model calls", metavar="N", least=1)] = None
+    max_tokens: Annotated[int | None, Opt("Stop before it uses more tokens", metavar="N", least=1)] = None
+    max_usd: Annotated[float | None, Opt("Stop before it spends more US dollars", metavar="USD", above=0)] = None
+
+    @property
+    def caps(self) -> Caps:
+        return Caps(max_calls=self.max_calls, max_tokens=self.max_tokens, max_usd=self.max_usd)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTerms(Configured, Capped, Quiet):
+    """On which terms a command measures."""

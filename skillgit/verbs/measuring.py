@@ -1,0 +1,47 @@
+"""What verbs share that ask models: the work in sight of the user, and the plan of a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from skillgit.app.workspace.context import Context
+from skillgit.errors import ExitCode
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.verb import Answer, TerminalSession
+from skillgit.view.json_values import named_values
+from skillgit.view.surface import Screen
+
+if TYPE_CHECKING:
+    from skillgit.app.setup.plan import Plan
+    from skillgit.view.progress import SilentWatcher
+
+with loaded_on_use():
+    from skillgit.app.setup import plan as plans
+    from skillgit.view import plan as plan_view
+
+R = TypeVar("R")
+Q = TypeVar("Q")
+
+
+def measured(
+    session: TerminalSession,
+    use_case: Callable[[Context, Q, SilentWatcher[Any]], R | Plan],
+    request: Q,
+    schema: str,
+    lines: Callable[[R, Screen], Iterable[str]],
+    *,
+    ends_with: Callable[[R], ExitCode] = lambda _: ExitCode.OK,
+) -> Answer:
+    """Do what measures something, in sight of the user, and return its result; of a dry run, the plan."""
+    with session.watching("measuring") as watcher:
+        result = use_case(session.context, request, watcher)
+    if isinstance(result, plans.Plan):
+        return planned(session, result)
+    session.note(*getattr(result, "warnings", ()))
+    return Answer(schema, result, lines(result, session.screen), exit_code=ends_with(result))
+
+
+def planned(session: TerminalSession, plan: Plan) -> Answer:
+    """Return what a command would do and spend; every dry run of a command that spends ends so."""
+    return Answer("plan/2", {**named_values(plan), "sentence": plan.sentence}, plan_view.planned(plan, session.screen))

@@ -1,0 +1,64 @@
+"""A page about a run."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from skillgit.app.skill_format.atomic_write import refuse_way_out
+from skillgit.app.workspace.request import MisuseError, OfPast, OfRun, OfSkill, Opt
+from skillgit.domain.address import version_label
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.files import write_file
+from skillgit.verbs.verb import Answer, Effect, Form, Verb, VerbSession
+from skillgit.view.numbers import count
+
+with loaded_on_use():
+    from skillgit.app.deliver import report
+    from skillgit.report import page
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRequest(OfRun, OfSkill, OfPast):
+    """One HTML file without scripts and without anything from elsewhere: scores and decisions of the gate, what
+    training changed, each rule with its evidence, which item which version solves, rejected candidates, cost and
+    settings. The same history gives the same bytes.
+
+    The page quotes tasks, answers and feedback: look through it before you send it to others.
+    """
+
+    output: Annotated[str, Opt("Where to write the page; - writes it to stdout", metavar="FILE")] = "report.html"
+    opens: Annotated[bool, Opt("Show the page in the browser", "--open")] = False
+
+
+def _report(session: VerbSession, request: ReportRequest) -> Answer:
+    if request.output == "-" and (request.opens or session.form is Form.JSON):
+        raise MisuseError(f"--output - cannot be combined with {'--open' if request.opens else '--json'}")
+    result = report.report(session.context, request.run)
+    content = page.page(result).encode()
+    if request.output == "-":
+        return Answer(lines=[content])
+    path = _place(session.context.directory / request.output)
+    write_file(path, content)
+    name, best = result.run.name, result.run.best_version
+    document = {"run": name, "version": best, "commit": result.rows[-1].commit, "path": path, "bytes": len(content)}
+    parts = (f"wrote {path}", f"run {name}", f"best {version_label(best)}", f"{count(len(content))}B")
+    is_shown = not request.opens or webbrowser.open(path.as_uri())
+    notes = () if is_shown else [("there is no browser to show it in", "")]
+    return Answer("report/1", document, [session.screen.dotted(parts)], notes=notes)
+
+
+def _place(path: Path) -> Path:
+    """Return the file that ``path`` is or links to."""
+    target = refuse_way_out(path.absolute(), follow=True).resolve()
+    if target.is_dir():
+        raise UsageError(f"{path} is a folder", hint=f"--output {path / 'report.html'}")
+    if not target.parent.is_dir():
+        raise NotFoundError(f"there is no folder {target.parent}", hint=f"mkdir -p {target.parent}")
+    return target
+
+
+REPORT = Verb("report", ReportRequest, _report, lambda request: Effect.READS if request.output == "-" else Effect.FILES)

@@ -1,0 +1,242 @@
+"""A verb: what may be asked, what that changes, and the answer. Command line, forms, tools and manuals are made of it.
+
+    @dataclass(frozen=True, kw_only=True)
+    class UseRequest:
+        \"\"\"Names like v7, best and head refer to it.\"\"\"
+
+        run: Annotated[str, Arg("RUN", words="runs")]
+
+
+    def _use(session: VerbSession, request: UseRequest) -> Answer:
+        row = use(session.context, request.run)
+        return Answer("use/1", {"run": row}, [f"default run is now {row.name}"])
+
+
+    USE = Verb("use", UseRequest, _use, Effect.HISTORY)
+
+The catalogue names its section and its module, and says in one line what it does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import command_words
+from skillgit.errors import ExitCode, SkillgitError
+from skillgit.view.surface import Screen
+from skillgit.view.table import Table
+
+if TYPE_CHECKING:
+    from skillgit.app.exchange.connection import Listener
+    from skillgit.view.progress import SilentWatcher
+
+Q = TypeVar("Q")
+
+
+class Effect(StrEnum):
+    """What carrying out a request may change, besides answering it."""
+
+    READS = "reads"  # nothing
+    FILES = "files"
+    HISTORY = "history"  # refs, notes or settings of this repository
+    SENDS = "sends"  # another repository
+    PAYS = "pays"  # it may ask models
+
+
+EFFECTS: Final = {
+    Effect.READS: "",
+    Effect.FILES: "It writes files.",
+    Effect.HISTORY: "It changes refs of this repository.",
+    Effect.SENDS: "It sends runs to another repository.",
+    Effect.PAYS: "It may call models, which may cost money.",
+}
+"""What a person reads before such a request is carried out."""
+
+
+class Form(StrEnum):
+    """In which form an answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    PLAIN = "plain"
+    NUL = "nul"
+
+
+DOCUMENT: Final = (Form.JSON,)
+"""The machine formats of an answer that is one thing."""
+LIST: Final = (Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
+"""Those of a list."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a verb answers, for every form.
+
+    Attributes:
+        schema: The shape of the JSON document; of a list, its table says it.
+        result: The document's body: a dataclass or a mapping; of a list, what it has before the rows.
+        lines: What people read; bytes are shown as they are. They are made when they are read.
+        table: The list that the rows belong to.
+        rows: The rows of a list; without ``lines`` the table draws them.
+        exit_code: What the command ends with.
+        pager: Whether a terminal pages it.
+        notes: What is said beside the answer: sentences, each with a hint or none.
+    """
+
+    schema: str = ""
+    result: object = None
+    lines: Iterable[str | bytes] | None = None
+    table: Table[Any] | None = None
+    rows: Iterable[object] = ()
+    exit_code: ExitCode = ExitCode.OK
+    pager: bool = False
+    notes: Sequence[tuple[str, str]] = ()
+
+    def for_people(self, screen: Screen, now: datetime) -> Iterable[str | bytes]:
+        """Return the lines that people read."""
+        if self.lines is not None:
+            return self.lines
+        return () if self.table is None else self.table.lines(tuple(self.rows), screen, now=now)
+
+
+class VerbSession(ABC):
+    """Who asks: what a verb works with, and how it speaks while it works."""
+
+    context: Context
+    form: Form
+    quiet: bool
+
+    @property
+    @abstractmethod
+    def screen(self) -> Screen:
+        """Where people read the answer."""
+
+    @property
+    def now(self) -> datetime:
+        return self.context.clock()
+
+    @property
+    def tabular(self) -> bool:
+        return self.form in {Form.PLAIN, Form.NUL}
+
+    @abstractmethod
+    def note(self, *sentences: str, hint: str = "") -> None:
+        """Say what is neither data nor an error, and what to do about it."""
+
+
+@dataclass(slots=True)
+class ReadingSession(VerbSession):
+    """A session of something that shows an answer, as a pane of the screens does; it keeps what is noted."""
+
+    context: Context
+    where: Screen
+    form: Form = Form.TEXT
+    quiet: bool = True
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def screen(self) -> Screen:
+        return self.where
+
+    def note(self, *sentences: str, hint: str = "") -> None:
+        self.notes += [*sentences, *([f"hint: {hint}"] if hint else [])]
+
+
+class TerminalSession(VerbSession):
+    """A session with whoever typed the command: it asks back, shows progress and writes while it works.
+
+    Verbs that run in this process only; pages and screens start them as commands of their own.
+    """
+
+    @property
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether there is a person to answer a question."""
+
+    @property
+    @abstractmethod
+    def notes_screen(self) -> Screen:
+        """Where notes, questions and progress are read."""
+
+    @property
+    @abstractmethod
+    def screen_for_diff(self) -> Screen:
+        """The screen for a diff: without colour if the pager colours diffs itself."""
+
+    @property
+    @abstractmethod
+    def listener(self) -> Listener:
+        """Who hears what another repository says, and answers its questions."""
+
+    @abstractmethod
+    def write(self, lines: Iterable[str | bytes]) -> None:
+        """Write data before the answer, as a dialogue does."""
+
+    @abstractmethod
+    def failed(self, error: SkillgitError) -> None:
+        """Say an error that does not end the command."""
+
+    @abstractmethod
+    def confirm(self, question: str, *, default: bool = False) -> bool: ...
+
+    @abstractmethod
+    def choose(self, question: str, choices: Sequence[str]) -> str: ...
+
+    @abstractmethod
+    def edit(self, text: str, extension: str = ".txt") -> str | None:
+        """Return what the user's editor makes of ``text``; None if nothing."""
+
+    @abstractmethod
+    def stdin(self) -> str: ...
+
+    @abstractmethod
+    def watching(
+        self, work: Literal["training", "measuring", "fetching"]
+    ) -> AbstractContextManager[SilentWatcher[Any]]:
+        """Show the progress of some work while the block runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[Q]):
+    """A command.
+
+    Attributes:
+        name: What it is called, ``tasks add`` for a command of a group.
+        request: What it may be asked. The docstring is its help, behind the line of the catalogue.
+        run: Carries it out.
+        effect: What that changes, or a function that says it of a request.
+        forms: The machine formats of its answer.
+        warning: What a person reads before it runs, where the effect does not say it.
+        rewrite: Gives the words of a command line in the form that options are declared in.
+    """
+
+    name: str
+    request: type[Q]
+    run: Callable[[Any, Q], Answer]
+    effect: Effect | Callable[[Q], Effect] = Effect.READS
+    forms: Sequence[Form] = DOCUMENT
+    warning: str = ""
+    rewrite: Callable[[Sequence[str]], list[str]] | None = None
+
+    def words(self, request: Q) -> tuple[str, ...]:
+        """Return the command line, behind ``skillgit``, that asks for ``request``."""
+        return (*self.name.split(), *command_words(request))
+
+    def effect_of(self, request: Q) -> Effect:
+        """Return what carrying out ``request`` may change; a dry run changes nothing."""
+        if getattr(request, "dry_run", False):
+            return Effect.READS
+        return self.effect(request) if callable(self.effect) else self.effect
+
+    def question(self, request: Q) -> str:
+        """Return what a person reads before ``request`` is carried out; empty where it changes nothing."""
+        effect = self.effect_of(request)
+        return "" if effect is Effect.READS else self.warning or EFFECTS[effect]
