@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillgit.app.workspace.request import Arg, parameters
+from skillgit.errors import UsageError
 from skillgit.verbs.command_line import read_words, verb_of
 from skillgit.verbs.verb import EFFECTS, Effect
 from skillgit.view.catalogue import ENTRIES
@@ -79,3 +80,10 @@ def test_what_reads_asks_nothing_and_everything_else_does(name, data):
     request = data.draw(requests(verb))
     assert (verb.question(request) == "") is (verb.effect_of(request) is Effect.READS)
     assert set(EFFECTS) == set(Effect)
+
+
+@pytest.mark.parametrize(("words", "hint"), [(["fetch"], "skillgit help --all"), (["cost", "--wrong"], "--help")])
+def test_words_that_ask_for_nothing_are_refused(words, hint):
+    with pytest.raises(UsageError) as error:
+        read_words(words)
+    assert error.value.hint.endswith(hint)
