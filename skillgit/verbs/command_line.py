@@ -169,39 +169,42 @@ def _after_dashes(part: Parameter) -> bool:
 def _click_parameter(part: Parameter) -> click.Parameter:
     description, kind = part.description, _click_type(part)
     complete = _COMPLETIONS.get(description.words)
+    value = part.default.value if isinstance(part.default, Enum) else part.default
+    # for click a default of None is one, so that nothing would be required
+    default: dict[str, Any] = {} if part.required or part.many else {"default": value}
     if isinstance(description, Arg):
         return click.Argument(
             [part.name],
             nargs=-1 if part.many else 1,
             required=part.required,
-            default=None if part.many else part.default,
             metavar=description.metavar or None,
             type=kind,
             shell_complete=complete,
+            **default,
         )
-    names, default = part.options, part.default
+    names = part.options
     if part.plain_type is bool:
         is_on_without = len(names) == 1 and names[0].startswith("--no-")
         return click.Option(
             [*names, part.name],
             help=description.help,
             hidden=description.hidden,
-            default=default,
             show_default="/" in names[0],
+            **default,
             **({"flag_value": False} if is_on_without else {"is_flag": True}),
         )
-    shown = description.default or (default if default not in {None, "", ()} else False)
+    is_shown = value not in {None, "", ()}
     return click.Option(
         [*names, part.name],
         help=description.help,
         hidden=description.hidden,
         required=part.required,
-        default=None if part.many else default.value if isinstance(default, Enum) else default,
-        show_default=str(shown) if description.default else bool(shown),
+        show_default=description.default or is_shown,
         multiple=part.many,
         metavar=description.metavar or None,
         type=kind,
         shell_complete=complete,
+        **default,
     )
 
 

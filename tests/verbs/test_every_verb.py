@@ -87,3 +87,9 @@ def test_words_that_ask_for_nothing_are_refused(words, hint):
     with pytest.raises(UsageError) as error:
         read_words(words)
     assert error.value.hint.endswith(hint)
+
+
+@pytest.mark.parametrize("name", [name for name in VERBS if any(p.required for p in parameters(VERBS[name].request))])
+def test_what_must_be_given_is_missed(name):
+    with pytest.raises(UsageError, match=r"(?i)missing"):
+        read_words(name.split())
