@@ -78,7 +78,7 @@ _SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this pr
 
 @dataclass(frozen=True, kw_only=True)
 class CommandSession(TerminalSession):
-    """One invocation of a command: what it works with, and how the user wants to be told."""
+    """One invocation of a command: what it works with, and how it speaks to the user."""
 
     context: Context
     output: Output

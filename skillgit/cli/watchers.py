@@ -73,7 +73,7 @@ class LineWatcher(SilentWatcher[_Look]):
 
     def spent(self, cost: Cost) -> None:
         """Say what was spent where an error takes the place of a result."""
-        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which tells it
+        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which has it
 
         text = f"{gate.cost(cost, self._screen)}, earlier tries of the same included"
         self.remark(gate.fact("cost", text, self._screen))

@@ -88,7 +88,7 @@ class Answer:
         rows: The rows of a list; without ``lines`` the table draws them.
         exit_code: What the command ends with.
         pager: Whether a terminal pages it.
-        notes: What is said beside the answer: sentences, each with a hint or none.
+        notes: Sentences in addition to the answer, each with a hint or none.
     """
 
     schema: str = ""
@@ -151,7 +151,7 @@ class ReadingSession(VerbSession):
 
 
 class TerminalSession(VerbSession):
-    """A session with whoever typed the command: it asks back, shows progress and writes while it works.
+    """A session with the person who typed the command: it asks back, shows progress and writes while it works.
 
     Verbs that run in this process only; pages and screens start them as commands of their own.
     """

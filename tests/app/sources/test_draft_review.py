@@ -140,7 +140,7 @@ def test_an_edit_takes_the_secret_out_and_the_draft_is_accepted(context):
         ("prompt: why?", "does not say what a right result is"),
         ("prompt: why?\nanswer: x\ngroup: mine", "'group' cannot be edited"),
         ("prompt: why?\nanswer: x\nfiles: [drafts.jsonl]", "not among its own files"),
-        ("prompt: why?\nanswer: x\nfiles: [../../config]", "not a path beside the data"),
+        ("prompt: why?\nanswer: x\nfiles: [../../config]", "not a path next to the data"),
         ("prompt: why?\nanswer: 2026-11-20", "neither text nor number"),
     ],
 )
