@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from skillgit.app.interventions.intervention import open_measuring
+from skillgit.app.measure.requests import AblateRequest
 from skillgit.app.recorded.evaluation_notes import Note, record
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.measurement import Measurement
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -177,15 +178,6 @@ def _from_row(row: Mapping[str, object], rules: Sequence[Rule]) -> Ablation | No
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AblateRequest:
-    revision: str
-    rule: int | None = None  # the number of the only rule to leave out; None for each of them
-    split: str = Split.SELECTION.value  # train, selection or test
-    note: bool = True
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AblatedRule:
     ablation: Ablation
     since: str  # the event that brought its first line; `seed` for what stood there before the run
@@ -217,7 +209,7 @@ def ablate(context: Context, request: AblateRequest, watcher: EvalWatcher) -> Ab
     """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, request.revision)
-        with open_measuring(context, workspace, row.run, request.terms, watcher, command="ablate") as measuring:
+        with open_measuring(context, workspace, row.run, request, watcher, command="ablate") as measuring:
             skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
             work = Ablating(measuring, row.commit, skill, Split(request.split), row.label)
             numbers = _numbers(work, request.rule)

@@ -10,7 +10,7 @@ from functools import partial
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.measurement import Measurement
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher, WorkTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
@@ -50,7 +50,7 @@ def open_measuring(
     context: Context,
     workspace: Workspace,
     run: str,
-    terms: MeasuringTerms,
+    terms: WorkTerms,
     watcher: EvalWatcher,
     *,
     command: str = "gate",
@@ -274,7 +274,7 @@ class Gating:
 
 @contextmanager
 def open_gating(
-    context: Context, workspace: Workspace, run: str, terms: MeasuringTerms, watcher: EvalWatcher
+    context: Context, workspace: Workspace, run: str, terms: WorkTerms, watcher: EvalWatcher
 ) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 

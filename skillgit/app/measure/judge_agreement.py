@@ -14,6 +14,7 @@ from shlex import quote
 from statistics import fmean
 
 from skillgit.app.measure.arms import lender_for, measured_skill, read_arms, resolve_all
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.measure.verify import draw
 from skillgit.app.recorded.evidence_json import members, objects, parsed
@@ -24,7 +25,7 @@ from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.judge_record import JudgeRecord, doubt_of, judged_items, keep_record, noise_of
 from skillgit.app.setup.measurement import Measurement
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.models import NAME_JUDGE, find_routes, lacks_judge
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, identified, measuring_setup
@@ -61,21 +62,8 @@ from skillgit.plugin.data_rows import Row, read_each
 from skillgit.plugin.environment import JudgedPart, asks_judge, judged_parts
 
 JUDGE, OTHER = "judge", "other judge"
-ITEMS, REPEATS = 40, 3
 _KNOWN_BY = 10  # results that have to be graded for a judge to be known, or all that there are
 _PASS: Mapping[object, float] = {"pass": 1.0, "fail": 0.0, True: 1.0, False: 0.0}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeRequest(MeasuringTerms):
-    revision: str | None = None  # whose results are graded; None where the labels bring them
-    split: str = Split.SELECTION.value
-    repeats: int = REPEATS  # how often each result is graded
-    items: int = ITEMS  # how many items to draw; all, if there are no more
-    other_judge: str | None = (
-        None  # a second judge: `backend/model`, a model of the judge's backend, or a configuration
-    )
-    labels: Path | None = None  # a file of labelled results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,12 +189,12 @@ class JudgedResult:
     label: ResultLabel | None = None
 
 
-def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatcher) -> JudgeAgreement | Plan:
+def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher) -> JudgeAgreement | Plan:
     """Grade results several times and say how far the gradings agree; known gradings cost nothing."""
     _check(request)
     labels = read_labels(context.directory / request.labels) if request.labels is not None else []
     with open_workspace(context) as workspace:
-        names = resolve_all(workspace, (request.revision,), ()) if request.revision is not None else None
+        names = resolve_all(workspace, request.revisions, ()) if request.revisions else None
         runs = names.runs if names is not None else ()
         lender = lender_for(workspace, names, request) if names is not None else None
         skill = measured_skill(workspace, names) if names is not None else workspace.skill
@@ -237,11 +225,11 @@ def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatche
         return work.result(cost, tuple(warnings))
 
 
-def _check(request: JudgeRequest) -> None:
+def _check(request: EvalRequest) -> None:
     if request.repeats < 2 and request.other_judge is None and request.labels is None:  # noqa: PLR2004 - a pair
         problem = "one grading of each result agrees with nothing"
         raise UsageError(problem, hint="--repeats 3, or compare: --with openai_chat/gpt-5-mini")
-    if request.revision is None and request.labels is None:
+    if not request.revisions and request.labels is None:
         raise UsageError("there are no results to grade", hint="name a version: skillgit eval best --judge")
     if request.split not in set(Split):
         raise UsageError(f"--judge takes one split, and not {request.split}", hint="--split selection")
@@ -251,8 +239,8 @@ def _other(
     context: Context,
     workspace: Workspace,
     setup: Setup,
-    request: JudgeRequest,
-    set_up: Callable[[JudgeRequest], Setup],
+    request: EvalRequest,
+    set_up: Callable[[EvalRequest], Setup],
 ) -> Route:
     """Return the way to the second judge: a model as its name says, or the judge of a configuration."""
     name = request.other_judge or ""
@@ -327,7 +315,7 @@ class _Agreeing:
         self,
         context: Context,
         setup: Setup,
-        request: JudgeRequest,
+        request: EvalRequest,
         labels: Sequence[ResultLabel],
         replies: _Recorded | None,
     ) -> None:
@@ -338,6 +326,7 @@ class _Agreeing:
         self._available = 0
         self._outcomes: dict[str, list[list[Outcome]]] = {}
         self._is_kept = False
+        self._revision = next(iter(request.revisions), "")
 
     def plan(self, measurement: Measurement) -> Plan:
         """Return what it asks: each judge about every result, as often as it is graded."""
@@ -402,7 +391,7 @@ class _Agreeing:
             raise UsageError(problem, hint="skillgit eval best --judge, with the same --labels")
         results = self._recorded.results(session)
         if not results:
-            revision, split = self._request.revision or "", self._request.split
+            revision, split = self._revision, self._request.split
             raise NotFoundError(
                 f"no results of {revision} on the {split} split are here",
                 hint=f"skillgit eval {quote(revision)} --split {split} measures it; or bring them: {BRING}",
@@ -439,7 +428,7 @@ class _Agreeing:
     def _source(self) -> str:
         if self._labels and self._labels[0].result is not None:
             return f"of {self._request.labels}"
-        return f"of {self._request.revision} on the {self._request.split} split"
+        return f"of {self._revision} on the {self._request.split} split"
 
     @property
     def _every(self) -> list[Outcome]:

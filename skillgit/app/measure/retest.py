@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 from skillgit.app.measure.arms import resolve_all, set_up_arms
 from skillgit.app.measure.eval import named
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
 from skillgit.app.setup.judge_record import judge_command
-from skillgit.app.setup.measurement import Arm, Measurement, Trial
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.measurement import Arm, Measurement, ArmTrial
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace
@@ -24,14 +25,6 @@ from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
 
 BACKENDS = "skillgit.backends"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetestRequest(MeasuringTerms):
-    revisions: tuple[str, ...]
-    model: str | None = None  # `backend/model`, or a model of the run's backend; None for the run's own
-    split: str = Split.SELECTION.value
-    note: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +68,7 @@ class Retested:
     exit_code: ExitCode = ExitCode.OK
 
 
-def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Retested | Plan:
+def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
     """Measure versions again beside what their run recorded; what is complete at an early end is noted too."""
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
@@ -101,7 +94,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
             )
             return -(before + (target == own_target))
 
-        trials = [Trial(arm=arm, split=split, items=items, draw=draw(arm)) for arm in arms.every]
+        trials = [ArmTrial(arm=arm, split=split, items=items, draw=draw(arm)) for arm in arms.every]
         judge = judge_command(request.revisions[0], request.config, request.overrides)
         measurement = Measurement(
             context, workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge
@@ -150,7 +143,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
 
 def _row(
     measurement: Measurement,
-    trial: Trial,
+    trial: ArmTrial,
     evaluation: Evaluation,
     own_target: str,
     differs: Sequence[Difference],
