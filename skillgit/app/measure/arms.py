@@ -105,8 +105,8 @@ def lender_for(workspace: Workspace, names: NamedRevisions, terms: WorkTerms) ->
         paths = [path for path in there if runs_of_skill(workspace.index, path)]
         return paths if len(paths) == 1 else []
 
-    chosen = chosen_run(workspace)
-    own = (workspace.index.skill_path(chosen),) if chosen else ()
+    default_run = chosen_run(workspace)
+    own = (workspace.index.skill_path(default_run),) if default_run else ()
     return find_lender(workspace, _choose_skill(workspace, names.subjects[0][1], own, trained))
 
 
@@ -118,10 +118,10 @@ def _choose_skill(
     for path in (workspace.skill, *own, only_skill(there), *likely(there)):
         if path in there:
             return path
-    place = "the work tree" if resolution.is_uncommitted else f"commit {resolution.commit[:_SHORT]}"
+    where = "the work tree" if resolution.is_uncommitted else f"commit {resolution.commit[:_SHORT]}"
     if not there:
-        raise SkillError(f"there is no skill in {place}", hint=NO_SKILL)
-    raise several_skills(there, f"{place} has")
+        raise SkillError(f"there is no skill in {where}", hint=NO_SKILL)
+    raise several_skills(there, f"{where} has")
 
 
 def _skill_path(workspace: Workspace, resolution: Resolved, own: Sequence[str], hints: Sequence[str]) -> str:
@@ -171,15 +171,15 @@ def read_arms(
         if counts[arm.name] > 1 and arm.commit:  # several have this name: their commits tell them apart
             arms[key] = replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
     count = len(names.subjects)
-    named = [(text, arms[key]) for (text, _), key in zip(names.every, keys, strict=True)]
+    pairs = [(text, arms[key]) for (text, _), key in zip(names.every, keys, strict=True)]
     return Arms(
         every=tuple(arms.values()),
         subjects=tuple(arms[key] for key in dict.fromkeys(keys[:count])),
         against=tuple(arms[key] for key in dict.fromkeys(keys[count:])),
         same=tuple(
-            f"{name} and {other} have the same text"
-            for name, arm in named[:count]
-            for other, base in named[count:]
+            f"{name} and {base_name} have the same text"
+            for name, arm in pairs[:count]
+            for base_name, base in pairs[count:]
             if arm.skill.digest == base.skill.digest
         ),
     )

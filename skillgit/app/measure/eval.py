@@ -14,7 +14,7 @@ from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type
 from skillgit.app.recorded.shortcut_facts import best_shortcuts, not_above
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.judge_record import judge_command
-from skillgit.app.setup.measurement import Arm, Measurement, ArmTrial
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences

@@ -27,7 +27,7 @@ from skillgit.app.measure.pull_request_verdicts import (
 )
 from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.basis import find_lender, lender_of
-from skillgit.app.setup.measurement import Arm, Measurement, ArmTrial
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
@@ -160,8 +160,8 @@ class _Judging:
             for side, skill in zip(self._sides, skills, strict=True)
         ]
         trials = []
-        for arm, recorded in zip(self._arms, self._recorded, strict=True):
-            missing = [item for item in setup.task.items[self._split] if item.id not in recorded]
+        for arm, outcomes in zip(self._arms, self._recorded, strict=True):
+            missing = [item for item in setup.task.items[self._split] if item.id not in outcomes]
             if missing and not request.recorded_only:
                 trials.append(ArmTrial(arm=arm, split=self._split, items=missing, stage=self._name))
         # the caps are those of all skills together, so that each gets what the others leave
@@ -169,8 +169,8 @@ class _Judging:
 
     def _find_setup(self, context: Context, ends: tuple[Resolved, Resolved]) -> Setup | None:
         path, index, terms = self._change.path, self._workspace.index, self._terms
-        named = zip((self._request.base, self._request.head), ends, strict=True)
-        own = (lender_of(name, end.run) for name, end in named if end.run and index.skill_path(end.run) == path)
+        ends_by_name = zip((self._request.base, self._request.head), ends, strict=True)
+        own = (lender_of(name, end.run) for name, end in ends_by_name if end.run and index.skill_path(end.run) == path)
         lender = next(own, None) or (find_lender(self._workspace, path) if terms.config is None else None)
         if terms.config is None and lender is None:
             return None
@@ -216,7 +216,7 @@ class _Judging:
         measurement, request = self._measurement, self._request
         if measurement is None:
             return self._unmeasured()
-        setup, cost, reused = measurement.setup, Cost(), tuple[str, ...]()
+        setup, cost, reuse = measurement.setup, Cost(), tuple[str, ...]()
         if measurement.trials:
             measurement.terms = replace(self._terms, caps=caps)
 
@@ -226,7 +226,7 @@ class _Judging:
             with measurement.open():
                 result = measurement.carry_out(None, work(), note=self._note)
             if not isinstance(result, Plan):
-                cost, reused = result
+                cost, reuse = result
         rule, items = replace(setup.rule, enabled=True), setup.task.items[self._split]
         rule = rule if request.rule is None else replace(rule, policy=load_policy(request.rule))
         base, head = self._evaluations()
@@ -235,12 +235,12 @@ class _Judging:
         before, after = (
             replace(
                 side,
-                recorded=len(recorded),
-                missing=len(items) - len(recorded),
+                recorded=len(outcomes),
+                missing=len(items) - len(outcomes),
                 scored=len(evaluation.scored),
                 score=evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None,
             )
-            for side, recorded, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
+            for side, outcomes, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
         )
         return SkillReport(
             skill=self._change.path,
@@ -258,7 +258,7 @@ class _Judging:
             policy=rule.policy.name,
             items=len(items),
             compared=comparison,
-            warnings=(*self._remarks, *reused, *self._from_history(setup)),
+            warnings=(*self._remarks, *reuse, *self._from_history(setup)),
             noted=measurement.noted,
             cost=cost,
             exit_code=code,
@@ -276,14 +276,14 @@ class _Judging:
         if self._measurement is None:
             return []
         task, evaluations = self._measurement.setup.task, []
-        for arm, recorded in zip(self._arms, self._recorded, strict=True):
+        for arm, outcomes in zip(self._arms, self._recorded, strict=True):
             fresh = self._measurement.evaluations.get((arm.key, self._split))
-            outcomes: Mapping[str, Outcome] = {**(fresh.outcomes if fresh is not None else {}), **recorded}
+            every: Mapping[str, Outcome] = {**(fresh.outcomes if fresh is not None else {}), **outcomes}
             evaluations.append(
                 Evaluation(
                     split=self._split,
                     item_set=task.item_set(self._split),
-                    outcomes={item.id: outcomes.get(item.id, NOT_RECORDED) for item in task.items[self._split]},
+                    outcomes={item.id: every.get(item.id, NOT_RECORDED) for item in task.items[self._split]},
                     seed=self._measurement.setup.config.values.train.seed,
                 )
             )

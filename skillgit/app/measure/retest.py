@@ -14,7 +14,7 @@ from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
 from skillgit.app.setup.judge_record import judge_command
-from skillgit.app.setup.measurement import Arm, Measurement, ArmTrial
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
@@ -88,9 +88,9 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
 
         def draw(arm: Arm) -> int:
             """Return the draws: the run's at first, then fresh ones, counted down where no run or placebo has any."""
-            known = known_evaluations(workspace, arm.commit, arm.row)
+            evaluations = known_evaluations(workspace, arm.commit, arm.row)
             before = sum(
-                (each.source, each.split, each.target, each.item_set, each.environment) == same for each in known
+                (each.source, each.split, each.target, each.item_set, each.environment) == same for each in evaluations
             )
             return -(before + (target == own_target))
 
@@ -119,7 +119,7 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
             result = measurement.carry_out(plan, work(), note=note)
         if isinstance(result, Plan):
             return result
-        cost, reused = result
+        cost, reuse = result
         rows = [
             _row(measurement, trial, measurement.evaluations[trial.arm.key, split], own_target, differs[trial.arm.key])
             for trial in trials
@@ -136,7 +136,7 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
             rows=tuple(rows),
             noted=measurement.noted,
             cost=cost,
-            warnings=(*remarks, *reused, *shortages),
+            warnings=(*remarks, *reuse, *shortages),
             exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
         )
 

@@ -13,7 +13,7 @@ from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outc
 from skillgit.app.recorded.run_record import event_outcomes, is_own, recorded_items, start_record, started
 from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.comparable_conditions import environment_change
-from skillgit.app.setup.measurement import Arm, Measurement, ArmTrial
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
@@ -208,8 +208,8 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
         return _noted(workspace, row, split, gauge)
     score, n = claimed_score
     # not notes, which measured the claim again, perhaps a sample of it
-    recorded = event_outcomes(workspace, row, split)
-    outcomes = Evaluation(split=split, item_set="", outcomes=recorded, seed=0) if recorded else None
+    outcomes_by_item = event_outcomes(workspace, row, split)
+    outcomes = Evaluation(split=split, item_set="", outcomes=outcomes_by_item, seed=0) if outcomes_by_item else None
     total = gauge.score(outcomes.summary()) if outcomes is not None else None
     adds_up = total is not None and abs(total - score) <= _ROUNDING
     # Repeats make the gate's score a mean over more rollouts than the table of items holds.

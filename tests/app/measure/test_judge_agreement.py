@@ -369,7 +369,7 @@ def test_the_ledger_forgets_nothing_of_another_judge(tmp_path):
         (("--judge", "--no-note"), "--judge cannot be combined with --no-note"),
         (("--repeats", "2"), "--repeats needs --judge"),
         (("--with", "x"), "--with needs --judge"),
-        (("--judge", "HEAD"), "the results of one version"),
+        (("--judge", "HEAD"), "--judge takes one version"),
     ],
 )
 def test_options_that_have_no_effect_are_refused(repository, words, fault):
