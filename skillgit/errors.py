@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
     NULL_RESULT = 20  # ``train --exit-code``: candidates were measured, and none is better than the seed
     UNDERPOWERED = 21
     """``train --exit-code``: none is better, and the selection split is too small to tell; ``gate``, ``propose`` and
-    ``verify --claim``: it cannot tell."""
+    ``verify``: it cannot tell."""
     CEILING = 22  # ``train --exit-code``: the seed solves every selection item
     NO_CANDIDATES = 23  # ``train --exit-code``: no step produced a candidate to measure
     NOT_CONFIRMED = 24

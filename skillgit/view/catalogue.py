@@ -50,7 +50,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry("merge", "commands.change", "Merge another run into RUN, where scores decide what both changed"),
         CommandEntry("retry", "commands.change", "Try rejected candidates again, on what the run has become since"),
-        CommandEntry("ablate", "commands.rules", "Leave out each rule of a version and measure what it is worth"),
+        CommandEntry("ablate", "measure", "Leave out each rule of a version and measure what it is worth"),
         CommandEntry("prune", "commands.rules", "Drop the rules that change nothing, if the score does not fall"),
         CommandEntry("compress", "commands.rules", "Say the same in fewer words, if the score does not fall"),
     ),
@@ -67,14 +67,10 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry(
             "propose", "commands.propose", "Train skills on reviewed tasks, and leave what is better as a branch"
         ),
-        CommandEntry("eval", "commands.measure", "Measure versions side by side and note the scores on their commits"),
-        CommandEntry(
-            "claim", "commands.measure", "Sign what history says of a version's score, for people who do not know you"
-        ),
-        CommandEntry(
-            "verify", "commands.measure", "Measure a version again and say whether its score, or a claim of it, holds"
-        ),
-        CommandEntry("gate", "commands.measure", "Judge the skills that a pull request changes by their scores"),
+        CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
+        CommandEntry("claim", "measure", "Sign a version's recorded score so that others can verify it"),
+        CommandEntry("verify", "measure", "Check a signed claim of a score, against history and by measuring again"),
+        CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (
         CommandEntry("push", "commands.exchange", "Send runs to another repository"),

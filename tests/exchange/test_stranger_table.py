@@ -69,8 +69,8 @@ WORDS = {
     "plugin": f"plugin build named --skill {RUN}/v1",
     "eval": f"eval {RUN}/v0",
     "eval --judge": f"eval {RUN}/v0 --judge",
+    "eval --fresh --sample": f"eval {RUN}/v0 --fresh --sample 20",
     "verify": f"verify {RUN}/v0",
-    "verify --claim": f"verify --claim {RUN}/v0",
     "claim": f"claim {RUN}/v0 --key ../key --output named",
     "whence": "whence skills",
     "gate": f"gate --base main --head {RUN}/v1",
@@ -91,7 +91,17 @@ WORDS = {
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""
-REFUSES = {"eval", "eval --judge", "verify", "gate", "ablate", "prune", "compress", "cherry-pick", "revert"}
+REFUSES = {
+    "eval",
+    "eval --judge",
+    "eval --fresh --sample",
+    "gate",
+    "ablate",
+    "prune",
+    "compress",
+    "cherry-pick",
+    "revert",
+}
 """Commands that measure, and so ask for a configuration of the user's own."""
 WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",

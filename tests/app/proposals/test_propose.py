@@ -16,7 +16,8 @@ from trained_runs import user
 
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
-from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.measure.pull_request_gate import gate
+from skillgit.app.measure.requests import GateRequest
 from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
