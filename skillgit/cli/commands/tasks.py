@@ -31,8 +31,7 @@ from skillgit.view.numbers import plural
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
-    from skillgit.app.sources.draft_review import DraftFolder
-    from skillgit.app.sources.pending_draft import PendingDraft
+    from skillgit.app.sources.draft_review import DraftFolder, PendingDraft
 
 
 _R = TypeVar("_R")
@@ -246,7 +245,7 @@ def _answer(pending: PendingDraft) -> str:
 
 def _edited(session: CommandSession, folder: DraftFolder, pending: PendingDraft) -> PendingDraft:
     """Return the draft as the user's editor leaves it; as it was, if the text comes back empty or unchanged."""
-    from skillgit.app.sources.pending_draft import editable  # noqa: PLC0415 - see the package
+    from skillgit.app.sources.draft_review import editable  # noqa: PLC0415 - see the package
 
     text = editable(pending)
     while (new_text := _in_editor(session, text)) is not None:
