@@ -186,7 +186,7 @@ def open_drafts(context: Context, skill: str, into: Path | None = None) -> Itera
     repo = Repo.discover(context.directory)
     folder = folder_of_drafts(repo.private_dir, skill)
     if not (folder / DRAFT_ROWS).is_file():
-        raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks harvest --skill {skill}")
+        raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks draft {skill} --from sessions")
     if repo.workdir is None:
         raise UsageError("this repository has no work tree, where tasks would go", hint="review in one that has")
     into = context.directory / into if into is not None else reviewed_tasks(repo.workdir, skill)

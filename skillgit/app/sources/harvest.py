@@ -1,4 +1,4 @@
-"""``skillgit tasks harvest``: sessions that people had with their coding agents become drafts of tasks.
+"""``skillgit tasks draft --from sessions``: sessions that people had with their coding agents become drafts of tasks.
 
 Sessions are read (``sessions``), the requests in them that a skill was for are found (``harvest_episodes``), what must
 not be written down is taken out (``harvest_redaction``), and a draft is made: a task with the files as they were, and a
@@ -31,13 +31,14 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.sources.draft_review import DRAFT_FILES, DRAFT_ROWS, drafts_lock, folder_of_drafts
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
 from skillgit.app.sources.harvest_redaction import SecretValues, SessionRedactor, file_name_of
+from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.sources.sessions.agents import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
 from skillgit.app.sources.tasks import DRAFT, REVIEWED, Row
 from skillgit.app.sources.tasks_draft import RubricWriter
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skills_here import reviewed_tasks
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import SandboxError, SkillgitError, UsageError
@@ -68,20 +69,6 @@ _WORD = re.compile(r"[\w.+-]{1,40}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PATH = re.compile(r"\w[\w./-]*")  # in a command
 _ARGUMENT = re.compile(r"\$ARGUMENTS|\$\d+|\$\{[^}]{0,200}\}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HarvestRequest:
-    skill: str
-    source: str = ""  # an agent, or a path; empty for every agent of this machine
-    since: str = ""  # a date, or an age like 7d
-    projects: tuple[Path, ...] = ()  # none means the work tree
-    all_projects: bool = False
-    rubric: bool = False  # ask the judge's model for criteria
-    config: str | None = None  # None takes skillgit's ``tasks/default``
-    overrides: tuple[str, ...] = ()
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,17 +115,17 @@ class HarvestedDraft:
         return "command" if "check" in self.row else "judge"
 
 
-def harvest(context: Context, request: HarvestRequest) -> Harvested | Plan:
+def harvest(context: Context, request: DraftRequest) -> Harvested | Plan:
     """Draft tasks for a skill from sessions; a dry run writes nothing, and is a plan where a model would be asked."""
     repo = Repo.discover(context.directory)
-    folder = folder_of_drafts(repo.private_dir, request.skill)
-    writer = RubricWriter(context, request.config, request.overrides, request.caps) if request.rubric else None
+    folder = folder_of_drafts(repo.private_dir, request.subject)
+    writer = RubricWriter(context, request) if request.rubric else None
     with _alone(folder.parent, context, is_dry_run=request.dry_run) as salt:
         search = _Harvest(context, request, repo.workdir or context.directory, folder, salt)
         drafts = search.run()
         by_judge = [draft.row for draft in drafts if draft.kind == "judge"]
         if writer is not None and request.dry_run:
-            return writer.plan(by_judge, {"skill": request.skill, "drafts": str(len(drafts))})
+            return writer.plan(by_judge, {"skill": request.subject, "drafts": str(len(drafts))})
         cost, reasons = writer.write(by_judge, search.redactor.text) if writer is not None and by_judge else (None, [])
         if drafts and not request.dry_run:
             search.save(drafts)
@@ -160,7 +147,7 @@ def _alone(folder: Path, context: Context, *, is_dry_run: bool) -> Iterator[byte
 
 
 class _Harvest:
-    def __init__(self, context: Context, request: HarvestRequest, tree: Path, folder: Path, salt: bytes) -> None:
+    def __init__(self, context: Context, request: DraftRequest, tree: Path, folder: Path, salt: bytes) -> None:
         self._context, self._request, self._folder, self._salt, self._tree = context, request, folder, salt, tree
         self._projects, self.redactor = _Projects(), SessionRedactor.of(context.environ, tree)
         self._places = self._allowed_folders()
@@ -172,7 +159,7 @@ class _Harvest:
             original=self._projects.original,
             snapshot=self._projects.snapshot,
         )
-        rows = [folder / DRAFT_ROWS, reviewed_tasks(tree, request.skill)]
+        rows = [folder / DRAFT_ROWS, reviewed_tasks(tree, request.subject)]
         self._ids = {str(row.fields.get("id")) for file in rows if file.is_file() for row in read_rows(file)}
         groups = folder.parent / _GROUPS
         links = json.loads(read_plain(groups)) if groups.is_file() else {}
@@ -209,11 +196,11 @@ class _Harvest:
         return drafts
 
     def _read(self) -> Iterator[AgentSession]:
-        source = self._request.source
-        if source and source not in set(SessionAgent):
-            yield from self._search.at(self._context.directory / source)
+        source, _, path = self._request.source.partition(":")
+        if path:
+            yield from self._search.at(self._context.directory / path)
             return
-        for agent in (SessionAgent(source),) if source else SessionAgent:
+        for agent in (SessionAgent(source),) if source in set(SessionAgent) else SessionAgent:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
 
     def _of(self, session: AgentSession) -> Iterator[HarvestedDraft]:
@@ -225,7 +212,7 @@ class _Harvest:
         group = next((self._groups[link] for link in links if link in self._groups), "")
         group = group or self._digest(next(iter(session.links), session.id))
         self._groups |= dict.fromkeys(links, group)
-        for turns, episode in episodes(session, self._request.skill):
+        for turns, episode in episodes(session, self._request.subject):
             new = [turn for turn in turns if turn.id not in repeated]
             self._search.left_out[NoTurn.DUPLICATE] += len(turns) - len(new)
             self._count += len(new)
@@ -269,7 +256,7 @@ class _Harvest:
         before, final = states
         if len(before) > _MOST_FILES or sum(map(len, (*before.values(), *final.values()))) > _MOST_BYTES:
             return NotDrafted.TOO_LARGE
-        skill, follow_up = self._request.skill, texts.text(episode.follow_up)
+        skill, follow_up = self._request.subject, texts.text(episode.follow_up)
         identity = "h-" + self._digest(f"task {episode.request.id}")[:12]
         folder = f"{DRAFT_FILES}/{identity}/{_BEFORE}"
         criteria = [_CORRECTED.format(follow_up)] if follow_up else []
@@ -413,7 +400,7 @@ class _Harvest:
             other_projects=len(self._search.other_projects),
             redacted=len(self._values),
             places=tuple(map(str, self._places)),
-            is_met=any(names_skill(name, self._request.skill) for name in self._names),
+            is_met=any(names_skill(name, self._request.subject) for name in self._names),
             unknown={self.redactor.text(kind): number for kind, number in self._unknown.items()},
             remarks=tuple(map(self.redactor.text, (*self._search.unreadable, *refusals, *reasons))),
             cost=cost,

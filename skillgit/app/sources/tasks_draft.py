@@ -15,6 +15,7 @@ from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
 from skillgit.app.skill_format.seed import read_seed
+from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.sources.tasks import DRAFT, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
@@ -61,27 +62,17 @@ class Drafted:
     cost: Cost
 
 
-def draft(
-    context: Context,
-    skill: Path,
-    path: Path,
-    *,
-    count: int,
-    config: str | None = None,
-    overrides: tuple[str, ...] = (),
-    caps: Caps | None = None,
-    dry_run: bool = False,
-) -> Drafted | Plan:
+def draft(context: Context, request: DraftRequest) -> Drafted | Plan:
     """Let the optimizer's model draft tasks for a skill, and add them to a file; a dry run returns the plan."""
+    count, caps = request.limit, request.caps
     if not 1 <= count <= MOST:
         raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")
-    file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
-    entries, seed = file.read(reader), read_seed(context.directory / skill)
-    routes = find_routes(load_config(context, config or _USUAL, overrides), (_ROLE,))
-    caps = caps or Caps()
-    request = f"<skill>\n{seed.document.strip()}\n</skill>\n\nWrite {count} tasks."
-    messages = [system(_prompt("draft.md")), user(request)]
-    if dry_run:
+    file, reader = TaskFile(path=context.directory / (request.file or "")), reader_of_tasks(context)
+    entries, seed = file.read(reader), read_seed(context.directory / request.subject)
+    routes = find_routes(load_config(context, request.config or _USUAL, request.overrides), (_ROLE,))
+    question = f"<skill>\n{seed.document.strip()}\n</skill>\n\nWrite {count} tasks."
+    messages = [system(_prompt("draft.md")), user(question)]
+    if request.dry_run:
         facts, tokens_out = {"skill": seed.name, "drafts": str(count)}, count * _TASK_TOKENS
         return _plan_of_draft(context, routes[_ROLE], messages, tokens_out, caps=caps, facts=facts)
     with Ledger.in_memory() as ledger:
@@ -149,9 +140,9 @@ async def _asked(calls: Calls, messages: list[Message]) -> list[dict[str, object
 class RubricWriter:
     """Asks the judge's model for criteria of harvested drafts, one question for each, under caps."""
 
-    def __init__(self, context: Context, config: str | None, overrides: tuple[str, ...], caps: Caps) -> None:
-        self._context, self._caps = context, caps
-        self._routes = find_routes(load_config(context, config or _USUAL, overrides), (_JUDGE,))
+    def __init__(self, context: Context, request: DraftRequest) -> None:
+        self._context, self._caps = context, request.caps
+        self._routes = find_routes(load_config(context, request.config or _USUAL, request.overrides), (_JUDGE,))
 
     def plan(self, rows: Sequence[Row], facts: dict[str, str]) -> Plan:
         """Return what asking would take; drafts for which a command turns out to be proved are not asked about."""
@@ -160,7 +151,7 @@ class RubricWriter:
         stages = (row_of(self._routes[_JUDGE], _JUDGE, "rubric", number, sizes, seconds=None),)
         total = total_of(stages)
         notes = cap_notes(self._caps, total)
-        return Plan(command="tasks harvest", facts=facts, stages=stages, total=total, notes=notes)
+        return Plan(command="tasks draft", facts=facts, stages=stages, total=total, notes=notes)
 
     def write(self, rows: Sequence[Row], redacted: Callable[[str], str]) -> tuple[Cost, list[str]]:
         """Give each draft the criteria of the model; a draft for which it gives none keeps its own, with a reason."""

@@ -10,7 +10,8 @@ from sample_run import seed_skill, write_run
 
 from skillgit.app.history.filter_language import narrowed
 from skillgit.app.setup.skill_tasks import tasks_of_skill
-from skillgit.app.train.train import TrainRequest, of_skill, plan_train
+from skillgit.app.train.requests import TrainRequest
+from skillgit.app.train.train import of_skill, plan_train
 from skillgit.errors import NotFoundError, SkillError, UsageError
 from skillgit.index import event_pages
 from skillgit.index.event_pages import Narrowing
