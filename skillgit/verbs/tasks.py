@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from skillgit.app.sources.requests import MODEL, SESSIONS, DraftRequest
 from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, given, option_of, refuse_together
-from skillgit.errors import DataError, SkillgitError, UsageError
+from skillgit.errors import DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import planned
 from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb
@@ -101,28 +101,34 @@ def _draft(session: TerminalSession, request: DraftRequest) -> Answer:
         kinds = _FITTING.get(parameter.name, (kind,))
         if kind not in kinds:
             raise MisuseError(f"{option_of(parameter)} needs --from {' or '.join(kinds)}")
+    if kind == _DIR and not (context.directory / request.source).exists():
+        hint = "--from takes model, sessions, sessions:PATH, an agent, or the folder of a plug-in"
+        raise NotFoundError(f"there is no folder {request.source}", hint=hint)
     path = context.directory / request.subject
     is_path = request.subject and (path.exists() or not _NAME.fullmatch(request.subject))
     name = (path.parent if path.suffix else path).resolve().name if is_path else request.subject
-    named = replace(context, skill=name or context.skill)
+    skill_context = replace(context, skill=name or context.skill)
     if kind == SESSIONS:
         name = name or skill_tasks.name_of_meant(context)
-        harvested = harvest.harvest(context, replace(request, subject=name))
-        if isinstance(harvested, plans.Plan):
-            return planned(session, harvested)
-        lines = task_view.harvested(harvested, session.screen)
-        return Answer("tasks-harvest/1", harvested, lines, notes=_notes(harvested.remarks))
-    file = request.file or skill_tasks.tasks_of_skill(named)
+        harvest_result = harvest.harvest(context, replace(request, subject=name))
+        if isinstance(harvest_result, plans.Plan):
+            return planned(session, harvest_result)
+        lines = task_view.harvested(harvest_result, session.screen)
+        return Answer("tasks-harvest/1", harvest_result, lines, notes=_notes(harvest_result.remarks))
+    file = request.file or skill_tasks.tasks_of_skill(skill_context)
     if kind == _DIR:
-        imported = plugin_evals.import_evals(context, Path(request.source), file)
-        return Answer("tasks-import/1", imported, deliveries.evals_imported(imported))
-    folder = request.subject if is_path else str(skill_tasks.folder_of_meant(named))
-    drafted = tasks_draft.draft(context, replace(request, subject=folder, file=file))
-    if isinstance(drafted, plans.Plan):
-        return planned(session, drafted)
-    removed = f"{drafted.removed} control or invisible characters were removed from the drafts"
-    notes = _notes([*(f"left out: {reason}" for reason in drafted.refused), *([removed] if drafted.removed else [])])
-    return Answer("tasks-draft/1", drafted, task_view.drafted(drafted, session.screen), notes=notes)
+        import_result = plugin_evals.import_evals(context, Path(request.source), file)
+        return Answer("tasks-import/1", import_result, deliveries.evals_imported(import_result))
+    folder = request.subject if is_path else str(skill_tasks.folder_of_meant(skill_context))
+    draft_result = tasks_draft.draft(context, replace(request, subject=folder, file=file))
+    if isinstance(draft_result, plans.Plan):
+        return planned(session, draft_result)
+    sentences = [f"left out: {reason}" for reason in draft_result.refused]
+    if draft_result.removed:
+        sentences.append(f"{draft_result.removed} control or invisible characters were removed from the drafts")
+    return Answer(
+        "tasks-draft/1", draft_result, task_view.drafted(draft_result, session.screen), notes=_notes(sentences)
+    )
 
 
 def _notes(sentences: Iterable[str]) -> list[tuple[str, str]]:
@@ -158,8 +164,8 @@ def _review(session: TerminalSession, request: ReviewRequest) -> Answer:
     if request.file is not None:
         for name in ("skill", "drop", "into"):
             refuse_together(request, "file", name)
-        reviewed = tasks.review(context, request.file, request.accept)
-        return Answer("tasks-review/1", reviewed, task_view.reviewed(reviewed, screen, brief=bool(request.accept)))
+        result = tasks.review(context, request.file, request.accept)
+        return Answer("tasks-review/1", result, task_view.reviewed(result, screen, brief=bool(request.accept)))
     skill, is_answered = request.skill or skill_tasks.name_of_meant(context), bool(request.accept or request.drop)
     if session.answers and screen.terminal and session.form is not Form.JSON and not is_answered:
         with draft_review.open_drafts(context, skill, request.into) as folder:

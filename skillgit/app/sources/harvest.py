@@ -153,7 +153,7 @@ class _Harvest:
         self._places = self._allowed_folders()
         self._search = SessionSearch(
             projects=tuple(
-                dict.fromkeys(form for place in self._places for form in (place.absolute(), place.resolve()))
+                dict.fromkeys(form for folder_ in self._places for form in (folder_.absolute(), folder_.resolve()))
             ),
             since=_since(request.since, context.clock()),
             original=self._projects.original,
@@ -204,7 +204,7 @@ class _Harvest:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
 
     def _of(self, session: AgentSession) -> Iterator[HarvestedDraft]:
-        repeated = {turn.id for turn in session.turns} & self._turns
+        old_ids = {turn.id for turn in session.turns} & self._turns
         self._names.update(session.offers, session.bodies, *(turn.uses for turn in session.turns))
         self._turns |= {turn.id for turn in session.turns}
         # The group tells this session from others, but not from its forks and resumptions.
@@ -213,7 +213,7 @@ class _Harvest:
         group = group or self._digest(next(iter(session.links), session.id))
         self._groups |= dict.fromkeys(links, group)
         for turns, episode in episodes(session, self._request.subject):
-            new = [turn for turn in turns if turn.id not in repeated]
+            new = [turn for turn in turns if turn.id not in old_ids]
             self._search.left_out[NoTurn.DUPLICATE] += len(turns) - len(new)
             self._count += len(new)
             is_new = turns[0] in new
@@ -311,8 +311,8 @@ class _Harvest:
                 for products in ({}, outputs):
                     with self._loaded(draft.id, row, files) as (environment, item):
                         trajectory = Trajectory(item_id=item.id, turns=(), answer="", products=products)
-                        scored, _ = asyncio.run(environment.score(item, trajectory, cast("Judge", None)))
-                        scores.append(scored.hard)
+                        score, _ = asyncio.run(environment.score(item, trajectory, cast("Judge", None)))
+                        scores.append(score.hard)
             except SandboxError as error:
                 self._refusal = error.message
                 return

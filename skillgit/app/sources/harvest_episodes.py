@@ -167,7 +167,7 @@ def _signals(turns: Sequence[SessionTurn], session: AgentSession) -> tuple[Sessi
         failures |= {_command(call.command)} if call.failed else set()
         is_passed = is_passed or (call.passed and _command(call.command) in failures)
     position = session.turns.index(first)
-    shown = {
+    signs = {
         SessionSignal.CORRECTION: any(turn.comments for turn in turns)
         or (bool(later) and (first.interrupted or first.refused))
         or any(_rewrites(turns[:at], turn) for at, turn in enumerate(later, start=1)),
@@ -183,7 +183,7 @@ def _signals(turns: Sequence[SessionTurn], session: AgentSession) -> tuple[Sessi
         ),
         SessionSignal.EDITED_PROPOSAL: any(edit.by_person for edit in edits),
     }
-    return tuple(signal for signal in SessionSignal if shown[signal])
+    return tuple(signal for signal in SessionSignal if signs[signal])
 
 
 def _command(text: str) -> str:

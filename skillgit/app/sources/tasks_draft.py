@@ -153,11 +153,11 @@ class RubricWriter:
         notes = cap_notes(self._caps, total)
         return Plan(command="tasks draft", facts=facts, stages=stages, total=total, notes=notes)
 
-    def write(self, rows: Sequence[Row], redacted: Callable[[str], str]) -> tuple[Cost, list[str]]:
+    def write(self, rows: Sequence[Row], redact: Callable[[str], str]) -> tuple[Cost, list[str]]:
         """Give each draft the criteria of the model; a draft for which it gives none keeps its own, with a reason."""
         with Ledger.in_memory() as ledger:
             calls = _calls(self._context, self._routes, ledger, self._caps)
-            reasons = asyncio.run(_asked_for_criteria(calls, rows, redacted))
+            reasons = asyncio.run(_asked_for_criteria(calls, rows, redact))
             return calls.spent(), reasons
 
 
@@ -168,7 +168,7 @@ def _rubric_messages(row: Row) -> list[Message]:
     return [system(_prompt("rubric.md")), user(request)]
 
 
-async def _asked_for_criteria(calls: Calls, rows: Sequence[Row], redacted: Callable[[str], str]) -> list[str]:
+async def _asked_for_criteria(calls: Calls, rows: Sequence[Row], redact: Callable[[str], str]) -> list[str]:
     reasons = []
     async with _closing(calls, _JUDGE, "criteria need"):
         for row in rows:
@@ -178,7 +178,7 @@ async def _asked_for_criteria(calls: Calls, rows: Sequence[Row], redacted: Calla
             except UnusableReplyError as error:
                 reasons.append(f"{row['id']} keeps its own criteria: {error}")
                 continue
-            criteria = [redacted(text) for text in criteria if text.strip()]
+            criteria = [redact(text) for text in criteria if text.strip()]
             row["criteria"] = criteria[:_MOST_CRITERIA] or row["criteria"]
     return reasons
 

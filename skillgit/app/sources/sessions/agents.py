@@ -54,7 +54,7 @@ class Claude(SessionReader):
     agent = SessionAgent.CLAUDE
     home = "CLAUDE_CONFIG_DIR", ".claude"
     # Requests as they were sent: most of a file, and a second copy of everything in it.
-    skipped = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
+    noise = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
     kinds = frozenset(
         {
             *("user", "assistant", "attachment", "system", "summary", "file-history-delta", "queue-operation"),
@@ -77,7 +77,7 @@ class Claude(SessionReader):
             return super().read(path, original)
         session = AgentSession(agent=cls.agent, path=path, id=path.stem)
         session.left_out[NoTurn.SUBAGENT] += 1
-        session.directory = text_at(next(records_of(session, cls.skipped), None), "cwd")
+        session.directory = text_at(next(records_of(session, cls.noise), None), "cwd")
         return session
 
     def end(self) -> None:
@@ -710,8 +710,8 @@ READERS: dict[SessionAgent, type[SessionReader]] = {
 
 def home_of(agent: SessionAgent, environ: Mapping[str, str]) -> Path:
     """Return where ``agent`` keeps what it knows: a folder, or for OpenCode its database."""
-    variable, place = READERS[agent].home
-    path = Path(environ.get("HOME") or Path.home()) / place
+    variable, default = READERS[agent].home
+    path = Path(environ.get("HOME") or Path.home()) / default
     if agent is SessionAgent.OPENCODE and (data := environ.get("XDG_DATA_HOME")):
         path = Path(data, *path.parts[-2:])
     return Path(environ.get(variable) or path)
@@ -810,5 +810,5 @@ def _found(home: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
 def _agent_of(path: Path) -> SessionAgent | None:
     """Return whose session a file of JSON lines holds, by its first record; None if it holds none."""
     kind = text_at(next(records_of(AgentSession(agent=SessionAgent.CLAUDE, path=path)), None), "type")
-    named = (agent for agent, reader in READERS.items() if kind and reader.first == kind)
-    return next(named, SessionAgent.CLAUDE) if kind else None
+    agents = (agent for agent, reader in READERS.items() if kind and reader.first == kind)
+    return next(agents, SessionAgent.CLAUDE) if kind else None

@@ -199,7 +199,7 @@ class SessionReader:
     patterns: ClassVar[tuple[str, ...]] = ()  # the files of sessions below that place
     folder: ClassVar[tuple[str, ...]] = ()  # where in the first record the session's folder is; empty if in any
     first: ClassVar[str] = ""  # the type of the first record, where only this agent has it
-    skipped: ClassVar[tuple[bytes, ...]] = ()  # the beginnings of lines that say nothing
+    noise: ClassVar[tuple[bytes, ...]] = ()  # the beginnings of lines that say nothing
 
     def __init__(self, path: Path, original: Original, name: str) -> None:
         self.session = AgentSession(agent=self.agent, path=path, id=name)
@@ -217,7 +217,7 @@ class SessionReader:
     def read(cls, path: Path, original: Original) -> AgentSession:
         """Return the session in the file at ``path``."""
         reader = cls.of(path, original)
-        for record in records_of(reader.session, cls.skipped):
+        for record in records_of(reader.session, cls.noise):
             with counting_damage(reader.session):
                 reader.take(record)
             if reader.is_over:
@@ -229,7 +229,7 @@ class SessionReader:
     def directory_of(cls, path: Path) -> str:
         """Return where the agent worked, from the first record of a session."""
         probe = AgentSession(agent=cls.agent, path=path)
-        return text_at(next(records_of(probe, cls.skipped), None), *cls.folder)
+        return text_at(next(records_of(probe, cls.noise), None), *cls.folder)
 
     def take(self, record: Record) -> None:
         raise NotImplementedError

@@ -448,14 +448,14 @@ def imported_score(
     items: Sequence[str],
     seed: int,
     *,
-    place: str,
+    where: str,
     hard: float | None,
     soft: float | None,
     split: Split = Split.SELECTION,
     is_partial: bool = False,
     spare: int = 0,
 ) -> ImportedScore | None:
-    """Return what ``outcomes`` and the score that is recorded at ``place`` say together; None if neither has one.
+    """Return what ``outcomes`` and the score that is recorded ``where`` say together; None if neither has one.
 
     The recorded one wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
     ``items`` are those of the split, as far as they are known. A decision that did not need all outcomes is
@@ -463,14 +463,14 @@ def imported_score(
     """
     evaluation = None
     if outcomes is not None and outcomes.outcomes:
-        unneeded = tuple(item for item in items if item not in outcomes.outcomes) if is_partial else ()
+        rest = tuple(item for item in items if item not in outcomes.outcomes) if is_partial else ()
         evaluation = Evaluation(
             split=split,
-            item_set=_set_digest((*outcomes.outcomes, *unneeded)),
+            item_set=_set_digest((*outcomes.outcomes, *rest)),
             outcomes=outcomes.outcomes,
             seed=seed,
-            unneeded=unneeded,
-            spare=min(spare, len(unneeded)),
+            unneeded=rest,
+            spare=min(spare, len(rest)),
         )
         summary = evaluation.summary()
         pairs = ((summary.hard, hard), (summary.soft, soft))
@@ -485,7 +485,7 @@ def imported_score(
     if outcomes is None:
         return ImportedScore(summary=summary)
     score_text = f"{evaluation.summary().hard:.6g}" if evaluation is not None else "nothing that can be used"
-    remark = f"{place} says {hard:.6g}, and its results.jsonl says {score_text}; the first is kept"
+    remark = f"{where} says {hard:.6g}, and its results.jsonl says {score_text}; the first is kept"
     return ImportedScore(summary=summary, remark=remark)
 
 

@@ -149,8 +149,8 @@ class ImportedRun:
     def _facts(self, epoch: int) -> dict[str, Any]:
         return {"run": self._run, "skill": self.skill_path, "epoch": epoch}
 
-    def _measured(self, outcomes: Outcomes | None, place: str, **claims: Any) -> ImportedScore | None:  # noqa: ANN401 - of imported_score
-        return imported_score(outcomes, self._items, self.settings.seed, place=place, **claims)
+    def _measured(self, outcomes: Outcomes | None, where: str, **claims: Any) -> ImportedScore | None:  # noqa: ANN401 - of imported_score
+        return imported_score(outcomes, self._items, self.settings.seed, where=where, **claims)
 
     def _tell(
         self,
@@ -175,11 +175,11 @@ class ImportedRun:
         settings, directory = self.settings, self.directory
         # The summary has the score of the seed, or the first step that did not accept. Under other metrics the number
         # is the gate's, not the strict score that it is named after.
-        hard, place = _share(self._summary, "baseline_selection_hard"), "summary.json"
+        hard, source = _share(self._summary, "baseline_selection_hard"), "summary.json"
         if hard is None and self._steps and self._steps[0].action and not self._steps[0].accepted:
-            hard, place = self._steps[0].score("current_score"), "history.json"
+            hard, source = self._steps[0].score("current_score"), "history.json"
         hard = hard if settings.rule.metric is Metric.HARD or not self._items else None
-        score = self._measured(baseline, place, hard=hard, soft=None)
+        score = self._measured(baseline, source, hard=hard, soft=None)
         if score is None:
             raise DataError(
                 f"{directory.path} was interrupted before its first skill had a score, so that there is nothing to"
@@ -330,18 +330,20 @@ class ImportedRun:
         record, mode = step.record, self.settings.mode
         summary = record.get("edit_apply_summary")
         summary = summary if isinstance(summary, dict) else {}
-        ranked, budget = count(record.get("n_edits_ranked")) or 0, count(record.get("edit_budget"))
-        control, applied = str(record.get("lr_control_mode") or ""), count(summary.get("applied"))
+        rank_count, budget = count(record.get("n_edits_ranked")) or 0, count(record.get("edit_budget"))
+        control, number_applied = str(record.get("lr_control_mode") or ""), count(summary.get("applied"))
         by = BudgetSource.OPTIMIZER if control in {"autonomous", "auto", "optimizer"} else BudgetSource.SCHEDULE
         is_unlimited = control in {"none", "off", "no_lr"} and mode.proposals is ProposalKind.DOCUMENTS
-        if budget is not None and ranked > budget and not is_unlimited:
-            self._remark(f"step {step.number} applied {ranked} edits with a budget of {budget}; the budget is left out")
-        if is_unlimited or budget is None or ranked > budget:
+        if budget is not None and rank_count > budget and not is_unlimited:
+            self._remark(
+                f"step {step.number} applied {rank_count} edits with a budget of {budget}; the budget is left out"
+            )
+        if is_unlimited or budget is None or rank_count > budget:
             budget, by = None, BudgetSource.NONE
         return PatchCounts(
             merged=count(record.get("n_edits_merged")) or 0,
-            ranked=ranked,
-            applied=effective if applied is None else applied,
+            ranked=rank_count,
+            applied=effective if number_applied is None else number_applied,
             skipped=(count(summary.get("skipped")) or 0) + (count(summary.get("errors")) or 0),
             budget=budget,
             by=by,
@@ -482,8 +484,13 @@ class ImportedRun:
             if outcomes is not None:
                 is_consistent = is_consistent and score.evaluation is not None
                 evidence |= outcomes.evidence("selection.json", is_consistent=is_consistent)
-            fixed, broken = differences.fixed, differences.broken
-            proposal = replace(proposal, evaluation=score.summary, verdict=verdict, fixed=fixed, broken=broken)
+            proposal = replace(
+                proposal,
+                evaluation=score.summary,
+                verdict=verdict,
+                fixed=differences.fixed,
+                broken=differences.broken,
+            )
         self._tell(proposal, evidence, slow_file)
         if not verdict.decision.accepted:
             return
@@ -559,7 +566,7 @@ class ImportedRun:
                 outcomes,
                 tuple(outcomes.outcomes) if outcomes is not None else (),
                 self.settings.seed,
-                place=f"{key}_hard in summary.json",
+                where=f"{key}_hard in summary.json",
                 split=Split.TEST,
                 hard=_share(self._summary, f"{key}_hard"),
                 soft=_share(self._summary, f"{key}_soft"),
