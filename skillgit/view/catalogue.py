@@ -15,10 +15,13 @@ class CommandEntry(NamedTuple):
 
 SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Start": (
-        CommandEntry("init", "commands.start", "Create a repository for skills, or prepare an existing one"),
-        CommandEntry("tasks", "commands.tasks", "Add to a file of tasks, or have tasks drafted"),
-        CommandEntry("train", "commands.training", "Train a skill as CONFIG says, one commit for each decision"),
-        CommandEntry("import", "commands.start", "Turn the output directory of a SkillOpt run into a run"),
+        CommandEntry("init", "start", "Create a repository for skills, or prepare an existing one"),
+        CommandEntry("tasks", "", "Add tasks, have them drafted, and review drafts"),
+        CommandEntry("tasks add", "tasks", "Add a task to FILE after checking it"),
+        CommandEntry("tasks draft", "tasks", "Draft tasks for SKILL: by a model, from sessions or eval cases"),
+        CommandEntry("tasks review", "tasks", "Show drafts of tasks, and accept, edit or drop them"),
+        CommandEntry("train", "train", "Train a skill as CONFIG says, one commit for each decision"),
+        CommandEntry("import", "start", "Turn the output directory of a SkillOpt run into a run"),
         CommandEntry("status", "runs", "Show the default run, its newest and its best version"),
         CommandEntry("use", "runs", "Make RUN the default run"),
     ),
@@ -118,5 +121,6 @@ ELSEWHERE = {
     "fetch": "pull --dry-run",
     "reindex": "fsck --repair",
     "undo": "revert",
+    "harvest": "tasks draft --from sessions",
 }
 """What other programs call a command."""

@@ -43,7 +43,7 @@ DRY = {
     "propose": ("searchqa", "--config", "demo"),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
-    "tasks harvest": ("--skill", "skill", "--rubric"),
+    "tasks draft --from sessions": ("skill", "--rubric"),
 }
 """What every command that spends is asked to plan."""
 

@@ -13,8 +13,7 @@ from contexts import context_in
 from harvested import SKILL, draft, group, prompts, write_drafts
 from soaking import soak
 
-from skillgit.app.sources.draft_review import open_drafts, review_harvest
-from skillgit.app.sources.pending_draft import editable, harvested_skills
+from skillgit.app.sources.draft_review import editable, harvested_skills, open_drafts, review_harvest
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import locked, open_plain
 from skillgit.store.repo import Repo
