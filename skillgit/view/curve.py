@@ -1,6 +1,6 @@
 """Curves of scores as drawings for pages: a run with its decisions, or several runs over each other.
 
-Lines and signs differ by more than their colour. ``report/templates/curve.html`` draws what this places.
+Lines and signs differ by more than their colour. ``report/templates/curve.html`` draws what this positions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RunLine:
     """The score of a run over its course.
 
     Attributes:
@@ -83,7 +83,7 @@ class Line:
 class Curve:
     size: Size
     unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[RunLine, ...]
     scores: tuple[tuple[float, str], ...]  # place and score of the lines across
     ticks: tuple[tuple[float, str], ...]  # place and amount of the numbers below
     epochs: tuple[tuple[float, float, int], ...] = ()  # begin, end and number of each epoch
@@ -107,14 +107,14 @@ def course(
 
 
 def _course(run: str, rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, left_out: int) -> Curve:
-    places = {
+    positions = {
         row.commit: step + _SPREAD * number / len(group)
         for step, same in groupby(rows, key=lambda row: row.step)
         for group in [list(same)]
         for number, row in enumerate(group)
     }
     stair = [
-        (places[row.commit], row.score or 0.0, wilson_interval(row.score or 0.0, items) if items else None)
+        (positions[row.commit], row.score or 0.0, wilson_interval(row.score or 0.0, items) if items else None)
         for row in rows
         if row.version is not None
         for items in [counts.get(row.version) if row.score is not None else None]
@@ -122,7 +122,7 @@ def _course(run: str, rows: Sequence[LogRow], counts: Mapping[int, int], size: S
     first, last = rows[0].step, max(rows[-1].step, rows[0].step + 1)
     scores = [row.known.value for row in rows if row.known is not None]
     plot = _Plot(size, [*scores, *_ends(stair)], first, last + _SPREAD)
-    marks = tuple(plot.mark(row, places[row.commit], _shape(Entry.of_row(row)), row.label) for row in rows)
+    marks = tuple(plot.mark(row, positions[row.commit], _shape(Entry.of_row(row)), row.label) for row in rows)
     every = max(1, round(stride(last - first, size.width // 64)))
     steps = range(ceil(first / every) * every, last + 1, every)
     epochs = (
@@ -174,7 +174,7 @@ def _overlaid(curves: Sequence[RunCurve], size: Size) -> Curve:
     )
     heights = _apart([plot.y(stair[-1][1]) for stair in stairs], size)
 
-    def line(curve: RunCurve, stair: Sequence[_Step], points: Sequence[CurvePoint], height: float) -> Line:
+    def line(curve: RunCurve, stair: Sequence[_Step], points: Sequence[CurvePoint], height: float) -> RunLine:
         own_marks = (
             plot.mark(
                 point.row, point.x, "solid" if point.row.version is not None else "refused", str(point.row.address)
@@ -242,15 +242,15 @@ class _Plot:
         values = [number * self._tick for number in range(self._low, self._high + 1)]
         return tuple((self.y(value), f"{value:.2f}") for value in values)
 
-    def line(self, run: str, stair: Sequence[_Step], end: float, marks: Sequence[Mark]) -> Line:
+    def line(self, run: str, stair: Sequence[_Step], end: float, marks: Sequence[Mark]) -> RunLine:
         last = self.x(end)
-        places = [*(self.x(place) for place, _, _ in stair), last]
+        positions = [*(self.x(position) for position, _, _ in stair), last]
         path = "".join(
             f"{'L' if number else 'M'}{begin} {self.y(score)}H{stop}"
-            for number, ((begin, stop), (_, score, _)) in enumerate(zip(pairwise(places), stair, strict=True))
+            for number, ((begin, stop), (_, score, _)) in enumerate(zip(pairwise(positions), stair, strict=True))
         )
         above, below = "", ""
-        for (begin, stop), (_, _, interval) in zip(pairwise(places), stair, strict=True):
+        for (begin, stop), (_, _, interval) in zip(pairwise(positions), stair, strict=True):
             if interval is None:
                 above = below = ""
                 break
@@ -258,7 +258,7 @@ class _Plot:
             above += f"{'L' if above else 'M'}{begin} {high}H{stop}"
             below = f"L{stop} {low}H{begin}{below}"
         last_score = stair[-1][1] if stair else 0.0
-        return Line(
+        return RunLine(
             run=run,
             path=path,
             band=f"{above}{below}Z" if above else "",
@@ -266,8 +266,8 @@ class _Plot:
             end=(last, self.y(last_score)),
         )
 
-    def mark(self, row: LogRow, place: float, shape: str, label: str) -> Mark:
-        size, x, y = self._size, self.x(place), self.y(row.known.value if row.known else 0.0)
+    def mark(self, row: LogRow, position: float, shape: str, label: str) -> Mark:
+        size, x, y = self._size, self.x(position), self.y(row.known.value if row.known else 0.0)
         score = numbers.score(row.score) if row.bound is None else f"at most {numbers.score(row.bound)}"
         gain = f" ({numbers.delta(row.delta)})" if row.delta is not None else ""
         words = (
