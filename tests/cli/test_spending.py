@@ -101,7 +101,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skillgit("cherry-pick", "small/v1", "--run", "fork", "-q", cwd=repository)
     skillgit("cherry-pick", "small/v2", "--run", "fork", "-q", cwd=repository)
     skillgit("use", "small", cwd=repository)
-    skillgit("export", "v0", "--to", "skill", cwd=repository)
+    skillgit("export", "v0", "skill", cwd=repository)
     (repository / "tasks.jsonl").write_text(TASKS)
     return repository
 

@@ -54,10 +54,10 @@ def test_numbers_in_tables_are_exact_and_what_is_absent_is_empty(data):
 
 
 def test_one_table_goes_to_stdout_and_all_to_a_folder(demo, data, tmp_path):
-    out = skillgit("export", RUN, "--csv", "--table", "versions", cwd=demo)
+    out = skillgit("export", RUN, "--as", "csv", "--table", "versions", cwd=demo)
     assert out.bytes.decode() == table_text(data, "versions")
-    skillgit("export", RUN, "--csv", "--to", tmp_path / "tables", cwd=demo)
-    again = skillgit("export", RUN, "--csv", "--to", tmp_path / "tables", "--json", cwd=demo)
+    skillgit("export", RUN, tmp_path / "tables", "--as", "csv", cwd=demo)
+    again = skillgit("export", RUN, tmp_path / "tables", "--as", "csv", "--json", cwd=demo)
     assert json.loads(again.out)["rows"]["items"] == len(data.items)
     assert sorted(path.stem for path in (tmp_path / "tables").iterdir()) == sorted(COLUMNS)
     for table in COLUMNS:
@@ -75,11 +75,11 @@ def test_one_document_holds_all_of_it(demo, data):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--csv",), "stdout takes one table"),
-        (("--table", "items"), "--table chooses a table of --csv"),
-        (("--csv", "--mlflow", "x"), "write different things"),
-        (("--csv", "--table", "items", "--strip-markers"), "--strip-markers is for skills"),
-        (("--mlflow", "x", "--to", "y"), "without --to"),
+        (("--as", "csv"), "say where to write"),
+        (("x", "--table", "items"), "--table needs --as csv"),
+        (("x", "y", "--as", "mlflow"), "give one REV"),
+        (("--as", "csv", "--table", "items", "--strip-markers"), "--strip-markers needs --as skill"),
+        (("--as", "csv", "--table", "items", "--json"), "say where to write"),
     ],
 )
 def test_options_that_do_not_belong_together_are_refused(options, sentence, demo):
@@ -137,16 +137,16 @@ def test_mlflow_reads_the_store(demo, data, tmp_path, monkeypatch):
 
 def test_a_table_takes_the_place_of_such_a_table_only(demo, tmp_path):
     (tmp_path / "notes.md").write_text("mine")
-    command = ("export", RUN, "--csv", "--table", "items", "--to")
+    command = ("export", RUN, "--as", "csv", "--table", "items")
     refused = skillgit(*command, tmp_path / "notes.md", cwd=demo, code=4)
     assert f"{tmp_path / 'notes.md'} exists and holds something else\n" in refused.err
     assert (tmp_path / "notes.md").read_text() == "mine"
     for _ in range(2):
         skillgit(*command, tmp_path / "items.csv", cwd=demo)
-    skillgit("export", RUN, "--csv", "--table", "edits", "--to", tmp_path / "items.csv", cwd=demo, code=4)
+    skillgit("export", RUN, tmp_path / "items.csv", "--as", "csv", "--table", "edits", cwd=demo, code=4)
 
 
 def test_a_store_that_cannot_be_made_is_told_in_a_sentence(demo, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    refused = skillgit("export", RUN, "--mlflow", tmp_path / "file" / "mlruns", cwd=demo, code=2)
+    refused = skillgit("export", RUN, tmp_path / "file" / "mlruns", "--as", "mlflow", cwd=demo, code=2)
     assert "cannot be written: a file stands where a folder has to be\nhint: ls -la " in refused.err

@@ -151,7 +151,7 @@ def test_an_archive_has_the_bytes_that_export_writes(
     repository: Path, visitor: httpx2.Client, tmp_path: Path, ending: str
 ) -> None:
     file = tmp_path / f"v1.{ending}"
-    skillgit("export", f"{RUN}/v1", "--to", file, cwd=repository)
+    skillgit("export", f"{RUN}/v1", file, cwd=repository)
     answer = visitor.get(f"/run/{RUN}/v1/export?as={ending}")
     assert answer.content == file.read_bytes()
     assert f"{RUN}-v1.{ending}" in answer.headers["Content-Disposition"]

@@ -252,11 +252,11 @@ def export_tables(context: Context, data: RunData, target: str, table: str | Non
         content = files[f"{table}.csv"]
         # Only a table of the same kind, which has the same first line, is replaced.
         if path.exists() and not (path.is_file() and path.read_bytes().startswith(content.partition(b"\n")[0])):
-            raise ConflictError(f"{path} exists and holds something else", hint="name a new file with --to")
+            raise ConflictError(f"{path} exists and holds something else", hint="name a new file")
         write_file(path, content)
     else:
         # Only tables that were exported before are replaced.
         if path.exists() and (not path.is_dir() or {entry.name for entry in path.iterdir()} - files.keys()):
-            raise ConflictError(f"{path} exists and holds something else", hint="name a new folder with --to")
+            raise ConflictError(f"{path} exists and holds something else", hint="name a new folder")
         put(path, lambda beside: write_files(beside, files))
     return ExportedTables(run=data.run, place=str(path), rows={name: len(getattr(data, name)) for name in names})
