@@ -58,14 +58,10 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("compress", "commands.rules", "Say the same in fewer words, if the score does not fall"),
     ),
     "Use": (
-        CommandEntry("checkout", "commands.deliver", "Put a version in the work tree"),
-        CommandEntry("install", "commands.deliver", "Put the skill of a version where an agent looks for it"),
-        CommandEntry("whence", "commands.deliver", "Name the version that an installed skill is"),
-        CommandEntry("uninstall", "commands.deliver", "Bring back what an installed skill took the place of"),
-        CommandEntry(
-            "export", "commands.deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"
-        ),
-        CommandEntry("plugin", "commands.deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
+        CommandEntry("checkout", "deliver", "Put a version in the work tree"),
+        CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
+        CommandEntry("uninstall", "deliver", "Restore what an installed skill replaced"),
+        CommandEntry("export", "deliver", "Write a skill, a plug-in or a run elsewhere, without git"),
         CommandEntry("promote", "commands.change", "Bring a version to the trunk with a merge commit"),
         CommandEntry(
             "propose", "commands.propose", "Train skills on reviewed tasks, and leave what is better as a branch"
@@ -122,5 +118,7 @@ ELSEWHERE = {
     "reindex": "fsck --repair",
     "undo": "revert",
     "harvest": "tasks draft --from sessions",
+    "whence": "install --list PATH",
+    "plugin": "export --as plugin",
 }
 """What other programs call a command."""

@@ -110,7 +110,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key = folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     skillgit("claim", "small/v1", "--key", str(key), cwd=repository)
-    skillgit("export", "v0", "--to", "skill", cwd=repository)
+    skillgit("export", "v0", "skill", cwd=repository)
     (repository / "tasks.jsonl").write_text(TASKS)
     return repository
 

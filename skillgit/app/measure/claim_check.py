@@ -315,7 +315,8 @@ def _against_folder(folder: Path, content: Mapping[str, object], check: Recomput
     if here == names:
         check.agreeing += len(leaves(here))
     else:
-        check.contradictions.append(f"{folder.name} is not the folder of the claim: skillgit whence says what it is")
+        identify = "skillgit install --list PATH says what it is"
+        check.contradictions.append(f"{folder.name} is not the folder of the claim: {identify}")
 
 
 def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> None:

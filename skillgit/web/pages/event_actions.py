@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
-from skillgit.app.deliver.install import Agent, Scope
+from skillgit.app.deliver.requests import Agent, Scope
 from skillgit.app.interventions.retry import RetryRequest, retry
 from skillgit.app.measure.eval import evaluate
 from skillgit.app.measure.requests import EvalRequest
