@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
-from skillgit.app.interventions.three_way_merge import Conflict, merge
+from skillgit.app.interventions.three_way_merge import Conflict, Merge, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
@@ -17,7 +17,7 @@ from skillgit.app.workspace.revision import event_in, find_run, version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import human_edits
-from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
+from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.gate_policies import NOT_WORSE
@@ -37,94 +37,95 @@ _THERE = frozenset({EditStatus.APPLIED, EditStatus.DUPLICATE})
 _SHOWN, _WORDS = 3, 48
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    skill: Skill
-    reports: tuple[EditReport, ...]
-    how: str  # how they got there, or went, in one sentence
-    title: str  # what they achieve: the event's own title, or one made of the edits where not all it changed came along
+def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Candidate:
+    """Return ``head`` with what the event of ``row`` changed: by its edits, or where one does not apply, by its lines.
 
-
-def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
-    """Return ``head`` with what the event of ``row`` changed."""
+    Its title is the event's own, or made of the edits where not all that the event changed came along.
+    """
     if row.kind not in _KINDS:
         raise UsageError(f"{row.address} changed no rule of the skill", hint="skillgit log shows what did")
+    of = str(row.address)
     again = apply(head, recorded_edits(workspace, row))
-    result = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
-    if result.skill.digest == head.digest:
-        shows = f"skillgit show {quote(onto)} shows what it changed"
-        hint = shows if str(row.address) == onto else f"skillgit diff {row.address} {quote(onto)}"
-        raise SkillgitError(f"{onto} already has what {row.address} changed", hint=hint)
-    return result
-
-
-def _by_patch(row: LogRow, again: Application) -> Applied | None:
-    """Return the text with the edits of the event's patch; None unless all apply or are there already."""
-    if not again.reports or any(report.status not in _THERE for report in again.reports):
-        return None
-    how = f"The edits of {row.address}{'' if again.complete else ' that were missing'}, applied once more."
-    title = row.title if again.complete else title_of(again.applied)
-    return Applied(skill=again.skill, reports=again.reports, how=how, title=title)
-
-
-def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports: Sequence[EditReport]) -> Applied:
-    """Return ``head`` with the lines that the event changed; ``reports`` say which of its edits do not apply."""
-    theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    before = _before(workspace, row)
-    merging = merge(before, head, theirs)
-    if merging.conflicts:
-        spots = [_unapplied(report) for report in reports if report.status not in _THERE]
-        spots = spots or [_place(conflict, "here", "there") for conflict in merging.conflicts]
-        hint = "skillgit merge decides such lines by evaluation"
-        raise _conflicting(f"{row.address} does not apply to {onto}", spots, hint=hint)
-    skill = merging.settled([])
-    if skill is None:
-        raise SkillgitError(
-            f"{row.address} does not apply to {onto}: it would change a region that is protected there",
-            hint=f"skillgit diff {row.address} {quote(onto)}",
+    if again.reports and all(report.status in _THERE for report in again.reports):
+        candidate = Candidate(
+            skill=again.skill,
+            origin=Origin.CHERRY_PICK,
+            of=of,
+            title=row.title if again.complete else title_of(again.applied),
+            why=f"The edits of {of}{'' if again.complete else ' that were missing'}, applied once more.",
+            reports=again.reports,
         )
-    edits = human_edits(head, skill)
-    how = f"The lines that {row.address} changed, merged line by line."
-    whole = before is not None and not Counter(changed_lines(before, theirs)) - Counter(changed_lines(head, skill))
-    title = row.title if whole else title_of([report.edit for report in edits])
-    return Applied(skill=skill, reports=edits, how=how, title=title)
+    else:
+        theirs, before = skill_at(workspace.repo, row.commit, _path(workspace, row)), _before(workspace, row)
+        merging = merge(before, head, theirs)
+        spots = [_unapplied(report) for report in again.reports if report.status not in _THERE]
+        skill = _settled(
+            merging,
+            f"{of} does not apply to {onto}",
+            spots or [_place(conflict, "here", "there") for conflict in merging.conflicts],
+            hint="skillgit merge decides such lines by evaluation",
+        )
+        if skill is None:
+            raise SkillgitError(
+                f"{of} does not apply to {onto}: it would change a region that is protected there",
+                hint=f"skillgit diff {of} {quote(onto)}",
+            )
+        edits = human_edits(head, skill)
+        whole = before is not None and not Counter(changed_lines(before, theirs)) - Counter(changed_lines(head, skill))
+        candidate = Candidate(
+            skill=skill,
+            origin=Origin.CHERRY_PICK,
+            of=of,
+            title=row.title if whole else title_of([report.edit for report in edits]),
+            why=f"The lines that {of} changed, merged line by line.",
+            reports=edits,
+        )
+    if candidate.skill.digest == head.digest:
+        shows = f"skillgit show {quote(onto)} shows what it changed"
+        hint = shows if of == onto else f"skillgit diff {of} {quote(onto)}"
+        raise SkillgitError(f"{onto} already has what {of} changed", hint=hint)
+    return candidate
 
 
-def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
+def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Candidate:
     """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people."""
-    before = _before(workspace, row) if row.kind in _KINDS else None
+    of, before = str(row.address), _before(workspace, row) if row.kind in _KINDS else None
     if before is None:
         raise UsageError(
-            f"{row.address} is the first version of its run, and has no edits to take back",
-            hint=f"skillgit restore {row.address} makes its text the newest version",
+            f"{of} is the first version of its run, and has no edits to take back",
+            hint=f"skillgit restore {of} makes its text the newest version",
         )
-    after = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+    after = skill_at(workspace.repo, row.commit, _path(workspace, row))
     merging = merge(after, head, before, beside=True)
     whole = f"skillgit restore {row.run}/{version_label(row.base)} brings back the whole text from before it"
-    if merging.conflicts:
-        spots = [_place(conflict, "now", f"before {version_label(row.version)}") for conflict in merging.conflicts]
-        raise _conflicting(f"later versions changed what {row.address} did", spots, hint=whole)
-    skill = merging.settled([])
+    spots = [_place(conflict, "now", f"before {version_label(row.version)}") for conflict in merging.conflicts]
+    skill = _settled(merging, f"later versions changed what {of} did", spots, hint=whole)
     if skill is None:
-        raise SkillgitError(f"{row.address} cannot be taken back: a protected region would change", hint=whole)
+        raise SkillgitError(f"{of} cannot be taken back: a protected region would change", hint=whole)
     by_people = frontmatter(before.document) != frontmatter(after.document)
     stays = " Its change of the frontmatter stays, which belongs to people." if by_people else ""
     if skill.digest == head.digest:
         raise SkillgitError(
-            f"{onto} has nothing of {row.address} that could be taken back{'.' if stays else ''}{stays[:-1]}",
-            hint=f"skillgit diff {row.address} {quote(onto)}",
+            f"{onto} has nothing of {of} that could be taken back{'.' if stays else ''}{stays[:-1]}",
+            hint=f"skillgit diff {of} {quote(onto)}",
         )
-    return Applied(
+    return Candidate(
         skill=skill,
-        reports=human_edits(head, skill),
-        how=f"The lines that {row.address} changed are as they were before it; later changes stay.{stays}",
+        origin=Origin.REVERT,
+        of=of,
         title=f"{row.label}, {row.title}",
+        why=f"The lines that {of} changed are as they were before it; later changes stay.{stays}",
+        reports=human_edits(head, skill),
+        policy=NOT_WORSE,
     )
 
 
-def _conflicting(message: str, spots: Sequence[str], *, hint: str) -> SkillgitError:
-    more = f" and {len(spots) - _SHOWN} more" if len(spots) > _SHOWN else ""
-    return SkillgitError(f"{message}: {'; '.join(spots[:_SHOWN])}{more}", hint=hint)
+def _settled(merging: Merge, message: str, spots: Sequence[str], *, hint: str) -> Skill | None:
+    """Return the merged text, None if it would harm a protected region; conflicts, at ``spots``, are an error."""
+    if merging.conflicts:
+        more = f" and {len(spots) - _SHOWN} more" if len(spots) > _SHOWN else ""
+        raise SkillgitError(f"{message}: {'; '.join(spots[:_SHOWN])}{more}", hint=hint)
+    return merging.settled([])
 
 
 def _place(conflict: Conflict, here: str, there: str) -> str:
@@ -142,10 +143,14 @@ def _quoted(lines: tuple[str, ...] | None) -> str:
     return f"'{text if len(text) <= _WORDS else text[: _WORDS - 1] + '…'}'" if text else "nothing"
 
 
+def _path(workspace: Workspace, row: LogRow) -> str:
+    return workspace.index.skill_path(row.run)
+
+
 def _before(workspace: Workspace, row: LogRow) -> Skill | None:
     """Return the text that the event of ``row`` was made of; None for a first version."""
     parents = sources(workspace.index, [row.commit]).get(row.commit) or read_commit(workspace.repo, row.commit).parents
-    return skill_at(workspace.repo, parents[0], workspace.index.skill_path(row.run)) if parents else None
+    return skill_at(workspace.repo, parents[0], _path(workspace, row)) if parents else None
 
 
 def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
@@ -182,12 +187,12 @@ class EditsRequest:
 
 
 def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
-    """Put the edits of a version on another run's newest version and let that run's gate decide."""
+    """Put the edits of a version or candidate on the newest version of a run, and let its gate decide."""
     with open_workspace(context) as workspace:
         row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
         with open_gating(context, workspace, run, request.terms, watcher) as gating:
-            application = apply_again(workspace, row, gating.head, gating.name)
-            return _decided(gating, row, application, Origin.CHERRY_PICK, str(row.address))
+            candidate = apply_again(workspace, row, gating.head, gating.name)
+            return _decided(gating, candidate, candidate.of)
 
 
 def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
@@ -195,26 +200,10 @@ def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Dec
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
-            application = take_back(workspace, row, gating.head, gating.name)
-            return _decided(gating, row, application, Origin.REVERT, f"without {row.address}")
+            candidate = take_back(workspace, row, gating.head, gating.name)
+            return _decided(gating, candidate, f"without {candidate.of}")
 
 
-def _decided(gating: Gating, row: LogRow, application: Applied, origin: Origin, name: str) -> Decided | Plan:
-    planner = gating.measuring.planner()
-    gating.plan_judge(planner, application.skill)
-    items = f"{len(gating.measuring.items)} selection"
-    facts = {"edits": f"of {row.address}", "onto": gating.name, "items": items}
-    plan = planner.plan(origin.value, facts, caps=gating.measuring.terms.caps)
-
-    async def candidate() -> Candidate:
-        return Candidate(
-            skill=application.skill,
-            origin=origin,
-            of=str(row.address),
-            title=application.title,
-            why=application.how,
-            reports=application.reports,
-            policy=NOT_WORSE if origin is Origin.REVERT else None,
-        )
-
-    return gating.decide(plan, origin, candidate, name)
+def _decided(gating: Gating, candidate: Candidate, name: str) -> Decided | Plan:
+    facts = {"edits": f"of {candidate.of}", "onto": gating.name, "items": gating.items}
+    return gating.decide_on(candidate, name, facts)

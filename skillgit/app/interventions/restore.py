@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from skillgit.app.interventions.intervention import Candidate, GateWatcher, open_gating
 from skillgit.app.setup.basis import ResultBasis
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import Inherited, Reverted
-from skillgit.domain.event_keys import intervention_scope
+from skillgit.domain.event import Inherited
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, fold
-from skillgit.domain.skill import Skill
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
-
-if TYPE_CHECKING:
-    from skillgit.app.interventions.intervention import GateWatcher
-    from skillgit.app.setup.model_session import MeasuringTerms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,110 +53,68 @@ class RestoreResult:
 
 
 def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | None = None) -> RestoreResult | Plan:
-    """Make an older version's text the newest version of its run."""
+    """Make an older version's text the newest version of its run; it inherits the score unless a gate measures it."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
+        repo, run, target = workspace.repo, row.run, row.version or 0
         if request.gate is not None:
             if watcher is None:
                 raise AssertionError("restoring with a gate is watched")
             terms = replace(request.gate, dry_run=request.dry_run)
-            return _gated(context, workspace, row, terms, watcher)
-        with RunLock(workspace.repo, row.run, context.clock):
-            state = fold(record.event for record in read_run(workspace.repo, row.run))
-            skill = _older_text(workspace, row, state)
-            result = _result(row, state)
+            with open_gating(context, workspace, run, terms, watcher) as gating:
+                base, candidate = gating.state.version, _candidate(workspace, row, gating.state)
+                facts = {"text": f"that of {row.address}", "against": version_label(base), "items": gating.items}
+                decision = gating.decide_on(candidate, candidate.of, facts)
+            if isinstance(decision, Plan):
+                return decision
+            return RestoreResult(
+                run=run,
+                target=target,
+                base=base,
+                version=decision.event.version,
+                event=decision.event,
+                verdict=decision.verdict,
+                basis=decision.basis,
+                cost=decision.cost,
+            )
+        with RunLock(repo, run, context.clock):
+            state = fold(record.event for record in read_run(repo, run))
+            candidate = _candidate(workspace, row, state)
+            inherited = target if state.known_evaluation(target) is not None else None
+            result = RestoreResult(
+                run=run, target=target, base=state.version, version=state.version + 1, inherited=inherited
+            )
             if request.dry_run:
                 return result
-            writer = RunWriter(workspace.repo, row.run, context.clock, workspace.repo.identity())
-            event = Reverted(**_facts(row, state), evaluation=Inherited(version=result.target))  # type: ignore[arg-type]
-            record = writer.append(event, skill, {}, check=partial(advance, state))
+            event = candidate.restoration(state, Inherited(version=target))
+            writer = RunWriter(repo, run, context.clock, repo.identity())
+            record = writer.append(event, candidate.skill, {}, check=partial(advance, state))
         workspace.index.refresh()
         return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
 
 
-def _gated(
-    context: Context, workspace: Workspace, row: LogRow, terms: MeasuringTerms, watcher: GateWatcher
-) -> RestoreResult | Plan:
-    from skillgit.app.interventions import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see above
-
-    with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
-        address, measuring = str(row.address), gating.measuring
-        skill = _older_text(workspace, row, gating.state)
-        planner = measuring.planner()
-        gating.plan_judge(planner, skill)
-        against, items = version_label(gating.state.version), f"{len(measuring.items)} selection"
-        facts = {"text": f"that of {address}", "against": against, "items": items}
-        plan = planner.plan("restore", facts, caps=terms.caps)
-        title, why = _words(row, gating.state)
-        candidate = gating_run.Candidate(skill=skill, origin=Origin.RESTORE, of=address, title=title, why=why)
-        scope = intervention_scope(row.run, Origin.RESTORE, gating.state.version + 1)
-        judgement = measuring.carry_out(plan, scope, gating.judge(candidate, address))
-        if isinstance(judgement, Plan):
-            return judgement
-        state, cost = gating.state, measuring.cost()
-        result = replace(
-            _result(row, state), inherited=None, verdict=judgement.verdict, basis=measuring.basis, cost=cost
-        )
-        if not judgement.verdict.decision.accepted:
-            decision = gating.write(candidate, judgement)
-            return replace(result, version=None, event=decision.event, cost=decision.cost)
-        event = Reverted(
-            **_facts(row, state) | {"why": judgement.explained(why)},  # type: ignore[arg-type]
-            evaluation=judgement.evaluation,
-            verdict=judgement.verdict,
-            fixed=judgement.fixes,
-            broken=judgement.breaks,
-            models=measuring.session.models,
-            cost=cost,
-        )
-        record = gating.append(event, skill, judgement.evidence)
-    return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
-
-
-def _target(row: LogRow) -> int:
-    if row.version is None:
-        raise AssertionError("what is restored is a version")
-    return row.version
-
-
-def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
-    target, current = _target(row), state.version
-    path = state.start.skill
+def _candidate(workspace: Workspace, row: LogRow, state: RunState) -> Candidate:
+    """Return the text of ``row``, a version, as a candidate; a UsageError if the newest version has it."""
+    target, newest = row.version or 0, version_label(state.version)
+    label, path, now = (
+        version_label(target),
+        state.start.skill,
+        queries.row_of_version(workspace.index, row.run, state.version),
+    )
     skill = skill_at(workspace.repo, row.commit, path)
-    now = queries.row_of_version(workspace.index, row.run, current)
-    same = now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest
-    if target == current or same:
-        copy = f"has the text of {version_label(current)}, the newest one"
-        reason = "is the newest version already" if target == current else copy
-        raise UsageError(f"{version_label(target)} of run {row.run} {reason}", hint=f"skillgit log {row.run}")
-    return skill
-
-
-def _words(row: LogRow, state: RunState) -> tuple[str, str]:
-    target = _target(row)
-    first, last = target + 1, state.version
-    text = f"{version_label(last)} stays" if first == last else f"{version_label(first)} to {version_label(last)} stay"
-    label = version_label(target)
-    return f"back to {label}", f"The text is that of {label} again. {text} in the history."
-
-
-def _facts(row: LogRow, state: RunState) -> dict[str, object]:
-    title, why = _words(row, state)
-    return {
-        "run": row.run,
-        "skill": state.start.skill,
-        "epoch": state.epoch,
-        "step": state.step,
-        "title": title,
-        "why": why,
-        "version": state.version + 1,
-        "base": state.version,
-        "target": _target(row),
-    }
-
-
-def _result(row: LogRow, state: RunState) -> RestoreResult:
-    target = _target(row)
-    origin = target if state.known_evaluation(target) is not None else None
-    return RestoreResult(run=row.run, target=target, base=state.version, version=state.version + 1, inherited=origin)
+    if target == state.version:
+        raise UsageError(f"{label} of run {row.run} is the newest version already", hint=f"skillgit log {row.run}")
+    if now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest:
+        raise UsageError(
+            f"{label} of run {row.run} has the text of {newest}, the newest one", hint=f"skillgit log {row.run}"
+        )
+    first = version_label(target + 1)
+    between = f"{newest} stays" if first == newest else f"{first} to {newest} stay"
+    return Candidate(
+        skill=skill,
+        origin=Origin.RESTORE,
+        of=str(row.address),
+        title=f"back to {label}",
+        why=f"The text is that of {label} again. {between} in the history.",
+        restores=target,
+    )

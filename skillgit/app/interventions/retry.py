@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from skillgit.app.interventions.cherry_pick import Applied, apply_again
+from skillgit.app.interventions.cherry_pick import apply_again
 from skillgit.app.interventions.intervention import (
     Candidate,
     Decided,
@@ -28,7 +28,6 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import decide
 from skillgit.domain.proposal import Origin
@@ -108,7 +107,8 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         rows = sorted(candidates, key=_gap, reverse=True)
         if request.keep:
             with open_gating(context, workspace, run, request.terms, watcher) as gating:
-                return _Retrial(gating.measuring, gating.state.version, gating.head, request, gating).result(rows)
+                scope, version = gating.scope(Origin.RESURRECT), gating.state.version
+                return _Retrial(request, gating.measuring, version, gating.head, scope, gating).result(rows)
         newest = queries.head_row(workspace.index, run)
         if newest is None or newest.version is None:
             raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
@@ -116,153 +116,7 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         with open_measuring(context, workspace, run, terms, watcher) as measuring:
             head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
             scope = f"resurrect-{context.entropy(8).hex()}/measure"
-            return _Retrial(measuring, newest.version, head, request, scope=scope).result(rows)
-
-
-class _Retrial:
-    """The work on the rejected candidates of one run; with ``gating`` the first that passes becomes a version."""
-
-    def __init__(
-        self,
-        measuring: RunMeasuring,
-        version: int,
-        head: Skill,
-        request: RetryRequest,
-        gating: Gating | None = None,
-        *,
-        scope: str = "",
-    ) -> None:
-        self._measuring = measuring
-        self._version = version
-        self._label = version_label(version)
-        self._head = head
-        self._request = request
-        self._gating = gating
-        self._scope = scope if gating is None else intervention_scope(measuring.run, Origin.RESURRECT, gating.number)
-        self._split = Split(request.split)
-        self._base: Evaluation | None = None
-        self._choice: list[tuple[LogRow, Applied | str]] = []
-        self._results: list[Retried] = []
-        self._kept: Decided | None = None
-
-    def result(self, rows: Sequence[LogRow]) -> RetryResult | Plan:
-        """Measure the first of ``rows`` that apply."""
-        measuring, applying = self._measuring, self._choose(rows)
-        plan = self._plan()
-        if not applying and not self._request.terms.dry_run:
-            self._results = [replace(_then(row), reason=str(reason)) for row, reason in self._choice]
-            return self._whole()
-        measuring.expect(1 + applying, self._split)
-        result = measuring.carry_out(plan, self._scope, self._measured())
-        return result if isinstance(result, Plan) else self._whole()
-
-    def _plan(self) -> Plan:
-        """Return what it may ask: the newest version, the candidates, and where one is kept the run's own gate."""
-        measuring, split = self._measuring, self._split
-        planner, items = measuring.planner(), measuring.setup.task.items[split]
-        skills = [again.skill for _, again in self._choice if not isinstance(again, str)]
-        if skills:
-            planner.roll_out("base", [(self._head, items, 0)])
-            planner.roll_out("candidates", [(skill, items, 0) for skill in skills])
-        if skills and self._gating is not None:
-            self._gating.plan_ready(planner)
-            parts = [(skill, measuring.items, 0) for skill in (self._head, *skills)]
-            planner.roll_out("gate", parts, certain=False)
-            self._gating.plan_repeats(planner, len(skills))
-        facts = {
-            "onto": f"{measuring.run}/{self._label}",
-            "tries": ", ".join(row.label for row, again in self._choice if not isinstance(again, str)) or "none",
-            "items": f"{len(items)} {split.value}",
-        }
-        sentences = [f"{row.label} {again}" for row, again in self._choice if isinstance(again, str)]
-        return planner.plan("retry", facts, caps=measuring.terms.caps, notes=sentences)
-
-    def _choose(self, rows: Sequence[LogRow]) -> int:
-        """Take the first of ``rows`` until so many apply as were asked for; return how many do."""
-        by_digest: dict[str, LogRow] = {}
-        applying = 0
-        for row in rows:
-            again = self._again(row, by_digest)
-            self._choice.append((row, again))
-            applying += not isinstance(again, str)
-            if applying == self._request.most:
-                break
-        return applying
-
-    async def _measured(self) -> None:
-        self._base = base = await self._measuring.measure(self._label, self._head, self._split)
-        for row, again in self._choice:
-            if isinstance(again, str):
-                self._results.append(replace(_then(row), reason=again))
-                continue
-            row_now = await self._now(row, again, base)
-            if row_now.passes and self._gating is not None and self._kept is None:
-                self._kept = await self._keep(self._gating, row, again)
-            self._results.append(row_now)
-
-    def _again(self, row: LogRow, by_digest: dict[str, LogRow]) -> Applied | str:
-        measuring = self._measuring
-        try:
-            application = apply_again(measuring.workspace, row, self._head, f"{measuring.run}/{self._label}")
-        except SkillgitError as error:
-            return error.message.removeprefix(f"{row.address} ")
-        twin = by_digest.setdefault(application.skill.digest, row)
-        return application if twin.commit == row.commit else f"makes the same text as {twin.label}"
-
-    async def _now(self, row: LogRow, again: Applied, base: Evaluation) -> Retried:
-        measuring = self._measuring
-        evaluation = await measuring.measure(row.label, again.skill, self._split)
-        rule = measuring.session.rule
-        comparison = compare(rule, ("candidate", evaluation), ("base", base))
-        # The gate compares with the newest version; whether it would be the best of the run says nothing here.
-        verdict = decide(replace(rule, enabled=True), evaluation, base, measuring.value(base))
-        return replace(
-            _then(row),
-            score=measuring.value(evaluation),
-            delta=comparison.delta,
-            fixed=comparison.fixed,
-            broken=comparison.broken,
-            p=comparison.p,
-            passes=verdict.decision.accepted,
-        )
-
-    async def _keep(self, gating: Gating, row: LogRow, again: Applied) -> Decided | None:
-        candidate = Candidate(
-            skill=again.skill,
-            origin=Origin.RESURRECT,
-            of=str(row.address),
-            title=again.title,
-            why=f"It was refused on {version_label(row.base)}. {again.how}",
-            reports=again.reports,
-        )
-        judgement = await gating.judge(candidate, row.label)
-        return gating.write(candidate, judgement) if judgement.verdict.decision.accepted else None
-
-    def _whole(self) -> RetryResult:
-        measuring, base = self._measuring, self._base
-        target, start = measuring.setup.routes["target"].name, started(measuring.workspace, measuring.run)
-        warnings = list(differences(measuring.workspace, measuring.run, measuring.setup))
-        if self._split is Split.TEST:
-            warnings.append("choosing among candidates by the test split makes later scores on it too good")
-        lack = measuring.shortage(self._label, base) if base is not None else ""
-        warnings += filter(None, [lack])
-        passes = self._kept is not None if self._request.keep else any(row.passes for row in self._results)
-        return RetryResult(
-            basis=measuring.basis,
-            run=measuring.run,
-            base=self._version,
-            base_score=None if base is None else measuring.value(base),
-            target=target,
-            own_model=start is not None and start.models.target == target,
-            split=self._split.value,
-            n=len(measuring.setup.task.items[self._split]),
-            metric=measuring.session.rule.metric.value,
-            rows=tuple(self._results),
-            kept=self._kept,
-            cost=measuring.cost(),
-            warnings=tuple(warnings),
-            exit_code=ExitCode.SERVICE if lack else ExitCode.OK if passes else ExitCode.NO,
-        )
+            return _Retrial(request, measuring, newest.version, head, scope).result(rows)
 
 
 def _gap(row: LogRow) -> tuple[float, bool]:
@@ -270,6 +124,133 @@ def _gap(row: LogRow) -> tuple[float, bool]:
     if score is None or row.current is None:
         return -1.0, False
     return replace(score, value=score.value - row.current).key
+
+
+@dataclass(slots=True)
+class _Retrial:
+    """The work on the rejected candidates of one run; with ``gating`` the first that passes becomes a version."""
+
+    request: RetryRequest
+    measuring: RunMeasuring
+    version: int
+    head: Skill
+    scope: str
+    gating: Gating | None = None
+    base: Evaluation | None = None
+    results: list[Retried] = field(default_factory=list)
+    kept: Decided | None = None
+
+    @property
+    def label(self) -> str:
+        return version_label(self.version)
+
+    @property
+    def split(self) -> Split:
+        return Split(self.request.split)
+
+    def result(self, rows: Sequence[LogRow]) -> RetryResult | Plan:
+        """Measure the first of ``rows`` that apply."""
+        choice = tuple(self._choose(rows))
+        applying = {row.label: again for row, again in choice if isinstance(again, Candidate)}
+        outline = self._plan(applying, [f"{row.label} {again}" for row, again in choice if isinstance(again, str)])
+        if applying or self.request.terms.dry_run:
+            self.measuring.expect(1 + len(applying), self.split)
+            outcome = self.measuring.carry_out(outline, self.scope, self._measured(choice))
+            if isinstance(outcome, Plan):
+                return outcome
+        else:
+            self.results = [replace(_then(row), reason=str(reason)) for row, reason in choice]
+        return self._whole()
+
+    def _choose(self, rows: Sequence[LogRow]) -> Iterator[tuple[LogRow, Candidate | str]]:
+        """Yield the first of ``rows`` with their edits on the newest version, or the reason why they do not apply."""
+        by_digest: dict[str, LogRow] = {}
+        measuring, remaining = self.measuring, self.request.most
+        for row in rows:
+            again: Candidate | str
+            try:
+                again = apply_again(measuring.workspace, row, self.head, f"{measuring.run}/{self.label}")
+                twin = by_digest.setdefault(again.skill.digest, row)
+                again = again if twin is row else f"makes the same text as {twin.label}"
+            except SkillgitError as error:
+                again = error.message.removeprefix(f"{row.address} ")
+            yield row, again
+            remaining -= isinstance(again, Candidate)
+            if not remaining:
+                return
+
+    def _plan(self, applying: Mapping[str, Candidate], reasons: Sequence[str]) -> Plan:
+        """Return what it may ask: the newest version, the candidates, and where one is kept the run's own gate."""
+        measuring, items = self.measuring, self.measuring.setup.task.items[self.split]
+        planner, skills = measuring.planner(), [again.skill for again in applying.values()]
+        if skills:
+            planner.roll_out("base", [(self.head, items, 0)])
+            planner.roll_out("candidates", [(skill, items, 0) for skill in skills])
+            if self.gating is not None:
+                self.gating.plan_ready(planner)
+                parts = [(skill, measuring.items, 0) for skill in (self.head, *skills)]
+                planner.roll_out("gate", parts, certain=False)
+                self.gating.plan_repeats(planner, len(skills))
+        facts = {
+            "onto": f"{measuring.run}/{self.label}",
+            "tries": ", ".join(applying) or "none",
+            "items": f"{len(items)} {self.split.value}",
+        }
+        return planner.plan("retry", facts, caps=measuring.terms.caps, notes=reasons)
+
+    async def _measured(self, choice: Sequence[tuple[LogRow, Candidate | str]]) -> None:
+        measuring, rule = self.measuring, self.measuring.session.rule
+        self.base = base = await measuring.measure(self.label, self.head, self.split)
+        for row, again in choice:
+            if isinstance(again, str):
+                self.results.append(replace(_then(row), reason=again))
+                continue
+            evaluation = await measuring.measure(row.label, again.skill, self.split)
+            comparison = compare(rule, ("candidate", evaluation), ("base", base))
+            # The gate compares with the newest version; whether it would be the best of the run says nothing here.
+            verdict = decide(replace(rule, enabled=True), evaluation, base, measuring.value(base))
+            now = replace(
+                _then(row),
+                score=measuring.value(evaluation),
+                delta=comparison.delta,
+                fixed=comparison.fixed,
+                broken=comparison.broken,
+                p=comparison.p,
+                passes=verdict.decision.accepted,
+            )
+            if now.passes and self.gating is not None and self.kept is None:
+                why = f"It was refused on {version_label(row.base)}. {again.why}"
+                candidate = replace(again, origin=Origin.RESURRECT, why=why)
+                judgement = await self.gating.judge(candidate, row.label)
+                if judgement.verdict.decision.accepted:
+                    self.kept = self.gating.write(candidate, judgement)
+            self.results.append(now)
+
+    def _whole(self) -> RetryResult:
+        measuring, base = self.measuring, self.base
+        target, start = measuring.setup.routes["target"].name, started(measuring.workspace, measuring.run)
+        warnings = list(differences(measuring.workspace, measuring.run, measuring.setup))
+        if self.split is Split.TEST:
+            warnings.append("choosing among candidates by the test split makes later scores on it too good")
+        lack = measuring.shortage(self.label, base) if base is not None else ""
+        warnings += filter(None, [lack])
+        passes = self.kept is not None if self.request.keep else any(row.passes for row in self.results)
+        return RetryResult(
+            basis=measuring.basis,
+            run=measuring.run,
+            base=self.version,
+            base_score=None if base is None else measuring.value(base),
+            target=target,
+            own_model=start is not None and start.models.target == target,
+            split=self.split.value,
+            n=len(measuring.setup.task.items[self.split]),
+            metric=measuring.session.rule.metric.value,
+            rows=tuple(self.results),
+            kept=self.kept,
+            cost=measuring.cost(),
+            warnings=tuple(warnings),
+            exit_code=ExitCode.SERVICE if lack else ExitCode.OK if passes else ExitCode.NO,
+        )
 
 
 def _then(row: LogRow) -> Retried:

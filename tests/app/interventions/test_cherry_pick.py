@@ -160,4 +160,4 @@ def test_the_title_names_what_was_brought_and_nothing_that_stood_there(user, rep
         brought = [edit for place, edit in enumerate(edits) if place in kept]
         whole = len(brought) == len(edits)
         assert made.title == (row.title if whole else title_of(brought))
-        assert ("that were missing" in made.how) == (not whole)
+        assert ("that were missing" in made.why) == (not whole)
