@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -116,6 +117,29 @@ class SkillProposal:
     cost: Cost = field(default_factory=Cost)  # what this process spent on it
     error: ExitCode = ExitCode.OK  # the code of the error that ended it
 
+    def message(self, pin: ProposalPin, facts: Mapping[str, str], remark: str, *, is_own: bool) -> str:
+        """Return the message of the proposal's commit, in Markdown that is plain text; no word of it is a model's.
+
+        ``facts`` say what else it rests on; ``remark`` what the base has become since, and what that means. A run that
+        is not the repository's own has scores that another machine tells.
+        """
+        gain, name = self.gain, self.skill.rpartition("/")[2]
+        if gain is None:
+            raise AssertionError("what is proposed was measured")
+        before, after = (f"{score or 0.0:.4f}" for score in (gain.before, gain.after))
+        whose = f"Version {self.version} of run {pin.run}, against skills/{name} at {pin.base[:_SHORT]}."
+        whose += "" if is_own else " The run was recorded elsewhere, and its scores are as that machine says."
+        rows = {"gain": gain.text, "gate": f"{gain.policy} at {gain.alpha:g}", **facts}
+        trailers = {PROPOSED: f"{pin.run}/{version_label(self.version)}", "Gain": gain.text}
+        paragraphs = (
+            f"propose {name}: {gain.metric} {after}, was {before}",
+            whose,
+            f"{remark}." if remark else "",
+            "\n".join(f"- {label}: {text}" for label, text in rows.items() if text),
+            "".join(f"Skillgit-{key}: {text}\n" for key, text in trailers.items()),
+        )
+        return "\n\n".join(filter(None, paragraphs))
+
     @property
     def exit_code(self) -> ExitCode:
         """What the process would exit with if it were the only one."""
@@ -194,57 +218,3 @@ def task_counts(file: Path | None) -> str:
     remainder = len(rows) - agents.total()
     parts += [f"{remainder} written"] if remainder and parts else []
     return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts)))) if rows else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalEvidence:
-    """What the commit of a proposal says."""
-
-    skill: str  # its name
-    run: str
-    version: int
-    gain: MeasuredGain
-    selection: tuple[float | None, float | None]  # scores of seed and version on the items that chose the version
-    target: str  # the model that was measured, and where it answers
-    rehearsal: str  # which of the models are no language models; empty where all are
-    items: str  # how many items each split has
-    tasks: str
-    cost: Cost  # of the run
-    base: str  # the commit that was measured against
-    is_own: bool  # whether the run began in this repository, so that its scores are not another machine's word
-    remark: str  # what the base has become since, and what that means; empty if nothing
-
-    @property
-    def name(self) -> str:
-        return f"{self.run}/{version_label(self.version)}"
-
-    @property
-    def title(self) -> str:
-        before, after = (f"{score or 0.0:.4f}" for score in (self.gain.before, self.gain.after))
-        return f"propose {self.skill}: {self.gain.metric} {after}, was {before}"
-
-    @property
-    def body(self) -> str:
-        """The message below its title, in Markdown that is plain text; no word of it is a model's."""
-        cost = self.cost
-        first, best = ("none" if score is None else f"{score:.4f}" for score in self.selection)
-        facts = {
-            "gain": self.gain.text,
-            "gate": f"{self.gain.policy} at {self.gain.alpha:g}",
-            "selection": f"{best}, was {first}; these items chose the version",
-            "target": self.target,
-            "models": self.rehearsal,
-            "items": self.items,
-            "tasks": self.tasks,
-            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {cost.price}",
-        }
-        lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
-        remark = f"\n\n{self.remark}." if self.remark else ""
-        whose = f"Version {self.version} of run {self.run}, against skills/{self.skill} at {self.base[:_SHORT]}."
-        whose += "" if self.is_own else " The run was recorded elsewhere, and its scores are as that machine says."
-        return f"{whose}{remark}\n\n{lines}\n"
-
-    @property
-    def message(self) -> str:
-        trailers = {PROPOSED: self.name, "Gain": self.gain.text}
-        return f"{self.title}\n\n{self.body}\n" + "".join(f"Skillgit-{key}: {text}\n" for key, text in trailers.items())

@@ -7,6 +7,7 @@ anywhere is followed by one that looks at what is there and does what is left.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from skillgit.app.history.status import LEDGER, unfinished
@@ -17,7 +18,6 @@ from skillgit.app.proposals.jobs import Jobs, ProposeRequest, SkillJob
 from skillgit.app.proposals.proposal import (
     Answer,
     MeasuredGain,
-    ProposalEvidence,
     ProposalPin,
     ProposeReport,
     SkillProposal,
@@ -77,11 +77,11 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
         publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if is_public else None
     proposals: list[SkillProposal] = []
     for path in jobs.skills:
-        caps = request.caps.without(sum((proposal.cost for proposal in proposals), Cost()))
+        caps = request.caps.without(sum((entry.cost for entry in proposals), Cost()))
         proposals.append(_Proposing(jobs, publication, watcher, path, caps).carry_out())
         if proposals[-1].error is ExitCode.INTERRUPTED:
             break
-    cost = sum((proposal.cost for proposal in proposals), Cost())
+    cost = sum((entry.cost for entry in proposals), Cost())
     return ProposeReport(
         base=jobs.request.base, proposals=tuple(proposals), cost=cost, exit_code=exit_code((*proposals,))
     )
@@ -203,25 +203,19 @@ class _Proposing:
         commit = version_in(workspace, f"{job.pin.run}/{version_label(best.version)}").commit
         self._result = replace(self._result, version=best.version)
         report = self._judge(repo, job, job.pin.base, commit)
-        gain = self._gain(repo, job, report)
-        if gain is None:
+        if self._gain(repo, job, report) is None:
             return
-        evidence = ProposalEvidence(
-            skill=self._name,
-            run=job.pin.run,
-            version=best.version,
-            gain=gain,
-            selection=(rows["first"].selection, best.selection),
-            target=job.setup.routes["target"].served.phrase,
-            rehearsal=rehearsal(**models_of(job.setup)),
-            items=", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
-            tasks=task_counts(own_tasks(self._jobs.context.directory, self._name)),
-            cost=training.cost,
-            base=job.pin.base,
-            is_own=is_own(repo, start=read_run(repo, job.pin.run)[0].commit),
-            remark="",
-        )
-        self._place(workspace, job, evidence, commit, there)
+        first, chosen = ("none" if row.selection is None else f"{row.selection:.4f}" for row in (rows["first"], best))
+        cost = training.cost
+        facts = {
+            "selection": f"{chosen}, was {first}; these items chose the version",
+            "target": job.setup.routes["target"].served.phrase,
+            "models": rehearsal(**models_of(job.setup)),
+            "items": ", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
+            "tasks": task_counts(own_tasks(self._jobs.context.directory, self._name)),
+            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {cost.price}",
+        }
+        self._place(workspace, job, commit, facts, there)
 
     def _judge(
         self, repo: Repo, job: SkillJob, base: str, text: str | Skill, rule: str = PAIRED.name, *, head: str = ""
@@ -270,34 +264,36 @@ class _Proposing:
             self._refuse(repo, job, answer, reason)
         return None
 
-    def _place(self, workspace: Workspace, job: SkillJob, evidence: ProposalEvidence, version: str, there: str) -> None:
+    def _place(self, workspace: Workspace, job: SkillJob, version: str, facts: Mapping[str, str], there: str) -> None:
         """Write the commit on what the base is now, if it can be, and let the branch lead to it."""
-        repo, base, remark = workspace.repo, job.pin.base, ""
+        repo, pin, remark = workspace.repo, job.pin, ""
         now = self._jobs.base(workspace)
         whole: str | Skill = version
-        if skill_tree(repo, now, self._path) != skill_tree(repo, base, self._path):
+        if skill_tree(repo, now, self._path) != skill_tree(repo, pin.base, self._path):
             outcome = self._combined(repo, job, now, version)
             if outcome is None:
                 return
             whole, gain, remark = outcome
             if gain is not None:
-                base, evidence = now, replace(evidence, gain=gain, base=now)
+                pin = replace(pin, base=now)
                 self._result = replace(self._result, gain=gain, is_merged=True, base=now)
-        evidence = replace(evidence, remark=remark)
-        time = self._context.clock()
-        commit = write_proposal(repo, base, self._path, whole, evidence.message, time=time)
+        is_ours = is_own(repo, start=read_run(repo, pin.run)[0].commit)
+        message = self._result.message(pin, facts, remark, is_own=is_ours)
+        commit = write_proposal(repo, pin.base, self._path, whole, message, time=self._context.clock())
         here = repo.tip(job.branch)
         for tip in dict.fromkeys(filter(None, (here, there))):
             commit = self._against(workspace, job, tip, commit)
             if not commit:
                 return
         if commit != here:
-            move_proposal(repo, job.branch, here, commit, reason=f"skillgit: propose {evidence.name}")
+            reason = f"skillgit: propose {pin.run}/{version_label(self._result.version)}"
+            move_proposal(repo, job.branch, here, commit, reason=reason)
         self._conclude(repo, job.pin, Answer.PROPOSED, commit)
         self._result = replace(self._result, commit=commit)
         self._end(Answer.PROPOSED, remark)
         if self._result.is_merged:
-            self._judge(repo, job, base, whole, head=commit)  # no run records it, and the ledger has the answers
+            # no run records it, and the ledger has the answers
+            self._judge(repo, job, pin.base, whole, head=commit)
         self._publish(workspace, job, commit, there)
 
     def _combined(
