@@ -30,10 +30,8 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("log", "commands.history", "Show the events of a run, newest first"),
         CommandEntry("show", "commands.diff", "Show one event, or a file of a version"),
         CommandEntry("diff", "commands.diff", "Show the difference of two versions"),
-        CommandEntry("blame", "commands.rules", "Show where each line of a skill comes from"),
-        CommandEntry(
-            "why", "commands.rules", "Explain why a rule is in a skill, from the rollouts that failed to the gate"
-        ),
+        CommandEntry("blame", "rules", "Show where each line of a skill comes from"),
+        CommandEntry("why", "rules", "Explain why a rule is in a skill, from the rollouts that failed to the gate"),
         CommandEntry("items", "commands.items", "Show which items are solved by which version"),
         CommandEntry("bisect", "commands.items", "Find the version that fixed or broke an item"),
         CommandEntry("matrix", "commands.items", "Show what each version scored under each target model"),
@@ -41,18 +39,13 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("report", "report", "Write a page about a run for people without the repository"),
     ),
     "Change": (
-        CommandEntry("note", "commands.training", "Say something about a version, for the steps that come"),
-        CommandEntry("fork", "commands.training", "Start a run of its own at a version of another one"),
-        CommandEntry("revert", "commands.change", "Take back the edits of one version and keep the later ones"),
-        CommandEntry("restore", "commands.change", "Make an older version's text the newest version of its run"),
-        CommandEntry(
-            "cherry-pick", "commands.change", "Put the edits of one version on another line, if they pass its gate"
-        ),
-        CommandEntry("merge", "commands.change", "Merge another run into RUN, where scores decide what both changed"),
-        CommandEntry("retry", "commands.change", "Try rejected candidates again, on what the run has become since"),
+        CommandEntry("note", "change", "Leave advice on a version for later steps"),
+        CommandEntry("fork", "change", "Start a new run at a version of another one"),
+        CommandEntry("revert", "change", "Take back the edits of one version, or go back to the text of one"),
+        CommandEntry("cherry-pick", "change", "Put edits of a version or of rejected candidates on a run, by its gate"),
+        CommandEntry("merge", "change", "Merge another run into RUN, where scores decide what both changed"),
+        CommandEntry("shorten", "change", "Make a version shorter, if its score does not fall"),
         CommandEntry("ablate", "commands.rules", "Leave out each rule of a version and measure what it is worth"),
-        CommandEntry("prune", "commands.rules", "Drop the rules that change nothing, if the score does not fall"),
-        CommandEntry("compress", "commands.rules", "Say the same in fewer words, if the score does not fall"),
     ),
     "Use": (
         CommandEntry("checkout", "commands.deliver", "Put a version in the work tree"),
@@ -63,10 +56,8 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
             "export", "commands.deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"
         ),
         CommandEntry("plugin", "commands.deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
-        CommandEntry("promote", "commands.change", "Bring a version to the trunk with a merge commit"),
-        CommandEntry(
-            "propose", "commands.propose", "Train skills on reviewed tasks, and leave what is better as a branch"
-        ),
+        CommandEntry("promote", "change", "Bring a version to the trunk with a merge commit"),
+        CommandEntry("propose", "propose", "Train skills on reviewed tasks, and leave what is better as a branch"),
         CommandEntry("eval", "commands.measure", "Measure versions side by side and note the scores on their commits"),
         CommandEntry(
             "claim", "commands.measure", "Sign what history says of a version's score, for people who do not know you"
@@ -122,5 +113,9 @@ ELSEWHERE = {
     "fetch": "pull --dry-run",
     "reindex": "fsck --repair",
     "undo": "revert",
+    "restore": "revert --to",
+    "retry": "cherry-pick --rejected",
+    "prune": "shorten --rules",
+    "compress": "shorten --words",
 }
 """What other programs call a command."""

@@ -31,15 +31,15 @@ _READING: Final = frozenset(
 """Commands that change nothing and pay nobody; every other one asks first."""
 _PAYING: Final = frozenset(
     {
-        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "propose", "prune"),
-        *("restore", "retry", "revert", "tasks", "train", "verify"),
+        *("ablate", "bisect", "cherry-pick", "doctor", "eval", "gate", "merge", "propose", "revert", "shorten"),
+        *("tasks", "train", "verify"),
     }
 )
 """Commands that may call models."""
 _FREE: Final = frozenset({("tasks", "add"), ("tasks", "import"), ("tasks", "review")})
 """Commands of these that do not, and have no plan."""
 _CHANGES: Final = {
-    **dict.fromkeys(_PAYING - {"restore"}, "It may call models, which may cost money."),
+    **dict.fromkeys(_PAYING, "It may call models, which may cost money."),
     **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
     **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
     "train": "It may call models, which may cost money. It goes on when the screens are closed; L watches it.",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from shlex import quote
 
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
+from skillgit.app.interventions.requests import CherryPickRequest, RevertRequest
 from skillgit.app.interventions.three_way_merge import Conflict, Merge, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run, version_of_run
@@ -93,11 +92,11 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Cand
     if before is None:
         raise UsageError(
             f"{of} is the first version of its run, and has no edits to take back",
-            hint=f"skillgit restore {of} makes its text the newest version",
+            hint=f"skillgit revert --to {of} makes its text the newest version",
         )
     after = skill_at(workspace.repo, row.commit, _path(workspace, row))
     merging = merge(after, head, before, beside=True)
-    whole = f"skillgit restore {row.run}/{version_label(row.base)} brings back the whole text from before it"
+    whole = f"skillgit revert --to {row.run}/{version_label(row.base)} brings back the whole text from before it"
     spots = [_place(conflict, "now", f"before {version_label(row.version)}") for conflict in merging.conflicts]
     skill = _settled(merging, f"later versions changed what {of} did", spots, hint=whole)
     if skill is None:
@@ -179,27 +178,20 @@ def _edit(fields: dict[str, object]) -> Edit:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditsRequest:
-    revision: str
-    run: str | None = None  # the run to change; None is the default run, for a revert that of the version
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
-
-
-def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
+def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatcher) -> Decided | Plan:
     """Put the edits of a version or candidate on the newest version of a run, and let its gate decide."""
     with open_workspace(context) as workspace:
-        row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
-        with open_gating(context, workspace, run, request.terms, watcher) as gating:
+        row, run = event_in(workspace, request.revision or ""), find_run(workspace, request.run)
+        with open_gating(context, workspace, run, request, watcher) as gating:
             candidate = apply_again(workspace, row, gating.head, gating.name)
             return _decided(gating, candidate, candidate.of)
 
 
-def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
+def revert(context: Context, request: RevertRequest, watcher: GateWatcher) -> Decided | Plan:
     """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
     with open_workspace(context) as workspace:
-        row = version_of_run(workspace, request.revision, request.run)
-        with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
+        row = version_of_run(workspace, request.revision or "", request.run)
+        with open_gating(context, workspace, row.run, request, watcher) as gating:
             candidate = take_back(workspace, row, gating.head, gating.name)
             return _decided(gating, candidate, f"without {candidate.of}")
 

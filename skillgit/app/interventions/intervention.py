@@ -16,6 +16,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
@@ -422,9 +423,15 @@ class Gating:
         return record
 
 
+def terms_of(request: OnTerms) -> MeasuringTerms:
+    return MeasuringTerms(
+        config=request.config, overrides=request.overrides, caps=request.caps, dry_run=request.dry_run
+    )
+
+
 @contextmanager
 def open_gating(
-    context: Context, workspace: Workspace, run: str, terms: MeasuringTerms, watcher: GateWatcher
+    context: Context, workspace: Workspace, run: str, request: OnTerms, watcher: GateWatcher
 ) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 
@@ -436,8 +443,8 @@ def open_gating(
             )
 
     with (
-        open_measuring(context, workspace, run, terms, watcher, check=allowed) as measuring,
-        nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
+        open_measuring(context, workspace, run, terms_of(request), watcher, check=allowed) as measuring,
+        nullcontext() if request.dry_run else RunLock(workspace.repo, run, context.clock),
     ):
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
+from skillgit.app.interventions.requests import MergeRequest
 from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.workspace.context import Context
@@ -49,13 +49,6 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeRequest:
-    into: str
-    source: str  # another run, whose best version is meant, or one of its versions
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
     ours: str
     theirs: str
@@ -70,7 +63,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
         into, row = find_run(workspace, request.into), _other(workspace, request.source)
         if row.run == into:
             raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
-        with open_gating(context, workspace, into, request.terms, watcher) as gating:
+        with open_gating(context, workspace, into, request, watcher) as gating:
             base, ancestor = _base(workspace, gating, row)
             theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
             return _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs)).result()

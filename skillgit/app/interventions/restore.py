@@ -1,4 +1,4 @@
-"""``skillgit restore``: an older version's text becomes the newest version; history only grows."""
+"""``skillgit revert --to``: an older version's text becomes the newest version; history only grows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from skillgit.app.interventions.intervention import Candidate, GateWatcher, open_gating
+from skillgit.app.interventions.requests import RevertRequest
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_of_run
@@ -24,14 +24,6 @@ from skillgit.index.rows import LogRow
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreRequest:
-    revision: str  # the version whose text to take up again
-    run: str | None = None  # the run; None takes the one that the version belongs to
-    dry_run: bool = False  # whether only to say what would be done; with a gate, that is its plan
-    gate: MeasuringTerms | None = None  # on which terms the text has to pass the gate; None writes it as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,31 +44,11 @@ class RestoreResult:
         return self.version is not None
 
 
-def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | None = None) -> RestoreResult | Plan:
-    """Make an older version's text the newest version of its run; it inherits the score unless a gate measures it."""
+def restore(context: Context, request: RevertRequest) -> RestoreResult:
+    """Make an older version's text the newest version of its run, which inherits the score."""
     with open_workspace(context) as workspace:
-        row = version_of_run(workspace, request.revision, request.run)
+        row = version_of_run(workspace, request.to or "", request.run)
         repo, run, target = workspace.repo, row.run, row.version or 0
-        if request.gate is not None:
-            if watcher is None:
-                raise AssertionError("restoring with a gate is watched")
-            terms = replace(request.gate, dry_run=request.dry_run)
-            with open_gating(context, workspace, run, terms, watcher) as gating:
-                base, candidate = gating.state.version, _candidate(workspace, row, gating.state)
-                facts = {"text": f"that of {row.address}", "against": version_label(base), "items": gating.items}
-                decision = gating.decide_on(candidate, candidate.of, facts)
-            if isinstance(decision, Plan):
-                return decision
-            return RestoreResult(
-                run=run,
-                target=target,
-                base=base,
-                version=decision.event.version,
-                event=decision.event,
-                verdict=decision.verdict,
-                basis=decision.basis,
-                cost=decision.cost,
-            )
         with RunLock(repo, run, context.clock):
             state = fold(record.event for record in read_run(repo, run))
             candidate = _candidate(workspace, row, state)
@@ -91,6 +63,28 @@ def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | No
             record = writer.append(event, candidate.skill, {}, check=partial(advance, state))
         workspace.index.refresh()
         return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
+
+
+def restore_by_gate(context: Context, request: RevertRequest, watcher: GateWatcher) -> RestoreResult | Plan:
+    """Measure an older version's text against the newest version, and let the gate decide which is the newest."""
+    with open_workspace(context) as workspace:
+        row = version_of_run(workspace, request.to or "", request.run)
+        with open_gating(context, workspace, row.run, request, watcher) as gating:
+            base, candidate = gating.state.version, _candidate(workspace, row, gating.state)
+            facts = {"text": f"that of {row.address}", "against": version_label(base), "items": gating.items}
+            decision = gating.decide_on(candidate, candidate.of, facts)
+        if isinstance(decision, Plan):
+            return decision
+        return RestoreResult(
+            run=row.run,
+            target=row.version or 0,
+            base=base,
+            version=decision.event.version,
+            event=decision.event,
+            verdict=decision.verdict,
+            basis=decision.basis,
+            cost=decision.cost,
+        )
 
 
 def _candidate(workspace: Workspace, row: LogRow, state: RunState) -> Candidate:

@@ -1,4 +1,4 @@
-"""``skillgit retry``: rejected candidates once more, on the newest version, another model or more items."""
+"""``skillgit cherry-pick --rejected``: rejected candidates again, on the newest version."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from skillgit.app.interventions.intervention import (
     RunMeasuring,
     open_gating,
     open_measuring,
+    terms_of,
 )
+from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -39,16 +40,6 @@ from skillgit.store.history_reader import skill_at
 
 _LOOKED_AT = 200
 """The newest rejected candidates among which the ones that came closest are looked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryRequest:
-    run: str | None = None  # the run; None is the default run
-    model: str | None = None  # `backend/model`, or a model of the run's backend; None for the run's own
-    split: str = Split.SELECTION.value  # train, selection or test
-    most: int = 5  # how many candidates that still apply at most
-    keep: bool = False  # whether the first that passes becomes a version
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +82,7 @@ class RetryResult:
     exit_code: ExitCode
 
 
-def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> RetryResult | Plan:
+def retry(context: Context, request: CherryPickRequest, watcher: GateWatcher) -> RetryResult | Plan:
     """Measure rejected candidates again, their edits on the newest version; ``keep`` keeps the first that passes."""
     if request.keep and request.model:
         raise UsageError(
@@ -106,13 +97,13 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         candidates = [row for row in refusals if row.origin not in {Origin.RESTORE, Origin.REVERT}]
         rows = sorted(candidates, key=_gap, reverse=True)
         if request.keep:
-            with open_gating(context, workspace, run, request.terms, watcher) as gating:
+            with open_gating(context, workspace, run, request, watcher) as gating:
                 scope, version = gating.scope(Origin.RESURRECT), gating.state.version
                 return _Retrial(request, gating.measuring, version, gating.head, scope, gating).result(rows)
         newest = queries.head_row(workspace.index, run)
         if newest is None or newest.version is None:
             raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
-        terms = replace(request.terms, overrides=model_overrides(request.model))
+        terms = replace(terms_of(request), overrides=model_overrides(request.model))
         with open_measuring(context, workspace, run, terms, watcher) as measuring:
             head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
             scope = f"resurrect-{context.entropy(8).hex()}/measure"
@@ -130,7 +121,7 @@ def _gap(row: LogRow) -> tuple[float, bool]:
 class _Retrial:
     """The work on the rejected candidates of one run; with ``gating`` the first that passes becomes a version."""
 
-    request: RetryRequest
+    request: CherryPickRequest
     measuring: RunMeasuring
     version: int
     head: Skill
@@ -153,7 +144,7 @@ class _Retrial:
         choice = tuple(self._choose(rows))
         applying = {row.label: again for row, again in choice if isinstance(again, Candidate)}
         outline = self._plan(applying, [f"{row.label} {again}" for row, again in choice if isinstance(again, str)])
-        if applying or self.request.terms.dry_run:
+        if applying or self.request.dry_run:
             self.measuring.expect(1 + len(applying), self.split)
             outcome = self.measuring.carry_out(outline, self.scope, self._measured(choice))
             if isinstance(outcome, Plan):
@@ -165,7 +156,7 @@ class _Retrial:
     def _choose(self, rows: Sequence[LogRow]) -> Iterator[tuple[LogRow, Candidate | str]]:
         """Yield the first of ``rows`` with their edits on the newest version, or the reason why they do not apply."""
         by_digest: dict[str, LogRow] = {}
-        measuring, remaining = self.measuring, self.request.most
+        measuring, remaining = self.measuring, self.request.limit
         for row in rows:
             again: Candidate | str
             try:

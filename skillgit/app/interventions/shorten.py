@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from skillgit.app.interventions.ablate import Ablating, Ablation
 from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.interventions.requests import ShortenRequest
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, Planner, tokens_of
 from skillgit.app.workspace.context import Context
@@ -39,15 +39,9 @@ def newest_version(workspace: Workspace, text: str) -> LogRow:
     if not row.is_head:
         raise UsageError(
             f"{row.address} is not the newest version of its run, and only that can be replaced",
-            hint=f"skillgit restore {row.address} makes it the newest, or name {row.run}",
+            hint=f"skillgit revert --to {row.address} makes it the newest, or name {row.run}",
         )
     return row
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShortenRequest:
-    revision: str
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +60,7 @@ def prune(context: Context, request: ShortenRequest, watcher: GateWatcher) -> Pr
     """
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
-        with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
+        with open_gating(context, workspace, row.run, request, watcher) as gating:
             return _Pruning(gating, row).result()
 
 
@@ -156,7 +150,7 @@ def compress(context: Context, request: ShortenRequest, watcher: GateWatcher) ->
     """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds."""
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
-        with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
+        with open_gating(context, workspace, row.run, request, watcher) as gating:
             name, session, items = str(row.address), gating.measuring.session, gating.measuring.items
 
             def plan(planner: Planner) -> None:
@@ -174,7 +168,7 @@ def compress(context: Context, request: ShortenRequest, watcher: GateWatcher) ->
                     optimizer = session.calls.model_name("optimizer")
                     raise SkillgitError(
                         f"{optimizer} found no shorter text for {name} that keeps what is protected",
-                        hint=f"skillgit prune {name} drops whole rules",
+                        hint=f"skillgit shorten --rules {name} drops whole rules",
                     )
                 return Candidate(
                     skill=shortening.application.skill,

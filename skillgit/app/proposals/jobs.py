@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from shlex import quote
 
 from skillgit.app.proposals.proposal import Answer, ProposalPin
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
 from skillgit.app.setup.skill_tasks import with_own_tasks
@@ -33,17 +34,6 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PATTERN = "NAME"
 """What stands for the skill in the name of a branch."""
 _HINT = "--branch propose/NAME"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeRequest:
-    skills: tuple[str, ...] = ()  # names of skills; none for all that have reviewed tasks
-    config: str | None = None  # a file, or the name of a shipped one; None takes skillgit's ``tasks/default``
-    overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
-    caps: Caps = field(default_factory=Caps)  # what all skills together may cost in this process
-    base: str = ""  # the revision that skills are taken from and proposals are made for; empty for the trunk
-    branch: str = "propose/NAME"  # the branch of a proposal; NAME is the skill
-    pull_request: bool = False  # whether the branch is pushed and a pull request opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

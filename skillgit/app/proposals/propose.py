@@ -14,7 +14,7 @@ from skillgit.app.history.status import LEDGER, unfinished
 from skillgit.app.interventions.three_way_merge import merge
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.measure.pull_request_verdicts import SkillReport
-from skillgit.app.proposals.jobs import Jobs, ProposeRequest, SkillJob
+from skillgit.app.proposals.jobs import Jobs, SkillJob
 from skillgit.app.proposals.proposal import (
     Answer,
     MeasuredGain,
@@ -25,6 +25,7 @@ from skillgit.app.proposals.proposal import (
     task_counts,
 )
 from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.recorded.score_summary import Scores
 from skillgit.app.setup.basis import models_of
 from skillgit.app.setup.model_session import EvalProgress
