@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import Annotated
 
 from skillgit.app.interventions.requests import CherryPickRequest, MergeRequest, RevertRequest, ShortenRequest
 from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, given, option_of, refuse_together
-from skillgit.errors import ExitCode
+from skillgit.errors import ExitCode, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import measured
 from skillgit.verbs.verb import LIST, Answer, Effect, Form, TerminalSession, Verb
@@ -39,7 +40,10 @@ def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
     if request.revision is None:
         raise MisuseError("name the version to take back, or the one to go back to with --to")
     if request.gate:
-        raise MisuseError("--gate needs --to; what is taken back is always judged")
+        raise UsageError(
+            "revert always asks the gate about the edits that it takes back",
+            hint=f"skillgit revert --to {quote(request.revision)} --gate makes its text the newest version",
+        )
     return measured(
         session,
         cherry_pick.revert,

@@ -94,14 +94,18 @@ def asks(argv: Sequence[str]) -> str:
         return "It may repair history and rebuild the index." if "--repair" in argv else ""
     if tuple(argv[:2]) in _FREE:
         return "It writes files."
-    return _CHANGES.get(verb, "It changes refs of this repository.")
+    refs = "It changes refs of this repository."
+    return refs if _restores([verb, *argv[1:]]) else _CHANGES.get(verb, refs)
 
 
 def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
-    pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
-    pays = pays and tuple(argv[:2]) not in _FREE
+    pays = bool(argv) and argv[0] in _PAYING and tuple(argv[:2]) not in _FREE and not _restores(argv)
     return (*argv, "--dry-run", "--json") if pays else ()
+
+
+def _restores(argv: Sequence[str]) -> bool:
+    return argv[0] == "revert" and "--to" in argv and "--gate" not in argv
 
 
 def plan_text(context: Context, words: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from soaking import sampled
 from trained_runs import small_run
 
 from skillgit.cli.main import cli
+from skillgit.verbs.command_line import VerbCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,24 +26,29 @@ TASKS = '{"prompt": "What is 1 + 1?", "answers": ["2"]}\n'
 DRY = {
     "train": ("demo",),
     "eval": ("v0", "best", "-o", "train.seed=7"),
-    "eval --fresh": ("v0",),
+    "eval --fresh": ("v0", "--fresh"),
     "verify": ("v1", "--seed", "3"),
     "gate": ("--base", "small/v0", "--head", "small/v2", "-o", "model.target=agent"),
     "bisect": ("--item", "ITEM", "--measure"),
     "ablate": ("best",),
-    "prune": (),
-    "compress": (),
+    "shorten": (),
+    "shorten --words": ("--words",),
     "cherry-pick": ("r1", "--run", "small"),
-    "retry": (),
+    "cherry-pick --rejected": ("--rejected",),
     "merge": ("small", "fork/v2"),
-    "restore": ("v0", "--gate"),
     "revert": ("v1",),
+    "revert --to": ("--to", "v0", "--gate"),
     "propose": ("searchqa", "--config", "demo"),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
     "tasks harvest": ("--skill", "skill", "--rubric"),
 }
 """What every command that spends is asked to plan."""
+
+
+def plain(name: str) -> str:
+    """Return the command that a name of DRY is a use of."""
+    return name.partition(" --")[0]
 
 
 def commands(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -52,16 +58,16 @@ def commands(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, 
         assert found is not None
         if isinstance(found, click.Group):
             yield from commands(found, f"{before}{name} ")
-        if found.callback is not None:
+        elif found.callback is not None or isinstance(found, VerbCommand):
             yield f"{before}{name}", found
 
 
 def spenders() -> dict[str, click.Command]:
-    """Return the commands whose callback leads to whoever asks models."""
+    """Return the commands whose function leads to whoever asks models."""
     may = reaching(asking())
     found = {}
     for name, command in commands():
-        callback = command.callback
+        callback = command.verb.run if isinstance(command, VerbCommand) else command.callback
         while callback is not None and hasattr(callback, "__wrapped__"):
             callback = callback.__wrapped__
         if callback is not None and (callback.__module__, callback.__name__) in may:
@@ -70,16 +76,14 @@ def spenders() -> dict[str, click.Command]:
 
 
 def test_the_commands_that_spend_are_those_that_can_be_planned():
-    assert set(spenders()) == {name.removesuffix(" --fresh") for name in DRY}, (
+    assert set(spenders()) == set(map(plain, DRY)), (
         "a command that asks models is added to DRY, and has spending_options"
     )
 
 
 @pytest.mark.parametrize("name", DRY)
 def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
-    options = {
-        option: found for found in dict(commands())[name.removesuffix(" --fresh")].params for option in found.opts
-    }
+    options = {option: found for found in dict(commands())[plain(name)].params for option in found.opts}
     usual = {option: found for found in dict(commands())["train"].params for option in found.opts}
     for option in OPTIONS:
         assert options[option].help == usual[option].help, option
@@ -89,7 +93,7 @@ def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
 def test_no_other_command_has_caps():
     for name, command in commands():
         given = {option for found in command.params for option in found.opts}
-        assert ("--max-calls" in given) == (name in DRY), name
+        assert ("--max-calls" in given) == (name in set(map(plain, DRY))), name
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +125,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     words = [item if word == "ITEM" else word for word in DRY[name]]
     skillgit("status", cwd=history)  # the index is up to date
     before, tips = contents(history), refs(history)
-    done = skillgit(*name.split(), *words, "--dry-run", "--json", cwd=history)
+    done = skillgit(*plain(name).split(), *words, "--dry-run", "--json", cwd=history)
     assert (contents(history), refs(history)) == (before, tips)
     told = json.loads(done.out)
     assert (told["schema"], told["command"]) == ("skillgit.plan/2", name.removesuffix(" --fresh"))
@@ -135,13 +139,13 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
 @pytest.mark.parametrize("name", ["eval", "eval --fresh", "verify", "gate", "ablate", "cherry-pick"])
 def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
     repository = shutil.copytree(history, tmp_path / "repository")
-    plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
-    done = json.loads(skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository))
+    plan = json.loads(skillgit(*plain(name).split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
+    done = json.loads(skillgit_ends(*plain(name).split(), *DRY[name], "--json", "-q", cwd=repository))
     cost = (done.get("decided") or done)["cost"]["calls"]
     assert cost <= plan["total"]["calls"]
     if plan["total"]["bound"] == "exactly":
         assert cost == plan["total"]["calls"]
-    again = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
+    again = json.loads(skillgit(*plain(name).split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
     if name not in {"eval --fresh", "cherry-pick"}:  # a second one draws afresh; another version is the base now
         assert (again["total"]["calls"], again["known"]) == (0, plan["rollouts"])
 

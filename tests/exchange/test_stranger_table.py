@@ -60,7 +60,7 @@ WORDS = {
     "use": f"use {RUN}",
     "note": f"note {RUN}/v1 hello",
     "fork": f"fork {RUN}/v0 mine",
-    "restore": f"restore {RUN}/v0",
+    "revert --to": f"revert --to {RUN}/v0",
     "gc": "gc --fold",
     "checkout": f"checkout {RUN}/v1",
     "promote": f"promote {RUN}/v1",
@@ -75,12 +75,12 @@ WORDS = {
     "whence": "whence skills",
     "gate": f"gate --base main --head {RUN}/v1",
     "ablate": f"ablate {RUN}/v1",
-    "prune": f"prune {RUN}",
-    "compress": f"compress {RUN}",
+    "shorten": f"shorten {RUN}",
+    "shorten --words": f"shorten {RUN} --words",
     "cherry-pick": f"cherry-pick {RUN}/v1 --run {RUN}",
     "revert": f"revert {RUN}/v1",
     "merge": f"merge {RUN} {RUN}/v0",
-    "retry": f"retry {RUN}",
+    "cherry-pick --rejected": f"cherry-pick --rejected --run {RUN}",
     "train": f"train demo --from {RUN}/v1 --run mine -o train.num_epochs=1 -o evaluation.sel_env_num=8 "
     "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
     "propose": "propose searchqa --config demo -o train.num_epochs=1 -o evaluation.sel_env_num=8 "
@@ -91,7 +91,7 @@ WORDS = {
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""
-REFUSES = {"eval", "eval --judge", "verify", "gate", "ablate", "prune", "compress", "cherry-pick", "revert"}
+REFUSES = {"eval", "eval --judge", "verify", "gate", "ablate", "shorten", "shorten --words", "cherry-pick", "revert"}
 """Commands that measure, and so ask for a configuration of the user's own."""
 WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",

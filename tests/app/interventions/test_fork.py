@@ -7,7 +7,8 @@ import pytest
 from sample_run import PATH, RUN, seed_skill
 
 from skillgit.app.interventions.fork import fork
-from skillgit.app.interventions.restore import RestoreRequest, restore
+from skillgit.app.interventions.requests import RevertRequest
+from skillgit.app.interventions.restore import restore
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
@@ -78,7 +79,7 @@ def test_a_fork_can_be_forked(context, repo):
 
 
 def test_inherited_scores_are_followed(context):
-    restore(context, RestoreRequest(revision="v1"))
+    restore(context, RevertRequest(to="v1"))
     assert fork(context, "v4", "other").hard == 0.6
 
 

@@ -17,10 +17,10 @@ from trained_runs import user
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
-from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.train.doctor import doctor
 from skillgit.app.train.train import TrainRequest, train
 from skillgit.domain.cost import Caps
@@ -223,7 +223,7 @@ def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
 def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
     calls = proposed(shutil.copytree(repository, repository.parent / "unedited"), "town").cost.calls
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
-    report = proposed(repository, "town", meanwhile=edit_now, caps=Caps(max_calls=calls))
+    report = proposed(repository, "town", meanwhile=edit_now, max_calls=calls)
     proposal = report.proposals[0]
     assert (proposal.answer, proposal.is_merged) == (Answer.PROPOSED, False)
     assert "was not measured" in proposal.sentence
@@ -254,16 +254,16 @@ def test_where_one_fails_the_others_go_on(repository):
 @pytest.mark.soak
 def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_skills, tmp_path):
     whole = proposed(shutil.copytree(two_skills, tmp_path / "whole")).cost.calls
-    first = proposed(repository, caps=Caps(max_calls=whole - 4))
+    first = proposed(repository, max_calls=whole - 4)
     assert [proposal.answer for proposal in first.proposals] == [Answer.PROPOSED, Answer.UNFINISHED]
     assert (first.exit_code, first.cost.calls <= whole - 4) == (ExitCode.BUDGET, True)
-    second = proposed(repository, caps=Caps(max_calls=whole - 4))
+    second = proposed(repository, max_calls=whole - 4)
     assert [proposal.answer for proposal in second.proposals] == [Answer.STANDS, Answer.PROPOSED]
     assert first.cost.calls + second.cost.calls == whole
 
 
 def test_a_cap_that_is_too_small_is_told_as_it_was_typed(repository):
-    failure = proposed(repository, "town", caps=Caps(max_calls=1)).proposals[0]
+    failure = proposed(repository, "town", max_calls=1).proposals[0]
     least = int(failure.hint.split()[3])
     assert failure.sentence == f"a cap of 1 call does not pay for one step: it takes {least - 1} more"
     # of a greater sum two were bought before
@@ -412,7 +412,7 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_spen
 
 @pytest.mark.soak
 def test_changed_tasks_make_another_run_of_what_was_begun(repository):
-    first = proposed(repository, "town", caps=Caps(max_calls=25)).proposals[0]
+    first = proposed(repository, "town", max_calls=25).proposals[0]
     assert (first.answer, first.error) == (Answer.UNFINISHED, ExitCode.BUDGET)
     (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     second = proposed(repository, "town").proposals[0]
@@ -429,7 +429,7 @@ def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_tim
         if night:
             ledger = tmp_path / f"runner-{night - 1}" / ".git/skillgit"
             shutil.copytree(ledger, runner / ".git/skillgit", dirs_exist_ok=True)
-        report = proposed(runner, "town", caps=Caps(max_calls=whole // 2))
+        report = proposed(runner, "town", max_calls=whole // 2)
         spendings.append(report.cost.calls)
         if report.exit_code is ExitCode.OK:
             break
