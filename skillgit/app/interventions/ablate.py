@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
-from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring, open_measuring
+from skillgit.app.interventions.intervention import open_measuring
 from skillgit.app.recorded.evaluation_notes import Note, record
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -60,7 +61,7 @@ class Ablation:
 class Ablating:
     """A skill whose rules are left out."""
 
-    measuring: RunMeasuring
+    measuring: Measurement
     commit: str
     skill: Skill
     split: Split
@@ -212,18 +213,18 @@ class Ablated:
     exit_code: ExitCode
 
 
-def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ablated | Plan:
+def ablate(context: Context, request: AblateRequest, watcher: EvalWatcher) -> Ablated | Plan:
     """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, request.revision)
-        with open_measuring(context, workspace, row.run, request.terms, watcher) as measuring:
+        with open_measuring(context, workspace, row.run, request.terms, watcher, command="ablate") as measuring:
             skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
             work = Ablating(measuring, row.commit, skill, Split(request.split), row.label)
             numbers = _numbers(work, request.rule)
             ablations: list[Ablation] = []
-            scope, note_count = f"ablate-{context.entropy(8).hex()}/measure", 0
+            note_count = 0
             try:
-                base = measuring.carry_out(_plan(work, numbers), scope, _measured(work, numbers, ablations))
+                base = measuring.carry_out(_plan(work, numbers), _measured(work, numbers, ablations))
             finally:
                 if request.note:
                     note_count = work.note(ablations)
@@ -299,7 +300,7 @@ def _rank(rule: AblatedRule) -> tuple[int, float, int]:
     return _ORDER.index(ablation.worth), ablation.delta, ablation.rule
 
 
-def _origins(measuring: RunMeasuring, row: LogRow) -> dict[int, str]:
+def _origins(measuring: Measurement, row: LogRow) -> dict[int, str]:
     """Return line number of ``SKILL.md`` to the name of the event that brought the line."""
     workspace, names = measuring.workspace, dict[str, str]()
     commits: dict[int, str] = {}

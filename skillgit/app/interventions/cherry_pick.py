@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from shlex import quote
 
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating
 from skillgit.app.interventions.requests import CherryPickRequest, RevertRequest
 from skillgit.app.interventions.three_way_merge import Conflict, Merge, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run, version_of_run
@@ -178,7 +179,7 @@ def _edit(fields: dict[str, object]) -> Edit:
     )
 
 
-def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatcher) -> Decided | Plan:
+def cherry_pick(context: Context, request: CherryPickRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Put the edits of a version or candidate on the newest version of a run, and let its gate decide."""
     with open_workspace(context) as workspace:
         row, run = event_in(workspace, request.revision or ""), find_run(workspace, request.run)
@@ -187,7 +188,7 @@ def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatch
             return _decided(gating, candidate, candidate.of)
 
 
-def revert(context: Context, request: RevertRequest, watcher: GateWatcher) -> Decided | Plan:
+def revert(context: Context, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision or "", request.run)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
 
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating
 from skillgit.app.interventions.requests import MergeRequest
 from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.workspace.context import Context
@@ -57,7 +58,7 @@ class Merged:
     decided: Decided
 
 
-def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged | Plan:
+def merge(context: Context, request: MergeRequest, watcher: EvalWatcher) -> Merged | Plan:
     """Merge another run's version, settle conflicts by evaluation, and gate it; a plan lists the conflicts."""
     with open_workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.source)

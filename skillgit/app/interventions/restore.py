@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from skillgit.app.interventions.intervention import Candidate, GateWatcher, open_gating
+from skillgit.app.interventions.intervention import Candidate, open_gating
 from skillgit.app.interventions.requests import RevertRequest
 from skillgit.app.setup.basis import ResultBasis
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_of_run
@@ -65,7 +66,7 @@ def restore(context: Context, request: RevertRequest) -> RestoreResult:
         return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
 
 
-def restore_by_gate(context: Context, request: RevertRequest, watcher: GateWatcher) -> RestoreResult | Plan:
+def restore_by_gate(context: Context, request: RevertRequest, watcher: EvalWatcher) -> RestoreResult | Plan:
     """Measure an older version's text against the newest version, and let the gate decide which is the newest."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.to or "", request.run)

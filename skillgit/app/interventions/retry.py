@@ -9,9 +9,7 @@ from skillgit.app.interventions.cherry_pick import apply_again
 from skillgit.app.interventions.intervention import (
     Candidate,
     Decided,
-    GateWatcher,
     Gating,
-    RunMeasuring,
     open_gating,
     open_measuring,
     terms_of,
@@ -21,6 +19,8 @@ from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
 from skillgit.app.setup.basis import ResultBasis
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -82,7 +82,7 @@ class RetryResult:
     exit_code: ExitCode
 
 
-def retry(context: Context, request: CherryPickRequest, watcher: GateWatcher) -> RetryResult | Plan:
+def retry(context: Context, request: CherryPickRequest, watcher: EvalWatcher) -> RetryResult | Plan:
     """Measure rejected candidates again, their edits on the newest version; ``keep`` keeps the first that passes."""
     if request.keep and request.model:
         raise UsageError(
@@ -122,7 +122,7 @@ class _Retrial:
     """The work on the rejected candidates of one run; with ``gating`` the first that passes becomes a version."""
 
     request: CherryPickRequest
-    measuring: RunMeasuring
+    measuring: Measurement
     version: int
     head: Skill
     scope: str
@@ -146,7 +146,7 @@ class _Retrial:
         outline = self._plan(applying, [f"{row.label} {again}" for row, again in choice if isinstance(again, str)])
         if applying or self.request.dry_run:
             self.measuring.expect(1 + len(applying), self.split)
-            outcome = self.measuring.carry_out(outline, self.scope, self._measured(choice))
+            outcome = self.measuring.carry_out(outline, self._measured(choice), scope=self.scope)
             if isinstance(outcome, Plan):
                 return outcome
         else:

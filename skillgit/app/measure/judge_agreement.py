@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from statistics import fmean
 
-from skillgit.app.measure.eval import lender_for, measured_skill, read_arms, resolve_all
+from skillgit.app.measure.arms import lender_for, measured_skill, read_arms, resolve_all
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.measure.verify import draw
 from skillgit.app.recorded.evidence_json import members, objects, parsed
@@ -23,10 +23,10 @@ from skillgit.app.recorded.score_summary import POWER
 from skillgit.app.setup.basis import ResultBasis, basis_of
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.judge_record import JudgeRecord, doubt_of, judged_items, keep_record, noise_of
-from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.models import NAME_JUDGE, find_routes, lacks_judge
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, identified, measuring_setup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
@@ -227,16 +227,10 @@ def judge_agreement(context: Context, request: JudgeRequest, watcher: EvalWatche
             [arm] = read_arms(workspace, names, environment.info.name, skill_init, lender).every
             replies = _Recorded(workspace, setup, Split(request.split), arm.row, arm.skill)
         work = _Agreeing(context, setup, request, labels, replies)
-        cost = measured_or_planned(
-            context,
-            workspace,
-            setup,
-            request,
-            watcher,
-            plan=work.plan,
-            work=work.measure,
-            roles=work.roles,
-        )
+        measurement = Measurement(context, workspace, setup, request, watcher, command="eval")
+        with measurement.open():
+            plan = work.plan(measurement)
+            cost = measurement.carry_out(plan, work.measure(measurement), roles=work.roles)
         if isinstance(cost, Plan):
             return cost
         warnings = (sentence for run in runs for sentence in differences(workspace, run, setup))
@@ -345,10 +339,10 @@ class _Agreeing:
         self._outcomes: dict[str, list[list[Outcome]]] = {}
         self._is_kept = False
 
-    def plan(self, planner: Planner) -> Plan:
+    def plan(self, measurement: Measurement) -> Plan:
         """Return what it asks: each judge about every result, as often as it is graded."""
-        self._draw(planner.session)
-        planner.preflight(roles=self.roles)
+        self._draw(measurement.session)
+        planner = measurement.planner(roles=self.roles)
         gradings = self._gradings()
         planner.grade(gradings)
         calls = planner.session.calls
@@ -362,7 +356,7 @@ class _Agreeing:
         }
         return planner.plan("eval", facts, caps=self._request.caps)
 
-    async def measure(self, measuring: Measuring) -> Cost:
+    async def measure(self, measuring: Measurement) -> Cost:
         # An environment that computes much is made in other processes, which know nothing of results that exist.
         session = replace(measuring.session, executor=Inline())
         self._draw(session)

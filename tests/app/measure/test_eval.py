@@ -54,6 +54,9 @@ class Eyes:
     def remark(self, text) -> None:
         self.remarks.append(text)
 
+    def spent(self, cost) -> None:
+        self.remarks.append(f"spent {cost.calls} calls")
+
     def measured(self, name, split, found) -> None:
         assert found.n > 0
         self.results.append((name, split))
