@@ -15,7 +15,7 @@ from skillgit.verbs.verb import LIST, Answer, Effect, Form, TerminalSession, Ver
 from skillgit.view.lists import LISTS
 
 with loaded_on_use():
-    from skillgit.app.interventions import cherry_pick, fork, merge, note, promote, restore, retry, shorten
+    from skillgit.app.interventions import cherry_pick, fork, merge, note, promote, revert, shorten
     from skillgit.view import gate, interventions, rules
 
 
@@ -26,12 +26,12 @@ def _decided(accepted: bool) -> ExitCode:  # noqa: FBT001 - what the gate said
 def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
     refuse_together(request, "revision", "to")
     if request.to is not None and not request.gate:
-        result = restore.restore(session.context, request)
+        result = revert.restore(session.context, request)
         return Answer("restore/1", result, interventions.restored(result, session.screen))
     if request.to is not None:
         return measured(
             session,
-            restore.restore_by_gate,
+            revert.restore_by_gate,
             request,
             "restore/1",
             interventions.restored,
@@ -46,7 +46,7 @@ def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
         )
     return measured(
         session,
-        cherry_pick.revert,
+        revert.revert,
         request,
         "revert/2",
         gate.decided,
@@ -66,7 +66,7 @@ def _cherry_pick(session: TerminalSession, request: CherryPickRequest) -> Answer
     if request.rejected:
         return measured(
             session,
-            retry.retry,
+            cherry_pick.retry,
             request,
             "resurrect/1",
             interventions.retry_lines,

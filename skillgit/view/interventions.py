@@ -18,12 +18,12 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, inert, one_line, table
 
 if TYPE_CHECKING:
+    from skillgit.app.interventions.cherry_pick import Retried, RetryResult
     from skillgit.app.interventions.fork import Fork
     from skillgit.app.interventions.merge import Merged, Stretch
     from skillgit.app.interventions.note import Noted
     from skillgit.app.interventions.promote import Promoted
-    from skillgit.app.interventions.restore import RestoreResult
-    from skillgit.app.interventions.retry import Retried, RetryResult
+    from skillgit.app.interventions.revert import RestoreResult
 
 
 def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:

@@ -9,10 +9,10 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.interventions.ablate import Ablated, AblatedRule, Ablation
+from skillgit.app.interventions.cherry_pick import Retried, RetryResult
 from skillgit.app.interventions.intervention import Decided
 from skillgit.app.interventions.merge import MeasuredChoice, Merged, Stretch
 from skillgit.app.interventions.requests import CherryPickRequest
-from skillgit.app.interventions.retry import Retried, RetryResult
 from skillgit.app.interventions.shorten import Pruned
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.domain.cost import Cost
@@ -248,7 +248,7 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
         cost=Cost(),
         exit_code=ExitCode.OK,
     )
-    fake("interventions.retry.retry", result)
+    fake("interventions.cherry_pick.retry", result)
     done = skillgit("cherry-pick", "--rejected")
     assert done.code == 0
     assert "✓  r5  ≤.7000         v3  .8000  +.0500      2       0  0.2500  a title" in done.text
@@ -257,14 +257,14 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     none = replace(
         result, rows=(replace(now, passes=False), *(replace(then, name=f"r{n}", reason="x") for n in (7, 8)))
     )
-    fake("interventions.retry.retry", none)
+    fake("interventions.cherry_pick.retry", none)
     refused = skillgit("cherry-pick", "--rejected").text
     assert refused.endswith(f"next      skillgit show {sample.RUN}/r5\n"), "a finished run does not go on"
     assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
-    fake("interventions.retry.retry", replace(result, own_model=False, kept=ACCEPTED))
+    fake("interventions.cherry_pick.retry", replace(result, own_model=False, kept=ACCEPTED))
     assert "not the model of the run" in skillgit("cherry-pick", "--rejected", "--model", "other").text
     many = tuple(replace(then, name=f"r{n}", reason="x") for n in range(1, 12))
-    fake("interventions.retry.retry", replace(result, base_score=None, rows=many))
+    fake("interventions.cherry_pick.retry", replace(result, base_score=None, rows=many))
     nothing = skillgit("cherry-pick", "--rejected").text
     assert "nothing applies to v9" in nothing
     assert nothing.count("not tried: x") == 8

@@ -10,7 +10,7 @@ import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.interventions.fork import Fork
-from skillgit.app.interventions.restore import RestoreResult
+from skillgit.app.interventions.revert import RestoreResult
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.store.repo import Repo
@@ -46,7 +46,7 @@ def test_a_refused_text_tells_an_upper_bound_as_one(skillgit, fake):
         fixed=0, broken=1, p=1.0,
     )  # fmt: skip
     told = RestoreResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)
-    fake("interventions.restore.restore_by_gate", told)
+    fake("interventions.revert.restore_by_gate", told)
     assert (
         f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000"
         in skillgit("revert", "--to", "v1", "--gate").text

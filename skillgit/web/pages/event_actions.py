@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final, Literal
 
 from skillgit.app.deliver.install import Agent, Scope
+from skillgit.app.interventions.cherry_pick import retry
 from skillgit.app.interventions.requests import CherryPickRequest
-from skillgit.app.interventions.retry import retry
 from skillgit.app.measure.eval import EvalRequest, evaluate
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context

@@ -8,7 +8,7 @@ from sample_run import PATH, RUN, seed_skill
 
 from skillgit.app.interventions.fork import fork
 from skillgit.app.interventions.requests import RevertRequest
-from skillgit.app.interventions.restore import restore
+from skillgit.app.interventions.revert import restore
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError

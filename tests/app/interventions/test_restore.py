@@ -5,7 +5,7 @@ from sample_run import PATH, RUN
 
 from skillgit.app.interventions.fork import fork
 from skillgit.app.interventions.requests import RevertRequest
-from skillgit.app.interventions.restore import restore
+from skillgit.app.interventions.revert import restore
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Inherited, Reverted
 from skillgit.errors import RevisionNotFoundError, RunLockedError, UsageError

@@ -5,9 +5,8 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.interventions.cherry_pick import apply_again
+from skillgit.app.interventions.cherry_pick import apply_again, retry
 from skillgit.app.interventions.requests import CherryPickRequest
-from skillgit.app.interventions.retry import retry
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
@@ -53,7 +52,7 @@ def without(names: set[str], monkeypatch) -> None:
             raise SkillgitError(f"{row.run}/r{row.step} does not apply to {onto}", hint="skillgit merge")
         return apply_again(workspace, row, head, onto)
 
-    monkeypatch.setattr("skillgit.app.interventions.retry.apply_again", refuse)
+    monkeypatch.setattr("skillgit.app.interventions.cherry_pick.apply_again", refuse)
 
 
 def test_the_number_counts_candidates_that_apply_and_the_price_is_theirs(user, repository, eyes, monkeypatch):

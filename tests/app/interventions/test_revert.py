@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.interventions.cherry_pick import revert, take_back
 from skillgit.app.interventions.requests import RevertRequest
+from skillgit.app.interventions.revert import revert, take_back
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.proposal import changed_lines

@@ -1,12 +1,15 @@
-"""``skillgit revert --to``: an older version's text becomes the newest version; history only grows."""
+"""``skillgit revert``: the edits of a version are taken back, or an older text becomes the newest version."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from shlex import quote
 
-from skillgit.app.interventions.intervention import Candidate, open_gating
+from skillgit.app.interventions.cherry_pick import KINDS, place, settled, skill_path, text_before
+from skillgit.app.interventions.intervention import Candidate, Decided, open_gating
 from skillgit.app.interventions.requests import RevertRequest
+from skillgit.app.interventions.three_way_merge import merge
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
@@ -15,16 +18,63 @@ from skillgit.app.workspace.revision import version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
+from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.event import Inherited
 from skillgit.domain.gate_decision import Verdict
+from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.run_state import RunState, advance, fold
-from skillgit.errors import UsageError
+from skillgit.domain.skill import Skill
+from skillgit.errors import SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
+
+
+def revert(context: Context, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
+    """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
+    with open_workspace(context) as workspace:
+        row = version_of_run(workspace, request.revision or "", request.run)
+        with open_gating(context, workspace, row.run, request, watcher) as gating:
+            candidate = take_back(workspace, row, gating.head, gating.name)
+            facts = {"edits": f"of {candidate.of}", "onto": gating.name, "items": gating.items}
+            return gating.decide_on(candidate, f"without {candidate.of}", facts)
+
+
+def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Candidate:
+    """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people."""
+    of, before = str(row.address), text_before(workspace, row) if row.kind in KINDS else None
+    if before is None:
+        raise UsageError(
+            f"{of} is the first version of its run, and has no edits to take back",
+            hint=f"skillgit revert --to {of} makes its text the newest version",
+        )
+    after = skill_at(workspace.repo, row.commit, skill_path(workspace, row))
+    merging = merge(after, head, before, beside=True)
+    whole = f"skillgit revert --to {row.run}/{version_label(row.base)} brings back the whole text from before it"
+    spots = [place(conflict, "now", f"before {version_label(row.version)}") for conflict in merging.conflicts]
+    skill = settled(merging, f"later versions changed what {of} did", spots, hint=whole)
+    if skill is None:
+        raise SkillgitError(f"{of} cannot be taken back: a protected region would change", hint=whole)
+    by_people = frontmatter(before.document) != frontmatter(after.document)
+    stays = " Its change of the frontmatter stays, which belongs to people." if by_people else ""
+    if skill.digest == head.digest:
+        raise SkillgitError(
+            f"{onto} has nothing of {of} that could be taken back{'.' if stays else ''}{stays[:-1]}",
+            hint=f"skillgit diff {of} {quote(onto)}",
+        )
+    return Candidate(
+        skill=skill,
+        origin=Origin.REVERT,
+        of=of,
+        title=f"{row.label}, {row.title}",
+        why=f"The lines that {of} changed are as they were before it; later changes stay.{stays}",
+        reports=human_edits(head, skill),
+        policy=NOT_WORSE,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
