@@ -31,7 +31,7 @@ DRY = {
     "gate": ("--base", "small/v0", "--head", "small/v2", "-o", "model.target=agent"),
     "bisect": ("--item", "ITEM", "--measure"),
     "ablate": ("best",),
-    "shorten": (),
+    "shorten --rules": ("--rules",),
     "shorten --words": ("--words",),
     "cherry-pick": ("r1", "--run", "small"),
     "cherry-pick --rejected": ("--rejected",),
@@ -131,7 +131,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     assert (told["schema"], told["command"]) == ("skillgit.plan/2", name.removesuffix(" --fresh"))
     assert set(told) == {"schema", "command", "facts", "stages", "rollouts", "known", "total", "notes", "sentence"}
     assert told["total"]["calls"] == sum(row["calls"] for row in told["stages"])
-    text = skillgit(*name.split(), *words, "--dry-run", cwd=history)
+    text = skillgit(*plain(name).split(), *words, "--dry-run", cwd=history)
     assert text.out.endswith("nothing was run or written\n")
     assert text.err == ""
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 
-from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating, open_measuring, terms_of
+from skillgit.app.interventions.intervention import (
+    COMMANDS,
+    Candidate,
+    Decided,
+    Gating,
+    open_gating,
+    open_measuring,
+    terms_of,
+)
 from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.interventions.three_way_merge import Conflict, Merge, merge
 from skillgit.app.measure.retest import model_overrides
@@ -310,7 +318,7 @@ class _Retrial:
             "tries": ", ".join(applying) or "none",
             "items": f"{len(items)} {self.split.value}",
         }
-        return planner.plan("retry", facts, caps=measuring.terms.caps, notes=reasons)
+        return planner.plan(COMMANDS[Origin.RESURRECT], facts, caps=measuring.terms.caps, notes=reasons)
 
     async def _measured(self, choice: Sequence[tuple[LogRow, Candidate | str]]) -> None:
         measuring, rule = self.measuring, self.measuring.session.rule

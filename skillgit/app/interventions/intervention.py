@@ -17,13 +17,12 @@ from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
-from skillgit.domain import event as events
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditReport, EditStatus, LeftOut, Patch, apply, left_out
 from skillgit.domain.evaluation import EvaluationSummary, Split
-from skillgit.domain.event import Event, Reverted, version_of
+from skillgit.domain.event import Event, Inherited, Reverted, version_of
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.gate_policies import Policy
@@ -45,6 +44,14 @@ from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
+
+COMMANDS = {
+    Origin.RESTORE: "revert --to",
+    Origin.RESURRECT: "cherry-pick --rejected",
+    Origin.PRUNE: "shorten --rules",
+    Origin.COMPRESS: "shorten --words",
+}
+"""What a plan calls the change, where it is not named after its origin."""
 
 
 @contextmanager
@@ -80,7 +87,7 @@ class Candidate:
     restores: int | None = None  # the version whose text it takes up as it was; None for a new text
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
-    def restoration(self, state: RunState, evaluation: events.Measurement, **facts: object) -> Reverted:
+    def restoration(self, state: RunState, evaluation: EvaluationSummary | Inherited, **facts: object) -> Reverted:
         """Return the event by which the text of an older version becomes the newest one."""
         return Reverted(
             run=state.start.run,
@@ -193,7 +200,7 @@ class Gating:
             candidate = await make()
             return candidate, await self.judge(candidate, name)
 
-        outline = planner.plan(origin.value, facts, caps=self.measuring.terms.caps, notes=notes)
+        outline = planner.plan(COMMANDS.get(origin, origin.value), facts, caps=self.measuring.terms.caps, notes=notes)
         result = self.measuring.carry_out(outline, work(), scope=self.scope(origin), optimizer=optimizer)
         return result if isinstance(result, Plan) else self.write(*result, notes=notes)
 
