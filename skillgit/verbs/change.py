@@ -19,8 +19,8 @@ with loaded_on_use():
     from skillgit.view import gate, interventions, rules
 
 
-def _decided(accepted: bool) -> ExitCode:  # noqa: FBT001 - what the gate said
-    return ExitCode.OK if accepted else ExitCode.NO
+def _decided(is_accepted: bool) -> ExitCode:  # noqa: FBT001 - what the gate said
+    return ExitCode.OK if is_accepted else ExitCode.NO
 
 
 def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
@@ -211,8 +211,8 @@ def _note(session: TerminalSession, request: NoteRequest) -> Answer:
     elif text == "-" and request.message is None:
         text = session.stdin()
     result = note.note(session.context, request.revision or "head", text)
-    masked = [("something in it looked like a credential and was masked", "")] if result.text != text.strip() else []
-    return Answer("note/1", result, interventions.noted(result), notes=masked)
+    masking = [("something in it looked like a credential and was masked", "")] if result.text != text.strip() else []
+    return Answer("note/1", result, interventions.noted(result), notes=masking)
 
 
 NOTE = Verb(

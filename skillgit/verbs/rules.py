@@ -71,13 +71,13 @@ class WhyRequest(OfSkill, OfPast):
     REV defaults to the newest version of the default run, or with --skill of a run that trains it.
     """
 
-    what: Annotated[str, Arg("LINE|TEXT")]
+    rule: Annotated[str, Arg("LINE|TEXT")]
     revision: Annotated[str, Opt("Look at REV", "--rev", metavar="REV", words="revisions")] = ""
     path: Annotated[str, Opt("Look in this file of the skill only", "--file", metavar="PATH")] = ""
 
 
 def _why(session: VerbSession, request: WhyRequest) -> Answer:
-    story = why.why(session.context, request.what, request.revision, request.path)
+    story = why.why(session.context, request.rule, request.revision, request.path)
     notes = _lacking(session, story.run, "failures and findings") if story.absent else ()
     return Answer("why/1", story, why_view.lines(story, session.screen, session.now), pager=True, notes=notes)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Final, assert_never
 
-from skillgit.app.proposals.proposal import Answer, ProposeReport, SkillProposal
+from skillgit.app.proposals.proposal import ProposalOutcome, ProposeReport, SkillProposal
 from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
@@ -307,14 +307,14 @@ def evals_imported(result: ImportedEvals) -> Iterator[str]:
 
 
 _ANSWERS = {
-    Answer.PROPOSED: Style.ACCEPTED,
-    Answer.STANDS: Style.ACCEPTED,
-    Answer.NOTHING_NEW: Style.FAINT,
-    Answer.NO_BETTER: Style.REJECTED,
-    Answer.CANNOT_TELL: Style.REVERTED,
-    Answer.BEHIND: Style.REVERTED,
-    Answer.UNFINISHED: Style.REVERTED,
-    Answer.FAILED: Style.REJECTED,
+    ProposalOutcome.PROPOSED: Style.ACCEPTED,
+    ProposalOutcome.STANDS: Style.ACCEPTED,
+    ProposalOutcome.NOTHING_NEW: Style.FAINT,
+    ProposalOutcome.NO_BETTER: Style.REJECTED,
+    ProposalOutcome.CANNOT_TELL: Style.REVERTED,
+    ProposalOutcome.BEHIND: Style.REVERTED,
+    ProposalOutcome.UNFINISHED: Style.REVERTED,
+    ProposalOutcome.FAILED: Style.REJECTED,
 }
 
 

@@ -39,12 +39,12 @@ class _Fact(NamedTuple):
 def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
     telling = _Telling(story, screen)
     paragraphs = (telling.rule(), telling.event(now), telling.reasons(), telling.fate())
-    begun = False
+    has_lines = False
     for paragraph in paragraphs:
         facts = list(paragraph)
-        if facts and begun:
+        if facts and has_lines:
             yield ""
-        begun = begun or bool(facts)
+        has_lines = has_lines or bool(facts)
         for fact in facts:
             margin = f"  {fact.second.ljust(_UNDER)}" if fact.second else ""
             columns = max(_LEAST, min(screen.width, _WIDEST) - _LABEL - len(margin)) if screen.width else 0
@@ -70,9 +70,9 @@ class _Telling:
         heading = f', under "{inert(story.rule.heading)}"' if story.rule.heading else ""
         where = f"{story.path} line {first if first == last else f'{first}-{last}'}{heading}"
         yield _Fact("", where if story.here else f"not in this text; {where} of {self._name(story.found)}")
-        places = [f"line {hit.rule.first}" if hit.event is None else self._name(hit.event) for hit in story.others]
+        positions = [f"line {hit.rule.first}" if hit.event is None else self._name(hit.event) for hit in story.others]
         texts = (self._short(hit.rule.text.partition("\n")[0]) for hit in story.others)
-        yield from _under("or", map("{}: {}".format, places, texts))
+        yield from _under("or", map("{}: {}".format, positions, texts))
 
     def event(self, now: datetime) -> Iterator[_Fact]:
         story, screen, origin = self._story, self._screen, self._story.origin

@@ -72,8 +72,8 @@ class Credits:
         edit = self._lines_of(origin, line.original_path.removeprefix(f"{self._skill}/")).edit_of(line.text)
         if edit is None:
             sources = {edit.source for edit in self.edits(origin)}
-            shared = "mixed" if sources else (origin.origin if origin.origin != "step" else "")
-            return Credit(source=sources.pop() if len(sources) == 1 else shared, fixed=fixes, broken=breaks)
+            common = "mixed" if sources else (origin.origin if origin.origin != "step" else "")
+            return Credit(source=sources.pop() if len(sources) == 1 else common, fixed=fixes, broken=breaks)
         return Credit(
             source=edit.source,
             support=edit.support,

@@ -142,8 +142,8 @@ class RuleHistory:
         """Return path to rules of every Markdown file of the skill in ``commit``, ``SKILL.md`` first."""
         contents = tree.read_texts(self._workspace.repo, self._workspace.repo.commit(commit).tree, skill)
         paths = [path for path, text in contents.items() if path.lower().endswith(".md") and "\0" not in text]
-        ordered = sorted(paths, key=lambda path: (path != DOCUMENT, path))
-        return {f"{skill}/{path}": self._rules(contents[path], path == DOCUMENT) for path in ordered}
+        order = sorted(paths, key=lambda path: (path != DOCUMENT, path))
+        return {f"{skill}/{path}": self._rules(contents[path], path == DOCUMENT) for path in order}
 
     def _version(self, run: str, skill: str, version: int) -> dict[str, RuleText]:
         commit = rule_queries.commit_of_version(self._workspace.index, run, version)

@@ -107,7 +107,7 @@ class Story:
     restored: int | None  # the version that restored the rule; absent if it always stayed
     credit: Credit
     edits: int
-    rollouts: int  # how many trajectories the step had; 0 if that is not known
+    rollouts: int  # how many trajectories the step had; 0 if that is not keys
     failures: tuple[TrainAttempt, ...]  # the train items whose rollouts moved it, the first of them
     findings: tuple[TrajectoryPattern, ...]
     gate: Gated
@@ -199,7 +199,7 @@ class Stories:
         skill = f"{spot.skill.rpartition('/')[2]} in run {spot.run}" if spot.run else "the skill"
         # the newest run of each other skill, the newest three of them; else the log
         index, names = self._workspace.index, queries.run_names(self._workspace.index)
-        runs = {other: name for name in reversed(names) if (other := index.skill_path(name)) != spot.skill}
+        runs = {folder: name for name in reversed(names) if (folder := index.skill_path(name)) != spot.skill}
         newest = sorted(runs.values(), key=names.index)[:_SKILLS]
         commands = [f"skillgit why {quote(text)} --rev {name}" for name in newest]
         hint = ", or ".join(commands) or f"skillgit log --grep {quote(text)}"
@@ -208,7 +208,7 @@ class Stories:
     def _in_history(self, text: str) -> Iterator[Hit]:
         """Yield rules that events brought whose text holds the words; those of versions before those of candidates."""
         spot, index, query = self._place, self._workspace.index, _search_words(text)
-        known: set[tuple[str, str]] = set()
+        keys: set[tuple[str, str]] = set()
         for is_rejected in (False, True) if spot.run is not None else ():
             events = rule_queries.alike(index, spot.run or "", query, is_rejected=is_rejected, limit=_EVENTS)
             for event, _ in events:
@@ -216,8 +216,8 @@ class Stories:
                 parts = event.title.split(",")  # one for each of its rules, or all of it for each
                 titles = parts if len(parts) == len(additions) else [event.title] * len(additions)
                 for (path, rule), title in zip(additions, titles, strict=True):
-                    if (path, rule.text) not in known:
-                        known.add((path, rule.text))
+                    if (path, rule.text) not in keys:
+                        keys.add((path, rule.text))
                         by_title = _BY_TITLE if likeness(text, title) >= _SURE else 0.0
                         near = max(likeness(text, rule.text), by_title)
                         yield Hit(rule=rule, path=path, commit=event.commit, likeness=near, event=event)
@@ -243,9 +243,9 @@ class Stories:
             failures = with_questions(evidence.compared()[:_FAILURES], steps)
         elif evidence is not None:
             # an item may fail in several ways: those that most of the rule's items share are what the rule is about
-            shared = [(len(set(credit.items) & set(finding.items)), finding) for finding in evidence.findings()]
-            most = max((count for count, _ in shared), default=0)
-            findings = tuple(finding for count, finding in shared if count == most > 0)
+            overlaps = [(len(set(credit.items) & set(finding.items)), finding) for finding in evidence.findings()]
+            most = max((count for count, _ in overlaps), default=0)
+            findings = tuple(finding for count, finding in overlaps if count == most > 0)
             failures = evidence.attempts(credit.items[:_FAILURES])
         return Story(
             run=spot.run or "",

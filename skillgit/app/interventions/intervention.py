@@ -250,9 +250,9 @@ class Gating:
     def write(self, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
         """Write what the gate decided: a version on the run's branch, or a side branch."""
         state, measuring, before, reports = self.state, self.measuring, self.head, candidate.reports
-        accepted, session = judgement.verdict.decision.accepted, measuring.session
+        is_accepted, session = judgement.verdict.decision.accepted, measuring.session
         event: Event
-        if accepted and candidate.restores is not None:
+        if is_accepted and candidate.restores is not None:
             files = judgement.evidence
             event = candidate.restoration(
                 state,
@@ -303,7 +303,7 @@ class Gating:
             event=row,
             of=candidate.of,
             base=state.version,
-            accepted=accepted,
+            accepted=is_accepted,
             branch=refs.short(record.branch),
             verdict=judgement.verdict,
             evaluation=judgement.evaluation,

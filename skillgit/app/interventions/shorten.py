@@ -91,10 +91,10 @@ class _Pruning:
 
     def _plan(self, planner: Planner) -> None:
         """Plan the rules that no note tells of, then shorter and shorter texts."""
-        items, known = self._measuring.items, self._ablations
+        items, ablations = self._measuring.items, self._ablations
         planner.roll_out("whole", [(self._head, items, 0)])
         planner.roll_out("rules", [(self._ablating.without(number), items, 0) for number in self._missing])
-        removable = sum(number not in known or known[number].removable for number in self._numbers)
+        removable = sum(number not in ablations or ablations[number].removable for number in self._numbers)
         # All at once, one after the other if that scores lower; the candidate is one of these texts.
         planner.may_roll_out("without several", self._head, items, 1 + removable if removable else 0)
 
@@ -119,14 +119,14 @@ class _Pruning:
         self._gone = list(useless)
         if await measuring.score("without all of them", self._without(useless)) < floor:
             measuring.expect(len(useless))
-            gone: list[Ablation] = []
+            removals: list[Ablation] = []
             # The ones that are shortest go last: most is gained by those before them.
             for ablation in sorted(useless, key=lambda entry: (-len(entry.text), entry.rule)):
-                shorter = self._without([*gone, ablation])
+                shorter = self._without([*removals, ablation])
                 holds = await measuring.score(f"without rule {ablation.rule} too", shorter) >= floor
-                (gone if holds else self._needed).append(ablation)
-            if gone:
-                self._gone = gone
+                (removals if holds else self._needed).append(ablation)
+            if removals:
+                self._gone = removals
             else:
                 self._needed = []  # the gate refuses the text without all of them, and says why
         skill, count = self._without(self._gone), len(self._gone)

@@ -43,8 +43,8 @@ class Conflict:
                 return self.theirs
             case Choice.BOTH:
                 ours = self.ours or ()  # its last line gets an end, for more follows
-                ended = (*ours[:-1], ours[-1].removesuffix("\n") + "\n") if ours else ()
-                return (*ended, *(self.theirs or ()))
+                lines = (*ours[:-1], ours[-1].removesuffix("\n") + "\n") if ours else ()
+                return (*lines, *(self.theirs or ()))
             case Choice.NEITHER:
                 return self.base
 

@@ -33,7 +33,7 @@ _AGENT = re.compile(r"[a-z]{1,20}")
 _MOST = 1 << 16  # bytes of a pin that are read
 
 
-class Answer(StrEnum):
+class ProposalOutcome(StrEnum):
     """How it ended for a skill."""
 
     PROPOSED = "proposed"
@@ -102,7 +102,7 @@ class SkillProposal:
     """How it ended for one skill, with what it rests on."""
 
     skill: str  # its folder, ``skills/<name>``
-    answer: Answer
+    answer: ProposalOutcome
     sentence: str = ""  # why, without a full stop
     hint: str = ""  # a command that leads on, or out
     base: str = ""  # the commit that the skill was taken from
@@ -144,13 +144,13 @@ class SkillProposal:
     def exit_code(self) -> ExitCode:
         """What the process would exit with if it were the only one."""
         match self.answer:
-            case Answer.PROPOSED | Answer.STANDS | Answer.NOTHING_NEW:
+            case ProposalOutcome.PROPOSED | ProposalOutcome.STANDS | ProposalOutcome.NOTHING_NEW:
                 return self.error
-            case Answer.NO_BETTER | Answer.BEHIND:
+            case ProposalOutcome.NO_BETTER | ProposalOutcome.BEHIND:
                 return ExitCode.NO
-            case Answer.CANNOT_TELL:
+            case ProposalOutcome.CANNOT_TELL:
                 return ExitCode.UNDERPOWERED
-            case Answer.UNFINISHED | Answer.FAILED:
+            case ProposalOutcome.UNFINISHED | ProposalOutcome.FAILED:
                 return self.error
             case _:
                 assert_never(self.answer)
@@ -169,7 +169,7 @@ def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
     errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
     if errors:
         return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
-    if any(proposal.answer in {Answer.PROPOSED, Answer.STANDS} for proposal in proposals):
+    if any(proposal.answer in {ProposalOutcome.PROPOSED, ProposalOutcome.STANDS} for proposal in proposals):
         return ExitCode.OK
     codes = {proposal.exit_code for proposal in proposals}
     return next((code for code in (ExitCode.UNDERPOWERED, ExitCode.NO) if code in codes), ExitCode.OK)
@@ -181,7 +181,7 @@ class ProposalPin:
 
     run: str
     base: str  # the commit that the skill was taken from
-    answer: str = ""  # the :class:`Answer` that it ended with; empty while it is under way
+    answer: str = ""  # the :class:`ProposalOutcome` that it ended with; empty while it is under way
     commit: str = ""  # the commit of the proposal
     url: str = ""  # its pull request
 
@@ -191,7 +191,7 @@ class ProposalPin:
         try:
             document = json.loads(read_plain(_path(repo, skill), most=_MOST))
             pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "answer", "commit", "url")})
-            return pin if not pin.answer or Answer(pin.answer) else None
+            return pin if not pin.answer or ProposalOutcome(pin.answer) else None
         except (OSError, ValueError, AttributeError, RecursionError):
             return None
 

@@ -16,8 +16,8 @@ from skillgit.app.measure.pull_request_gate import GateRequest, gate
 from skillgit.app.measure.pull_request_verdicts import SkillReport
 from skillgit.app.proposals.jobs import Jobs, SkillJob
 from skillgit.app.proposals.proposal import (
-    Answer,
     MeasuredGain,
+    ProposalOutcome,
     ProposalPin,
     ProposeReport,
     SkillProposal,
@@ -62,10 +62,10 @@ _SHORT = 12
 _TRIES = 3
 """How often a branch is looked at again that another machine moved meanwhile."""
 _NOT_NEW = {
-    Answer.PROPOSED: "what it proposed was taken or declined",
-    Answer.NO_BETTER: "it brought no better version",
-    Answer.CANNOT_TELL: "its best version could not be told from chance",
-    Answer.BEHIND: "another proposal scores no lower; once its branch is deleted, this one has its turn",
+    ProposalOutcome.PROPOSED: "what it proposed was taken or declined",
+    ProposalOutcome.NO_BETTER: "it brought no better version",
+    ProposalOutcome.CANNOT_TELL: "its best version could not be told from chance",
+    ProposalOutcome.BEHIND: "another proposal scores no lower; once its branch is deleted, this one has its turn",
 }
 """How a proposal ended after which nothing is new, to be behind the name of its run."""
 
@@ -97,7 +97,7 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
             with open_workspace(jobs.context) as workspace:
                 job = jobs.job(workspace, path)
             if job.pin.answer:
-                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Answer(job.pin.answer)]}"
+                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[ProposalOutcome(job.pin.answer)]}"
                 continue
             plans[name] = plan_train(jobs.context, job.training(request.caps, None))
             of_run = plans[name].facts
@@ -121,7 +121,7 @@ class _Proposing:
         self._publication, self._path, self._caps = publication, path, caps
         self._name = path.rpartition("/")[2]
         self._cost = Cost()
-        self._result = SkillProposal(skill=path, answer=Answer.FAILED)
+        self._result = SkillProposal(skill=path, answer=ProposalOutcome.FAILED)
 
     def carry_out(self) -> SkillProposal:
         """Return how it ended; an error of the user's, a provider's or the machine's is part of that."""
@@ -132,16 +132,16 @@ class _Proposing:
             ):
                 self._carry_out(workspace)
         except StoppedError:
-            self._end(Answer.UNFINISHED, "it was stopped", error=ExitCode.INTERRUPTED)
+            self._end(ProposalOutcome.UNFINISHED, "it was stopped", error=ExitCode.INTERRUPTED)
         except BudgetError as error:
-            self._end(Answer.UNFINISHED, error.message, hint="the same command goes on", error=error.exit_code)
+            self._end(ProposalOutcome.UNFINISHED, error.message, hint="the same command goes on", error=error.exit_code)
         except SkillgitError as error:
-            is_made = self._result.answer in {Answer.PROPOSED, Answer.STANDS}
-            answer = self._result.answer if is_made else Answer.FAILED
+            is_made = self._result.answer in {ProposalOutcome.PROPOSED, ProposalOutcome.STANDS}
+            answer = self._result.answer if is_made else ProposalOutcome.FAILED
             self._end(answer, error.message, hint=error.hint, error=error.exit_code)
         return replace(self._result, cost=self._cost)
 
-    def _end(self, answer: Answer, sentence: str, *, hint: str = "", error: ExitCode = ExitCode.OK) -> None:
+    def _end(self, answer: ProposalOutcome, sentence: str, *, hint: str = "", error: ExitCode = ExitCode.OK) -> None:
         self._result = replace(self._result, answer=answer, sentence=sentence, hint=hint, error=error)
 
     @property
@@ -156,28 +156,31 @@ class _Proposing:
         there = self._publication.tip(repo, job.branch) if self._publication is not None else ""
         standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
         if standing:
-            self._conclude(repo, pin, Answer.PROPOSED, standing, pin.url)
+            self._conclude(repo, pin, ProposalOutcome.PROPOSED, standing, pin.url)
         if standing and self._jobs.is_taken(workspace, self._path, standing):
-            self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: what it proposed was taken")
+            self._end(ProposalOutcome.NOTHING_NEW, f"nothing is new since run {pin.run}: what it proposed was taken")
         elif standing:
             self._result = replace(self._result, commit=standing)
             short = refs.short(job.branch)
-            self._end(Answer.STANDS, f"{short} has what run {pin.run} brought, and nothing is new since")
+            self._end(ProposalOutcome.STANDS, f"{short} has what run {pin.run} brought, and nothing is new since")
             commit = self._against(workspace, job, there, standing) if there not in {"", standing} else standing
             if commit:
                 self._publish(workspace, job, commit, there)
         elif pin.answer:
-            self._end(Answer.NOTHING_NEW, f"nothing is new since run {pin.run}: {_NOT_NEW[Answer(pin.answer)]}")
+            self._end(
+                ProposalOutcome.NOTHING_NEW,
+                f"nothing is new since run {pin.run}: {_NOT_NEW[ProposalOutcome(pin.answer)]}",
+            )
         else:
             pin.write(repo, self._name)
             training = self._train(workspace, job)
             workspace.index.refresh()
             self._decide(workspace, job, training, there)
 
-    def _conclude(self, repo: Repo, pin: ProposalPin, answer: Answer, commit: str = "", url: str = "") -> None:
+    def _conclude(self, repo: Repo, pin: ProposalPin, answer: ProposalOutcome, commit: str = "", url: str = "") -> None:
         replace(pin, answer=answer.value, commit=commit, url=url).write(repo, self._name)
 
-    def _refuse(self, repo: Repo, job: SkillJob, answer: Answer, sentence: str) -> None:
+    def _refuse(self, repo: Repo, job: SkillJob, answer: ProposalOutcome, sentence: str) -> None:
         self._conclude(repo, job.pin, answer)
         self._end(answer, sentence)
 
@@ -198,7 +201,11 @@ class _Proposing:
         repo, rows = workspace.repo, {row.label: row for row in training.report}
         best = rows["best"]
         if not best.version:
-            answer = Answer.CANNOT_TELL if training.outcome is RunOutcome.UNDERPOWERED else Answer.NO_BETTER
+            answer = (
+                ProposalOutcome.CANNOT_TELL
+                if training.outcome is RunOutcome.UNDERPOWERED
+                else ProposalOutcome.NO_BETTER
+            )
             self._refuse(repo, job, answer, training.sentence.rstrip("."))
             return
         commit = version_in(workspace, f"{job.pin.run}/{version_label(best.version)}").commit
@@ -206,10 +213,10 @@ class _Proposing:
         report = self._judge(repo, job, job.pin.base, commit)
         if self._gain(repo, job, report) is None:
             return
-        first, chosen = ("none" if row.selection is None else f"{row.selection:.4f}" for row in (rows["first"], best))
+        first, last = ("none" if row.selection is None else f"{row.selection:.4f}" for row in (rows["first"], best))
         cost = training.cost
         facts = {
-            "selection": f"{chosen}, was {first}; these items chose the version",
+            "selection": f"{last}, was {first}; these items chose the version",
             "target": job.setup.routes["target"].served.phrase,
             "models": rehearsal(**models_of(job.setup)),
             "items": ", ".join(f"{len(job.setup.task.items[split])} {split.value}" for split in Split),
@@ -254,14 +261,18 @@ class _Proposing:
         gain = MeasuredGain.of(report, job.split.value) if report is not None else None
         self._result = replace(self._result, gain=gain)
         if report is None or gain is None:
-            self._refuse(repo, job, Answer.NO_BETTER, "the best version has the text that it began with")
+            self._refuse(repo, job, ProposalOutcome.NO_BETTER, "the best version has the text that it began with")
         elif report.word == "incomplete":
             raise ServiceError(report.reason, hint="the same command measures what is missing")
         elif report.word == "passes":
             return gain
         else:
             reason = report.reason or "it does not pass"
-            answer = Answer.CANNOT_TELL if gain.delta > 0 or report.word == "underpowered" else Answer.NO_BETTER
+            answer = (
+                ProposalOutcome.CANNOT_TELL
+                if gain.delta > 0 or report.word == "underpowered"
+                else ProposalOutcome.NO_BETTER
+            )
             self._refuse(repo, job, answer, reason)
         return None
 
@@ -289,9 +300,9 @@ class _Proposing:
         if commit != here:
             reason = f"skillgit: propose {pin.run}/{version_label(self._result.version)}"
             move_proposal(repo, job.branch, here, commit, reason=reason)
-        self._conclude(repo, job.pin, Answer.PROPOSED, commit)
+        self._conclude(repo, job.pin, ProposalOutcome.PROPOSED, commit)
         self._result = replace(self._result, commit=commit)
-        self._end(Answer.PROPOSED, remark)
+        self._end(ProposalOutcome.PROPOSED, remark)
         if self._result.is_merged:
             # no run records it, and the ledger has the answers
             self._judge(repo, job, pin.base, whole, head=commit)
@@ -319,7 +330,7 @@ class _Proposing:
         except (BudgetError, ServiceError) as error:
             return version, None, f"{change}; what a merge makes of both was not measured, for {error.message}"
         if report is None:
-            self._refuse(repo, job, Answer.NO_BETTER, f"{name} has it already")
+            self._refuse(repo, job, ProposalOutcome.NO_BETTER, f"{name} has it already")
             return None
         gain = self._gain(repo, job, report)
         return None if gain is None else (text, gain, f"{change}; this is both together, and was measured again")
@@ -341,7 +352,7 @@ class _Proposing:
             return commit
         scores = "" if report is None else f", {report.base.score or 0:.4f} against {report.head.score or 0:.4f}"
         sentence = f"{short} has the proposal of run {proposed_run(repo, tip)}, which scores no lower on the same items"
-        self._refuse(repo, job, Answer.BEHIND, f"{sentence}{scores}")
+        self._refuse(repo, job, ProposalOutcome.BEHIND, f"{sentence}{scores}")
         way = f"git diff {self._jobs.request.base}...{tip[:_SHORT]}; once {short} is deleted, propose goes on with this"
         self._result = replace(self._result, commit="", hint=way)
         return ""
@@ -370,7 +381,7 @@ class _Proposing:
             return
         title, _, body = message_of(repo.commit(commit)).partition("\n\n")
         url = publication.open(job.branch, commit, title, body)
-        self._conclude(repo, job.pin, Answer.PROPOSED, commit, url)
+        self._conclude(repo, job.pin, ProposalOutcome.PROPOSED, commit, url)
         self._result = replace(self._result, commit=commit, remote=publication.remote.name, url=url)
 
 
