@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Final, assert_never
 
-from skillgit.app.proposals.proposal import ProposalOutcome, ProposeReport, SkillProposal
+from skillgit.app.proposals.proposal import ProposeReport, SkillProposal, Upshot
 from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
@@ -307,14 +307,14 @@ def evals_imported(result: ImportedEvals) -> Iterator[str]:
 
 
 _ANSWERS = {
-    ProposalOutcome.PROPOSED: Style.ACCEPTED,
-    ProposalOutcome.STANDS: Style.ACCEPTED,
-    ProposalOutcome.NOTHING_NEW: Style.FAINT,
-    ProposalOutcome.NO_BETTER: Style.REJECTED,
-    ProposalOutcome.CANNOT_TELL: Style.REVERTED,
-    ProposalOutcome.BEHIND: Style.REVERTED,
-    ProposalOutcome.UNFINISHED: Style.REVERTED,
-    ProposalOutcome.FAILED: Style.REJECTED,
+    Upshot.PROPOSED: Style.ACCEPTED,
+    Upshot.STANDS: Style.ACCEPTED,
+    Upshot.NOTHING_NEW: Style.FAINT,
+    Upshot.NO_BETTER: Style.REJECTED,
+    Upshot.CANNOT_TELL: Style.REVERTED,
+    Upshot.BEHIND: Style.REVERTED,
+    Upshot.UNFINISHED: Style.REVERTED,
+    Upshot.FAILED: Style.REJECTED,
 }
 
 

@@ -133,7 +133,7 @@ def _texts(stretch: Stretch, screen: Screen) -> Iterator[str]:
             yield f"{' ' * _INDENT}{label}  {fit(line, room, screen.glyphs.ellipsis)}"
 
 
-_LEFT = 8  # candidates that were not tried which are told one by one
+_LEFT = 8  # untried candidates that are named
 
 
 def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:

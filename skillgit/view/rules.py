@@ -37,7 +37,7 @@ class _Column:
     right: bool = False
     # where there is little room for the text, the columns of the highest rank are left out first; 0 stays
     rank: int = 0
-    mark: bool = False  # whether a mark stands for a repeated cell
+    mark: bool = False  # whether a repeated cell is a mark
 
     @cached_property
     def columns(self) -> int:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillgit.app.proposals.proposal import MeasuredGain, ProposalOutcome, ProposeReport, SkillProposal, exit_code
+from skillgit.app.proposals.proposal import MeasuredGain, ProposeReport, SkillProposal, Upshot, exit_code
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import ExitCode
 
@@ -15,11 +15,11 @@ GAIN = MeasuredGain(
     interval=(0.12, 0.52), p=0.0107,
 )  # fmt: skip
 TOWN = SkillProposal(
-    skill="skills/town", answer=ProposalOutcome.PROPOSED, base="a" * 40, run="town-propose-0a1b2c3d", version=3, gain=GAIN,
+    skill="skills/town", answer=Upshot.PROPOSED, base="a" * 40, run="town-propose-0a1b2c3d", version=3, gain=GAIN,
     branch="propose/town", commit="b" * 40, cost=Cost(calls=90, tokens_in=9000, tokens_out=800, usd=0.5),
 )  # fmt: skip
 LAKE = SkillProposal(
-    skill="skills/lake", answer=ProposalOutcome.FAILED, sentence="the provider is away", hint="try again",
+    skill="skills/lake", answer=Upshot.FAILED, sentence="the provider is away", hint="try again",
     error=ExitCode.SERVICE,
 )  # fmt: skip
 TEXT = """\
@@ -64,15 +64,15 @@ def test_the_document_has_all_of_it(skillgit, fake):
 @pytest.mark.parametrize(
     ("answers", "code"),
     [
-        ((ProposalOutcome.NOTHING_NEW,), ExitCode.OK),
-        ((ProposalOutcome.NOTHING_NEW, ProposalOutcome.NO_BETTER), ExitCode.NO),
-        ((ProposalOutcome.NO_BETTER, ProposalOutcome.CANNOT_TELL), ExitCode.UNDERPOWERED),
-        ((ProposalOutcome.BEHIND,), ExitCode.NO),
-        ((ProposalOutcome.CANNOT_TELL, ProposalOutcome.STANDS), ExitCode.OK),
-        ((ProposalOutcome.FAILED, ProposalOutcome.PROPOSED), ExitCode.SERVICE),
+        ((Upshot.NOTHING_NEW,), ExitCode.OK),
+        ((Upshot.NOTHING_NEW, Upshot.NO_BETTER), ExitCode.NO),
+        ((Upshot.NO_BETTER, Upshot.CANNOT_TELL), ExitCode.UNDERPOWERED),
+        ((Upshot.BEHIND,), ExitCode.NO),
+        ((Upshot.CANNOT_TELL, Upshot.STANDS), ExitCode.OK),
+        ((Upshot.FAILED, Upshot.PROPOSED), ExitCode.SERVICE),
     ],
 )
 def test_the_code_is_that_of_an_error_then_of_the_best_answer(answers, code):
-    errors = {ProposalOutcome.FAILED: ExitCode.SERVICE}
+    errors = {Upshot.FAILED: ExitCode.SERVICE}
     proposals = [SkillProposal(skill="", answer=answer, error=errors.get(answer, ExitCode.OK)) for answer in answers]
     assert exit_code((*proposals,)) is code

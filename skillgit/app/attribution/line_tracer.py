@@ -80,7 +80,7 @@ class Tracer:
         return lines
 
     def _proposed(self, commit: str, path: str) -> str | None:
-        """Return the version that ``commit``, which is no event, proposed: if it has the file as that has it."""
+        """Return the version that ``commit``, which is not an event, proposed: if it has the file as that has it."""
         repo, name = self._workspace.repo, brought_version(self._workspace.repo, commit)
         version = None if name is None else rule_queries.commit_of_version(self._workspace.index, *name)
         sides = [repo.commit(oid) for oid in (commit, version or commit)]

@@ -47,7 +47,7 @@ class Credit:
 
 
 class Credits:
-    """Credits the lines of one skill; every event is looked up once. What lies before ``start`` is the seed."""
+    """Credits the lines of one skill; every event is looked up once. What came before ``start`` is the seed."""
 
     def __init__(self, workspace: Workspace, skill: str, start: str | None) -> None:
         self._workspace, self._skill, self._start = workspace, skill, start
@@ -157,10 +157,10 @@ class BlameRow:
     author: str  # who made that commit, where a person did
     address: Address | None = None  # what the event that brought it is called; absent if none did
     run: str = ""  # the run whose event brought it; empty if none did
-    version: int | None = None  # the version that brought it; absent for a rejected candidate and for what is no event
-    kind: str = ""  # the event's name in trailers; empty for what is no event
-    origin: str = ""  # where the event's candidate comes from; empty for what is no event
-    step: int | None = None  # absent for what is no event
+    version: int | None = None  # the version that brought it; absent for rejected candidates and other commits
+    kind: str = ""  # the event's name in trailers; empty for commits that are not events
+    origin: str = ""  # where the event's candidate comes from; empty for commits that are not events
+    step: int | None = None  # absent for commits that are not events
     epoch: int | None = None  # likewise
     title: str = ""
     source: str  # failure, success, mixed, meta, slow, human or seed

@@ -44,7 +44,7 @@ class LaterChange:
 
     fate: Fate
     version: int
-    origin: OriginRow | None  # the event that made that version; absent if it cannot be told
+    origin: OriginRow | None  # the event that made that version; absent if unknown
     path: str  # the file that it is in; empty if there is none
     rule: Rule | None  # the rule in that version; absent if it is not in it
 
@@ -102,7 +102,7 @@ class RuleHistory:
             rule = before
 
     def later_changes(self, run: str, skill: str, version: int, rule: Rule) -> Iterator[LaterChange]:
-        """Yield a rule's later changes, oldest first, by bisection: of a rule that came back, one end is told."""
+        """Yield a rule's later changes, oldest first, by bisection: of a rule that came back, one end is found."""
         index = self._workspace.index
         newest = rule_queries.newest_version(index, run)
         for _ in range(_MOST):
@@ -125,7 +125,7 @@ class RuleHistory:
     def text(self, commit: str, path: str, *, is_document: bool | None = None) -> RuleText:
         """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
 
-        Whether it is a skill's ``SKILL.md`` its name tells, unless ``is_document`` says so.
+        Its name says whether it is a skill's ``SKILL.md``, unless ``is_document`` does.
         """
         return self._file(commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
 

@@ -101,7 +101,7 @@ class Story:
     here: bool  # whether the revision has it; otherwise it was found in history
     found: OriginRow | None  # the event in history whose text has it; absent if the revision has it
     others: tuple[Hit, ...]  # other rules that may have been meant, the most likely first
-    origin: OriginRow | None  # the event that gave the rule these words; absent for what is no event of a run
+    origin: OriginRow | None  # the event that gave the rule these words; absent for a commit that is not an event
     commit: str
     author: str  # who made that commit, where a person did
     restored: int | None  # the version that restored the rule; absent if it always stayed
@@ -121,7 +121,7 @@ class Story:
 def why(context: Context, query: str, revision: str = "", path: str = "") -> Story:
     """Return the story of a rule.
 
-    ``query`` is the number of a line, or words of the rule; if no rule has them, one that had them once is told of.
+    ``query`` is the number of a line, or words of the rule; if no rule has them, a rule that once had them is found.
     Without a ``path``, in the skill folder or as the repository calls it, a number means ``SKILL.md``, words any file.
     """
     with open_workspace(context) as workspace:

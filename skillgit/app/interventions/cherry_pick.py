@@ -160,7 +160,7 @@ def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
 
 
 def _edit(fields: dict[str, object]) -> Edit:
-    """Return an edit as evidence tells it; a ValueError if it is damaged."""
+    """Return an edit as evidence has it; a ValueError if it is damaged."""
     support, items = fields.get("support", 1), fields.get("items", [])
     return Edit(
         op=Op(str(fields.get("op"))),
@@ -224,7 +224,7 @@ def retry(context: Context, request: CherryPickRequest, watcher: EvalWatcher) ->
         refusals = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
         if not refusals:
             raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
-        # What was to be restored or taken back is no candidate of its own, which could be put on another text.
+        # Restored texts and edits taken back cannot be put on another text.
         candidates = [row for row in refusals if row.origin not in {Origin.RESTORE, Origin.REVERT}]
         rows = sorted(candidates, key=_gap, reverse=True)
         if request.keep:

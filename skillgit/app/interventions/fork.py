@@ -61,7 +61,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             start, gauge, evaluation = state.start, queries.gauge(index, row.run), state.known_evaluation(version)
             if evaluation is None:
                 raise UsageError(
-                    f"nobody has measured {source} yet, so that a fork would have no score to begin with",
+                    f"{source} has no score yet, and a fork begins with one",
                     hint=f"skillgit train --from {source} --run {fork_name} measures it and begins there",
                 )
             event = RunStarted(
@@ -120,7 +120,7 @@ def _free_name(repo: Repo, run: str) -> str:
 
 
 MOST = 100
-"""Candidates that a run takes in: more than its prompts ever tell."""
+"""Candidates that a run takes in: more than its prompts ever show."""
 
 
 def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:

@@ -173,7 +173,7 @@ def _other(workspace: Workspace, text: str) -> LogRow:
             return row
     row = event_in(workspace, text)
     if row.version is None and row.kind != EventKind.REJECTED:
-        raise RevisionNotFoundError(f"'{text}' is no version of a run", hint="name a run, or a version as RUN/v7")
+        raise RevisionNotFoundError(f"'{text}' is not a version of a run", hint="name a run, or a version as RUN/v7")
     return row
 
 
@@ -189,7 +189,7 @@ def _base(workspace: Workspace, gating: Gating, other_row: LogRow) -> tuple[Skil
     seeds = [_seed(workspace, run) for run in (gating.measuring.run, other_row.run)]
     if seeds[0] is not None and seeds[1] is not None and seeds[0].files == seeds[1].files:
         return seeds[0], "the seed that both runs began with"
-    return None, "nothing, for the runs have no text in common that both come from"
+    return None, "nothing, since the runs share no text that both come from"
 
 
 def _seed(workspace: Workspace, run: str) -> Skill | None:

@@ -19,7 +19,7 @@ from skillgit.plugin.redaction import redact
 from skillgit.store import notes
 
 MOST_CHARACTERS = 4000
-"""How long a note may be; steps are told about so much in all."""
+"""How long a note may be; the prompts of steps have room for as much in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,9 +33,9 @@ class Promoted:
     run: str
     version: int
     skill: str
-    score: float | None  # its score on the selection split under the run's metric; absent if nobody has measured it
+    score: float | None  # its score on the selection split under the run's metric; absent if it was not measured
     test: float | None  # its newest score on the test split as the run measures; absent if there is none
-    before: str = ""  # what the trunk held until now, as `<run>/v<N>`; empty if that was no promotion
+    before: str = ""  # what the trunk held until now, as `<run>/v<N>`; empty if that was not a promotion
     commit: str = ""  # the merge commit; empty if nothing was written
     held: bool = False  # whether the trunk held the version's text already
     release: str = ""  # the version that it was released as; empty for none
@@ -52,7 +52,7 @@ def promote(
     ``metadata.version`` and to tag.
     """
     if release and not _SEMANTIC.fullmatch(release):
-        raise UsageError(f"'{release}' is no semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")
+        raise UsageError(f"'{release}' is not a semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
         with RunLock(workspace.repo, row.run, context.clock):
@@ -166,7 +166,7 @@ def _message(row: LogRow, path: str, gauge: Gauge, test: float | None, release: 
     metric = gauge.metric.value if gauge.metric is not Metric.MIXED else f"mixed ({gauge.soft_weight:g} soft)"
     splits = {"selection": row.score, "test": test}
     scores = [f"{split}: {metric} {score:.4f}" for split, score in splits.items() if score is not None]
-    scores_text = "\n".join(scores) or "Nobody has measured it."
+    scores_text = "\n".join(scores) or "It has not been measured."
     release_text = f"It is released as {release}, and its metadata say so.\n\n" if release else ""
     return (
         f"promote {name}: {row.title}\n\n{path} is that of version {row.version} of run {row.run}.\n\n"

@@ -36,7 +36,7 @@ def newest_version(workspace: Workspace, text: str) -> LogRow:
     """Return the version that ``text`` names, if its run has none after it."""
     row = event_in(workspace, text)
     if row.version is None:
-        raise UsageError(f"{row.address} is no version", hint="skillgit cherry-pick makes one of a candidate")
+        raise UsageError(f"{row.address} is not a version", hint="skillgit cherry-pick makes one of a candidate")
     if not row.is_head:
         raise UsageError(
             f"{row.address} is not the newest version of its run, and only that can be replaced",
@@ -49,14 +49,14 @@ def newest_version(workspace: Workspace, text: str) -> LogRow:
 class Pruned:
     rules: tuple[Ablation, ...]
     needed: tuple[Ablation, ...]  # rules that seemed to do nothing and are needed once the others are gone
-    measured: int  # how many rules had to be measured, for no note told of them
+    measured: int  # how many rules had to be measured, since no note had them
     decided: Decided
 
 
 def prune(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Pruned | Plan:
     """Leave out the rules without which nothing is lost, and let the gate decide whether the score holds.
 
-    Notes of ``ablate`` are used; what they do not tell is measured and noted. Two rules that say the same are both
+    Notes of ``ablate`` are used; what they lack is measured and noted. Two rules that say the same are both
     without effect alone: if the text without all of them scores lower, they are left out one after the other.
     """
     with open_workspace(context) as workspace:
@@ -90,7 +90,7 @@ class _Pruning:
         return Pruned(rules=tuple(self._gone), needed=tuple(self._needed), measured=len(self._fresh), decided=decision)
 
     def _plan(self, planner: Planner) -> None:
-        """Plan the rules that no note tells of, then shorter and shorter texts."""
+        """Plan the rules that no note has, then shorter and shorter texts."""
         items, ablations = self._measuring.items, self._ablations
         planner.roll_out("whole", [(self._head, items, 0)])
         planner.roll_out("rules", [(self._ablating.without(number), items, 0) for number in self._missing])
@@ -107,7 +107,7 @@ class _Pruning:
             for number in self._missing:
                 self._fresh.append(await ablating.leave_out(number, base))
         finally:
-            ablating.note(self._fresh)  # what is complete, whatever ends it
+            ablating.note(self._fresh)  # what is complete, however the work ends
         ablations = self._ablations | {ablation.rule: ablation for ablation in self._fresh}
         useless = [ablations[number] for number in self._numbers if ablations[number].removable]
         if not useless:

@@ -15,7 +15,7 @@ Lines = tuple[str, ...]
 
 
 class Choice(StrEnum):
-    """Whose text stands where both sides changed the same lines."""
+    """Whose text is taken where both sides changed the same lines."""
 
     OURS = "ours"
     THEIRS = "theirs"

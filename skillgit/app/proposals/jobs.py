@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from shlex import quote
 
-from skillgit.app.proposals.proposal import ProposalOutcome, ProposalPin
+from skillgit.app.proposals.proposal import ProposalPin, Upshot
 from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
@@ -32,7 +32,7 @@ from skillgit.store.work_tree import skill_tree, skills_at
 _USUAL = shipped_file(USUAL)
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PATTERN = "NAME"
-"""What stands for the skill in the name of a branch."""
+"""The placeholder for the skill in the name of a branch."""
 _HINT = "--branch propose/NAME"
 
 
@@ -107,7 +107,7 @@ class Jobs:
             origin = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
             pin = ProposalPin(run=run, base=origin[0] if origin else base)
         branch = self._branch(path)
-        if pin.answer == ProposalOutcome.BEHIND and repo.tip(branch) is None:
+        if pin.answer == Upshot.BEHIND and repo.tip(branch) is None:
             pin = replace(pin, answer="")  # what was in its way is gone
         return SkillJob(path=path, branch=branch, setup=setup, config=self._config, overrides=overrides, pin=pin)
 

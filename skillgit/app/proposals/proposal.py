@@ -33,7 +33,7 @@ _AGENT = re.compile(r"[a-z]{1,20}")
 _MOST = 1 << 16  # bytes of a pin that are read
 
 
-class ProposalOutcome(StrEnum):
+class Upshot(StrEnum):
     """How it ended for a skill."""
 
     PROPOSED = "proposed"
@@ -46,7 +46,7 @@ class ProposalOutcome(StrEnum):
     CANNOT_TELL = "cannot tell"
     """A version scores higher, and that may be chance."""
     BEHIND = "behind"
-    """Another proposal of the skill stands, and scores no lower on the same items."""
+    """Another proposal of the skill exists, and scores no lower on the same items."""
     UNFINISHED = "unfinished"
     """A cap or Ctrl-C ended the work; the same command goes on."""
     FAILED = "failed"
@@ -102,7 +102,7 @@ class SkillProposal:
     """How it ended for one skill, with what it rests on."""
 
     skill: str  # its folder, ``skills/<name>``
-    answer: ProposalOutcome
+    answer: Upshot
     sentence: str = ""  # why, without a full stop
     hint: str = ""  # a command that leads on, or out
     base: str = ""  # the commit that the skill was taken from
@@ -112,7 +112,7 @@ class SkillProposal:
     is_merged: bool = False  # whether the text is that version put together with what the base has become since
     branch: str = ""
     commit: str = ""  # the commit of the proposal; empty if there is none
-    remote: str = ""  # where the branch was pushed to, or stands already; empty for nowhere
+    remote: str = ""  # where the branch was pushed to, or is already; empty for nowhere
     url: str = ""  # its pull request; empty for none
     cost: Cost = field(default_factory=Cost)  # what this process spent on it
     error: ExitCode = ExitCode.OK  # the code of the error that ended it
@@ -121,7 +121,7 @@ class SkillProposal:
         """Return the message of the proposal's commit, in Markdown that is plain text; no word of it is a model's.
 
         ``facts`` say what else it rests on; ``remark`` what the base has become since, and what that means. A run that
-        is not the repository's own has scores that another machine tells.
+        is not the repository's own has scores of another machine.
         """
         gain, name = self.gain, self.skill.rpartition("/")[2]
         if gain is None:
@@ -144,13 +144,13 @@ class SkillProposal:
     def exit_code(self) -> ExitCode:
         """What the process would exit with if it were the only one."""
         match self.answer:
-            case ProposalOutcome.PROPOSED | ProposalOutcome.STANDS | ProposalOutcome.NOTHING_NEW:
+            case Upshot.PROPOSED | Upshot.STANDS | Upshot.NOTHING_NEW:
                 return self.error
-            case ProposalOutcome.NO_BETTER | ProposalOutcome.BEHIND:
+            case Upshot.NO_BETTER | Upshot.BEHIND:
                 return ExitCode.NO
-            case ProposalOutcome.CANNOT_TELL:
+            case Upshot.CANNOT_TELL:
                 return ExitCode.UNDERPOWERED
-            case ProposalOutcome.UNFINISHED | ProposalOutcome.FAILED:
+            case Upshot.UNFINISHED | Upshot.FAILED:
                 return self.error
             case _:
                 assert_never(self.answer)
@@ -165,11 +165,11 @@ class ProposeReport:
 
 
 def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
-    """Return the first error; without one OK if something is proposed, else whether it cannot be told, or is no."""
+    """Return the first error; without one OK if something is proposed, else the code of an uncertain or negative end."""
     errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
     if errors:
         return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
-    if any(proposal.answer in {ProposalOutcome.PROPOSED, ProposalOutcome.STANDS} for proposal in proposals):
+    if any(proposal.answer in {Upshot.PROPOSED, Upshot.STANDS} for proposal in proposals):
         return ExitCode.OK
     codes = {proposal.exit_code for proposal in proposals}
     return next((code for code in (ExitCode.UNDERPOWERED, ExitCode.NO) if code in codes), ExitCode.OK)
@@ -181,17 +181,17 @@ class ProposalPin:
 
     run: str
     base: str  # the commit that the skill was taken from
-    answer: str = ""  # the :class:`ProposalOutcome` that it ended with; empty while it is under way
+    answer: str = ""  # the :class:`Upshot` that it ended with; empty while it is under way
     commit: str = ""  # the commit of the proposal
     url: str = ""  # its pull request
 
     @classmethod
     def read(cls, repo: Repo, skill: str) -> ProposalPin | None:
-        """Return the pin of a skill; None without one, or if its file is no pin: then history says what it can."""
+        """Return the pin of a skill; None without one, or if its file is damaged: then history says what it can."""
         try:
             document = json.loads(read_plain(_path(repo, skill), most=_MOST))
             pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "answer", "commit", "url")})
-            return pin if not pin.answer or ProposalOutcome(pin.answer) else None
+            return pin if not pin.answer or Upshot(pin.answer) else None
         except (OSError, ValueError, AttributeError, RecursionError):
             return None
 

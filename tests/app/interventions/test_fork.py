@@ -104,7 +104,7 @@ def test_a_version_without_a_score_is_measured_by_training(context, repo):
     tree = with_skill(repo, tip.tree, PATH, seed_skill("demo"))
     who = tip.author
     repo.raw.create_commit(branch, who, who, "by hand\n", tree.id, [tip.id])
-    with pytest.raises(UsageError, match=r"nobody has measured .*/v4 yet") as caught:
+    with pytest.raises(UsageError, match=r"/v4 has no score yet") as caught:
         fork(context, "v4", "other")
     assert caught.value.hint.startswith(f"skillgit train --from {RUN}/v4")
     assert repo.tip(refs.run_branch("other")) is None

@@ -88,7 +88,7 @@ def test_only_the_newest_version_can_be_made_shorter(user, repository, eyes):
     for command in (pruned, compressed):
         with pytest.raises(UsageError, match="one/v1 is not the newest version of its run"):
             command(user, repository, eyes, "one/v1")
-        with pytest.raises(UsageError, match="one/r1 is no version"):
+        with pytest.raises(UsageError, match="one/r1 is not a version"):
             command(user, repository, eyes, "one/r1")
 
 

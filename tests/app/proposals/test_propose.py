@@ -17,7 +17,7 @@ from trained_runs import user
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
 from skillgit.app.measure.pull_request_gate import GateRequest, gate
-from skillgit.app.proposals.proposal import ProposalOutcome, task_counts
+from skillgit.app.proposals.proposal import Upshot, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
 from skillgit.app.proposals.requests import ProposeRequest
@@ -79,7 +79,7 @@ def edit(repository: Path, old: str, new: str, *, branch: str = "main") -> None:
 def filled(two_skills, tmp_path_factory) -> Path:
     def fill(folder: Path) -> None:
         report = proposed(shutil.copytree(two_skills, folder / "repository"), "town")
-        assert [proposal.answer for proposal in report.proposals] == [ProposalOutcome.PROPOSED]
+        assert [proposal.answer for proposal in report.proposals] == [Upshot.PROPOSED]
 
     return once(tmp_path_factory, "one-proposal", fill) / "repository"
 
@@ -115,18 +115,18 @@ def test_it_is_one_commit_that_changes_one_skill_and_says_why(filled, two_skills
 def test_nothing_new_spends_nothing_and_moves_nothing(one):
     before = refs(one)
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code, report.cost.calls) == (ProposalOutcome.STANDS, ExitCode.OK, 0)
+    assert (report.proposals[0].answer, report.exit_code, report.cost.calls) == (Upshot.STANDS, ExitCode.OK, 0)
     git("branch", "-D", "propose/town", cwd=one)
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (ProposalOutcome.NOTHING_NEW, ExitCode.OK)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.NOTHING_NEW, ExitCode.OK)
     assert "declined" in report.proposals[0].sentence
     assert "nothing is new" in plan_propose(user(one), ProposeRequest(skills=("town",))).facts["town"]
     git("update-ref", BRANCH, before[BRANCH], cwd=one)
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
     taken = proposed(one, "town").proposals[0]
-    assert (taken.answer, taken.commit) == (ProposalOutcome.NOTHING_NEW, "")
+    assert (taken.answer, taken.commit) == (Upshot.NOTHING_NEW, "")
     git("branch", "-D", "propose/town", cwd=one)
-    assert proposed(one, "town").proposals[0].answer is ProposalOutcome.NOTHING_NEW
+    assert proposed(one, "town").proposals[0].answer is Upshot.NOTHING_NEW
     assert not [name for name in refs(one).keys() - before.keys() if "run/" in name]
 
 
@@ -157,11 +157,11 @@ def test_a_lost_pin_is_made_good_from_history(one):
     for content in (None, b"", b"[]", b'{"answer": "away"}', b"\xff"):
         pin.unlink(missing_ok=True) if content is None else pin.write_bytes(content)
         report = proposed(one, "town")
-        assert (report.proposals[0].answer, report.cost.calls) == (ProposalOutcome.STANDS, 0)
+        assert (report.proposals[0].answer, report.cost.calls) == (Upshot.STANDS, 0)
     git("branch", "-D", "propose/town", cwd=one)
     pin.unlink()
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.cost.calls) == (ProposalOutcome.PROPOSED, 0)
+    assert (report.proposals[0].answer, report.cost.calls) == (Upshot.PROPOSED, 0)
     assert refs(one).keys() == before.keys()
     assert pin.read_bytes() == pinned
 
@@ -170,7 +170,7 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     (repository / "skills/county/SKILL.md").write_text("not committed")
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "from the text.", "from the text alone."))
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.is_merged, report.exit_code) == (ProposalOutcome.PROPOSED, True, ExitCode.OK)
+    assert (proposal.answer, proposal.is_merged, report.exit_code) == (Upshot.PROPOSED, True, ExitCode.OK)
     assert git("rev-parse", "propose/town~", cwd=repository).out == git("rev-parse", "main", cwd=repository).out
     text = git("show", f"propose/town:{TOWN}", cwd=repository).out
     assert "from the text alone." in text
@@ -186,7 +186,7 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     pinned = git("rev-parse", "main", cwd=repository).out
     ours = "Be brief.\n\n- Say when, in words.\n"
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "Be brief.\n", ours))
-    assert report.proposals[0].answer is ProposalOutcome.PROPOSED
+    assert report.proposals[0].answer is Upshot.PROPOSED
     assert not report.proposals[0].is_merged
     assert "conflict" in report.proposals[0].sentence
     assert git("rev-parse", "propose/town~", cwd=repository).out == pinned
@@ -197,25 +197,25 @@ def test_of_two_that_score_the_same_the_one_that_can_be_merged_stands(one):
     edit(one, "Be brief.\n", "Be brief.\n\n- Say when, in words.\n")
     before = refs(one)[BRANCH]
     report = proposed(one, "town")
-    assert report.proposals[0].answer is ProposalOutcome.PROPOSED, report
+    assert report.proposals[0].answer is Upshot.PROPOSED, report
     assert refs(one)[BRANCH] == report.proposals[0].commit != before
     assert git("rev-parse", "propose/town~", cwd=one).out == git("rev-parse", "main", cwd=one).out
     # another run for the same text scores no higher, and has its turn once the branch is gone
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert report.proposals[0].answer is ProposalOutcome.BEHIND
+    assert report.proposals[0].answer is Upshot.BEHIND
     assert "once propose/town is deleted" in report.proposals[0].hint
-    assert proposed(one, "town").proposals[0].answer is ProposalOutcome.NOTHING_NEW
+    assert proposed(one, "town").proposals[0].answer is Upshot.NOTHING_NEW
     git("branch", "-D", "propose/town", cwd=one)
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.cost.calls) == (ProposalOutcome.PROPOSED, 0)
+    assert (report.proposals[0].answer, report.cost.calls) == (Upshot.PROPOSED, 0)
 
 
 @pytest.mark.soak
 def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
     text = git("show", f"propose/town:{TOWN}", cwd=filled).out
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, (repository / TOWN).read_text(), text))
-    assert report.proposals[0].answer is ProposalOutcome.NO_BETTER
+    assert report.proposals[0].answer is Upshot.NO_BETTER
     assert BRANCH not in refs(repository)
 
 
@@ -225,7 +225,7 @@ def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
     report = proposed(repository, "town", meanwhile=edit_now, max_calls=calls)
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.is_merged) == (ProposalOutcome.PROPOSED, False)
+    assert (proposal.answer, proposal.is_merged) == (Upshot.PROPOSED, False)
     assert "was not measured" in proposal.sentence
 
 
@@ -233,11 +233,11 @@ def test_few_tasks_cannot_tell(repository):
     (repository / "tasks/town.jsonl").write_text(tasks(8))
     report = proposed(repository, "town")
     proposal = report.proposals[0]
-    assert (proposal.answer, report.exit_code) == (ProposalOutcome.CANNOT_TELL, ExitCode.UNDERPOWERED)
+    assert (proposal.answer, report.exit_code) == (Upshot.CANNOT_TELL, ExitCode.UNDERPOWERED)
     assert BRANCH not in refs(repository)
     report = proposed(repository, "town")
     assert (report.proposals[0].answer, report.cost.calls, report.exit_code) == (
-        ProposalOutcome.NOTHING_NEW,
+        Upshot.NOTHING_NEW,
         0,
         ExitCode.OK,
     )
@@ -246,7 +246,7 @@ def test_few_tasks_cannot_tell(repository):
 def test_where_one_fails_the_others_go_on(repository):
     (repository / "tasks/county.jsonl").write_text('{"question": "When?", "answer": "1871", "status": "draft"}\n')
     report = proposed(repository)
-    assert [proposal.answer for proposal in report.proposals] == [ProposalOutcome.FAILED, ProposalOutcome.PROPOSED]
+    assert [proposal.answer for proposal in report.proposals] == [Upshot.FAILED, Upshot.PROPOSED]
     assert report.exit_code is ExitCode.USAGE
     (repository / "tasks/county.jsonl").write_text(tasks(asked="In which year?"))
     (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
@@ -259,10 +259,10 @@ def test_where_one_fails_the_others_go_on(repository):
 def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_skills, tmp_path):
     whole = proposed(shutil.copytree(two_skills, tmp_path / "whole")).cost.calls
     first = proposed(repository, max_calls=whole - 4)
-    assert [proposal.answer for proposal in first.proposals] == [ProposalOutcome.PROPOSED, ProposalOutcome.UNFINISHED]
+    assert [proposal.answer for proposal in first.proposals] == [Upshot.PROPOSED, Upshot.UNFINISHED]
     assert (first.exit_code, first.cost.calls <= whole - 4) == (ExitCode.BUDGET, True)
     second = proposed(repository, max_calls=whole - 4)
-    assert [proposal.answer for proposal in second.proposals] == [ProposalOutcome.STANDS, ProposalOutcome.PROPOSED]
+    assert [proposal.answer for proposal in second.proposals] == [Upshot.STANDS, Upshot.PROPOSED]
     assert first.cost.calls + second.cost.calls == whole
 
 
@@ -282,7 +282,7 @@ def test_criteria_for_a_judge_need_one(repository):
     rows = [{"question": f"Write to {name}.", "rubric": "It is polite."} for name in EVENTS]
     (repository / "tasks/town.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     failure = proposed(repository, "town").proposals[0]
-    assert (failure.answer, failure.cost.calls) == (ProposalOutcome.FAILED, 0)
+    assert (failure.answer, failure.cost.calls) == (Upshot.FAILED, 0)
     assert "cannot judge" in failure.sentence
     assert failure.hint == "name one with model.judge_backend and model.judge"
     overrides = ("env.data_path=tasks/town.jsonl", "env.skill_init=skills/town")
@@ -294,7 +294,7 @@ def test_two_processes_do_not_work_on_one_skill(repository):
     context = user(repository)
     with ProposalLock(Repo.discover(repository), "town", context.clock):
         report = proposed(repository, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (ProposalOutcome.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.FAILED, ExitCode.CONFLICT)
     assert report.proposals[0].sentence.startswith("a proposal of town is being made by process")
 
 
@@ -305,7 +305,7 @@ def test_a_branch_with_work_of_a_person_stays(one):
     before = refs(one)[BRANCH]
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (ProposalOutcome.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.FAILED, ExitCode.CONFLICT)
     assert refs(one)[BRANCH] == before
 
 
@@ -319,7 +319,7 @@ def test_a_branch_that_is_checked_out_stays(one):
     before = refs(one)[BRANCH]
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (ProposalOutcome.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.FAILED, ExitCode.CONFLICT)
     assert "is checked out in" in report.proposals[0].sentence
     assert refs(one)[BRANCH] == before
 
@@ -339,21 +339,21 @@ def test_the_second_machine_learns_what_the_first_did(machines):
     (host / "propose_town.json").write_text(json.dumps([of_a_fork]))
     report = proposed(first, "town", host=host)
     assert (report.proposals[0].answer, report.proposals[0].url) == (
-        ProposalOutcome.PROPOSED,
+        Upshot.PROPOSED,
         "https://host/propose/town",
     )
     before = refs(host / "origin.git")
     report = proposed(second, "town", host=host)
     proposal = report.proposals[0]
     assert (proposal.answer, proposal.url, report.cost.calls) == (
-        ProposalOutcome.STANDS,
+        Upshot.STANDS,
         "https://host/propose/town",
         0,
     )
     # with another task it is another run, whose version is no better than the one that is proposed
     (second / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(second, "town", host=host)
-    assert (report.proposals[0].answer, report.exit_code) == (ProposalOutcome.BEHIND, ExitCode.NO)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.BEHIND, ExitCode.NO)
     assert refs(host / "origin.git") == before
     assert BRANCH not in refs(second)
     assert (host / "log").read_text() == "created propose/town\n"
@@ -370,7 +370,7 @@ def test_a_better_proposal_takes_the_place_of_another_machines(machines):
     git("commit", "-q", "--amend", "-m", message, cwd=first)
     git("push", "-q", "--force", "origin", "worse:propose/town", cwd=first)
     report = proposed(second, "town", host=host)
-    assert (report.proposals[0].answer, report.exit_code) == (ProposalOutcome.PROPOSED, ExitCode.OK)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.PROPOSED, ExitCode.OK)
     assert refs(host / "origin.git")[BRANCH] == refs(second)[BRANCH] == report.proposals[0].commit
     assert (host / "log").read_text() == "created propose/town\nedited https://host/propose/town\n"
 
@@ -397,7 +397,7 @@ def test_without_gh_nothing_is_pushed_and_the_commands_are_said(machines):
     (host / "bin" / "gh").unlink()
     report = proposed(first, "town", host=host)
     proposal = report.proposals[0]
-    assert (proposal.answer, report.exit_code) == (ProposalOutcome.PROPOSED, ExitCode.NOT_FOUND)
+    assert (proposal.answer, report.exit_code) == (Upshot.PROPOSED, ExitCode.NOT_FOUND)
     assert proposal.hint == ("git push origin propose/town, then gh pr create --head propose/town --base main --fill")
     assert BRANCH not in refs(host / "origin.git")
     assert BRANCH in refs(first)
@@ -424,10 +424,10 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_spen
 @pytest.mark.soak
 def test_changed_tasks_make_another_run_of_what_was_begun(repository):
     first = proposed(repository, "town", max_calls=25).proposals[0]
-    assert (first.answer, first.error) == (ProposalOutcome.UNFINISHED, ExitCode.BUDGET)
+    assert (first.answer, first.error) == (Upshot.UNFINISHED, ExitCode.BUDGET)
     (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     second = proposed(repository, "town").proposals[0]
-    assert second.answer is ProposalOutcome.PROPOSED
+    assert second.answer is Upshot.PROPOSED
     assert second.run != first.run
 
 
@@ -444,7 +444,7 @@ def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_tim
         spendings.append(report.cost.calls)
         if report.exit_code is ExitCode.OK:
             break
-    assert report.proposals[0].answer is ProposalOutcome.PROPOSED
+    assert report.proposals[0].answer is Upshot.PROPOSED
     assert sum(spendings) == whole
     assert max(spendings) <= whole // 2
 
