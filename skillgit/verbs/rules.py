@@ -38,7 +38,8 @@ class BlameRequest(OfSkill, OfPast):
 
 
 def _blame(session: VerbSession, request: BlameRequest) -> Answer:
-    result = provenance.blame(session.context, request.revision, request.path, [*map(_range, request.ranges)])
+    ranges = [*map(_range, request.ranges)]
+    result = provenance.blame(session.context, request.revision, request.path, ranges)
     lines = rules_view.lines(result, session.screen)
     notes = _lacking(session, result.run, "items and some sources") if result.absent else ()
     return Answer(table=LISTS["blame"], rows=result.lines, result=result, lines=lines, pager=True, notes=notes)

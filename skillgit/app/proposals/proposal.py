@@ -165,7 +165,7 @@ class ProposeReport:
 
 
 def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
-    """Return the first error; without one OK if something is proposed, else the code of an uncertain or negative end."""
+    """Return the first error; without one, OK if something is proposed, else the code of the least negative answer."""
     errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
     if errors:
         return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
