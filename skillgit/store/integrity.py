@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityProblem:
-    commit: str = ""  # the commit that it lies in; empty if it lies in no commit
+    commit: str = ""  # the commit that contains it; empty if none does
     sentence: str  # what is wrong, without a full stop
-    # whether it follows from the rest of the history, so that it can be mended without losing a fact
+    # whether it follows from the rest of the history, so that it can be repaired without losing a fact
     repairable: bool = False
     remark: bool = False  # whether it breaks no rule of history, and is something to know before the run is used
 

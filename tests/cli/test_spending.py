@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import click
@@ -26,29 +27,25 @@ TASKS = '{"prompt": "What is 1 + 1?", "answers": ["2"]}\n'
 DRY = {
     "train": ("demo",),
     "eval": ("v0", "best", "-o", "train.seed=7"),
-    "eval --fresh": ("v0", "--fresh"),
-    "verify": ("v1", "--seed", "3"),
+    "eval --fresh": ("v0",),
+    "eval --fresh --sample": ("20", "v1", "--seed", "3"),
+    "verify": ("small/v1", "--sample", "3"),
     "gate": ("--base", "small/v0", "--head", "small/v2", "-o", "model.target=agent"),
     "bisect": ("--item", "ITEM", "--measure"),
     "ablate": ("best",),
-    "shorten --rules": ("--rules",),
-    "shorten --words": ("--words",),
+    "shorten": (),
+    "shorten --words": (),
     "cherry-pick": ("r1", "--run", "small"),
-    "cherry-pick --rejected": ("--rejected",),
+    "cherry-pick --rejected": (),
     "merge": ("small", "fork/v2"),
+    "revert --to": ("v0", "--gate"),
     "revert": ("v1",),
-    "revert --to": ("--to", "v0", "--gate"),
     "propose": ("searchqa", "--config", "demo"),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
-    "tasks harvest": ("--skill", "skill", "--rubric"),
+    "tasks draft --from sessions": ("skill", "--rubric"),
 }
 """What every command that spends is asked to plan."""
-
-
-def plain(name: str) -> str:
-    """Return the command that a name of DRY is a use of."""
-    return name.partition(" --")[0]
 
 
 def commands(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -58,12 +55,17 @@ def commands(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, 
         assert found is not None
         if isinstance(found, click.Group):
             yield from commands(found, f"{before}{name} ")
-        elif found.callback is not None or isinstance(found, VerbCommand):
+        if found.callback is not None or isinstance(found, VerbCommand):
             yield f"{before}{name}", found
 
 
+def command_of(name: str) -> str:
+    """Return the command in the key of ``DRY``, which may have options behind it."""
+    return name.partition(" --")[0]
+
+
 def spenders() -> dict[str, click.Command]:
-    """Return the commands whose function leads to whoever asks models."""
+    """Return the commands whose callback leads to whoever asks models."""
     may = reaching(asking())
     found = {}
     for name, command in commands():
@@ -76,14 +78,14 @@ def spenders() -> dict[str, click.Command]:
 
 
 def test_the_commands_that_spend_are_those_that_can_be_planned():
-    assert set(spenders()) == set(map(plain, DRY)), (
+    assert set(spenders()) == {command_of(name) for name in DRY}, (
         "a command that asks models is added to DRY, and has spending_options"
     )
 
 
 @pytest.mark.parametrize("name", DRY)
 def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
-    options = {option: found for found in dict(commands())[plain(name)].params for option in found.opts}
+    options = {option: found for found in dict(commands())[command_of(name)].params for option in found.opts}
     usual = {option: found for found in dict(commands())["train"].params for option in found.opts}
     for option in OPTIONS:
         assert options[option].help == usual[option].help, option
@@ -93,7 +95,7 @@ def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
 def test_no_other_command_has_caps():
     for name, command in commands():
         given = {option for found in command.params for option in found.opts}
-        assert ("--max-calls" in given) == (name in set(map(plain, DRY))), name
+        assert ("--max-calls" in given) == (name in DRY), name
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +107,10 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skillgit("cherry-pick", "small/v1", "--run", "fork", "-q", cwd=repository)
     skillgit("cherry-pick", "small/v2", "--run", "fork", "-q", cwd=repository)
     skillgit("use", "small", cwd=repository)
-    skillgit("export", "v0", "--to", "skill", cwd=repository)
+    key = folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    skillgit("claim", "small/v1", "--key", str(key), cwd=repository)
+    skillgit("export", "v0", "skill", cwd=repository)
     (repository / "tasks.jsonl").write_text(TASKS)
     return repository
 
@@ -125,27 +130,29 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     words = [item if word == "ITEM" else word for word in DRY[name]]
     skillgit("status", cwd=history)  # the index is up to date
     before, tips = contents(history), refs(history)
-    done = skillgit(*plain(name).split(), *words, "--dry-run", "--json", cwd=history)
+    done = skillgit(*name.split(), *words, "--dry-run", "--json", cwd=history)
     assert (contents(history), refs(history)) == (before, tips)
     told = json.loads(done.out)
-    assert (told["schema"], told["command"]) == ("skillgit.plan/2", name.removesuffix(" --fresh"))
+    assert (told["schema"], told["command"]) == ("skillgit.plan/2", command_of(name))
     assert set(told) == {"schema", "command", "facts", "stages", "rollouts", "known", "total", "notes", "sentence"}
     assert told["total"]["calls"] == sum(row["calls"] for row in told["stages"])
-    text = skillgit(*plain(name).split(), *words, "--dry-run", cwd=history)
+    text = skillgit(*name.split(), *words, "--dry-run", cwd=history)
     assert text.out.endswith("nothing was run or written\n")
     assert text.err == ""
 
 
-@pytest.mark.parametrize("name", ["eval", "eval --fresh", "verify", "gate", "ablate", "cherry-pick"])
+@pytest.mark.parametrize(
+    "name", ["eval", "eval --fresh", "eval --fresh --sample", "verify", "gate", "ablate", "cherry-pick"]
+)
 def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
     repository = shutil.copytree(history, tmp_path / "repository")
-    plan = json.loads(skillgit(*plain(name).split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
-    done = json.loads(skillgit_ends(*plain(name).split(), *DRY[name], "--json", "-q", cwd=repository))
-    cost = (done.get("decided") or done)["cost"]["calls"]
+    plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
+    done = json.loads(skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository))
+    cost = (done.get("decided") or done.get("reproduction") or done)["cost"]["calls"]
     assert cost <= plan["total"]["calls"]
     if plan["total"]["bound"] == "exactly":
         assert cost == plan["total"]["calls"]
-    again = json.loads(skillgit(*plain(name).split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
+    again = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
     if name not in {"eval --fresh", "cherry-pick"}:  # a second one draws afresh; another version is the base now
         assert (again["total"]["calls"], again["known"]) == (0, plan["rollouts"])
 

@@ -14,7 +14,6 @@ from skillgit.app.interventions.intervention import (
     Gating,
     open_gating,
     open_measuring,
-    terms_of,
 )
 from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.interventions.three_way_merge import Conflict, Merge, merge
@@ -234,7 +233,7 @@ def retry(context: Context, request: CherryPickRequest, watcher: EvalWatcher) ->
         newest = queries.head_row(workspace.index, run)
         if newest is None or newest.version is None:
             raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
-        terms = replace(terms_of(request), overrides=model_overrides(request.model))
+        terms = replace(request, overrides=model_overrides(request.model))
         with open_measuring(context, workspace, run, terms, watcher) as measuring:
             head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
             scope = f"resurrect-{context.entropy(8).hex()}/measure"

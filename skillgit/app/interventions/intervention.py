@@ -10,12 +10,11 @@ from functools import partial
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.measurement import Measurement
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher, WorkTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
@@ -46,12 +45,12 @@ from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
 COMMANDS = {
-    Origin.RESTORE: "revert --to",
-    Origin.RESURRECT: "cherry-pick --rejected",
-    Origin.PRUNE: "shorten --rules",
-    Origin.COMPRESS: "shorten --words",
+    Origin.RESTORE: "revert",
+    Origin.RESURRECT: "cherry-pick",
+    Origin.PRUNE: "shorten",
+    Origin.COMPRESS: "shorten",
 }
-"""What a plan calls the change, where it is not named after its origin."""
+"""The commands of changes that are not called like their origin."""
 
 
 @contextmanager
@@ -59,7 +58,7 @@ def open_measuring(
     context: Context,
     workspace: Workspace,
     run: str,
-    terms: MeasuringTerms,
+    terms: WorkTerms,
     watcher: EvalWatcher,
     *,
     command: str = "gate",
@@ -328,15 +327,9 @@ class Gating:
         return record
 
 
-def terms_of(request: OnTerms) -> MeasuringTerms:
-    return MeasuringTerms(
-        config=request.config, overrides=request.overrides, caps=request.caps, dry_run=request.dry_run
-    )
-
-
 @contextmanager
 def open_gating(
-    context: Context, workspace: Workspace, run: str, request: OnTerms, watcher: EvalWatcher
+    context: Context, workspace: Workspace, run: str, terms: WorkTerms, watcher: EvalWatcher
 ) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 
@@ -348,8 +341,8 @@ def open_gating(
             )
 
     with (
-        open_measuring(context, workspace, run, terms_of(request), watcher, check=allowed) as measuring,
-        nullcontext() if request.dry_run else RunLock(workspace.repo, run, context.clock),
+        open_measuring(context, workspace, run, terms, watcher, check=allowed) as measuring,
+        nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
     ):
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from skillgit.app.setup.basis import Lender, find_lender, lender_of
 from skillgit.app.setup.measurement import Arm
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.model_session import WorkTerms
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
 from skillgit.app.workspace.context import Context
@@ -93,7 +93,7 @@ def resolve_measured(workspace: Workspace, text: str) -> Resolved:
     return Resolved(commit=commit, row=None, run=None, is_uncommitted=True)
 
 
-def lender_for(workspace: Workspace, names: NamedRevisions, terms: MeasuringTerms) -> Lender | None:
+def lender_for(workspace: Workspace, names: NamedRevisions, terms: WorkTerms) -> Lender | None:
     """Return the run that says how to measure: that of the first revision of a run, else that of the skill."""
     for text, resolution in names.every:
         if resolution is not None and resolution.run:
@@ -105,8 +105,8 @@ def lender_for(workspace: Workspace, names: NamedRevisions, terms: MeasuringTerm
         paths = [path for path in there if runs_of_skill(workspace.index, path)]
         return paths if len(paths) == 1 else []
 
-    chosen = chosen_run(workspace)
-    own = (workspace.index.skill_path(chosen),) if chosen else ()
+    default_run = chosen_run(workspace)
+    own = (workspace.index.skill_path(default_run),) if default_run else ()
     return find_lender(workspace, _choose_skill(workspace, names.subjects[0][1], own, trained))
 
 
@@ -118,10 +118,10 @@ def _choose_skill(
     for path in (workspace.skill, *own, only_skill(there), *likely(there)):
         if path in there:
             return path
-    place = "the work tree" if resolution.is_uncommitted else f"commit {resolution.commit[:_SHORT]}"
+    where = "the work tree" if resolution.is_uncommitted else f"commit {resolution.commit[:_SHORT]}"
     if not there:
-        raise SkillError(f"there is no skill in {place}", hint=NO_SKILL)
-    raise several_skills(there, f"{place} has")
+        raise SkillError(f"there is no skill in {where}", hint=NO_SKILL)
+    raise several_skills(there, f"{where} has")
 
 
 def _skill_path(workspace: Workspace, resolution: Resolved, own: Sequence[str], hints: Sequence[str]) -> str:
@@ -171,15 +171,15 @@ def read_arms(
         if counts[arm.name] > 1 and arm.commit:  # several have this name: their commits tell them apart
             arms[key] = replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
     count = len(names.subjects)
-    named = [(text, arms[key]) for (text, _), key in zip(names.every, keys, strict=True)]
+    pairs = [(text, arms[key]) for (text, _), key in zip(names.every, keys, strict=True)]
     return Arms(
         every=tuple(arms.values()),
         subjects=tuple(arms[key] for key in dict.fromkeys(keys[:count])),
         against=tuple(arms[key] for key in dict.fromkeys(keys[count:])),
         same=tuple(
-            f"{name} and {other} have the same text"
-            for name, arm in named[:count]
-            for other, base in named[count:]
+            f"{name} and {base_name} have the same text"
+            for name, arm in pairs[:count]
+            for base_name, base in pairs[count:]
             if arm.skill.digest == base.skill.digest
         ),
     )
@@ -205,7 +205,7 @@ def work_tree_remark(workspace: Workspace, resolutions: Iterable[Resolved | None
 
 
 def set_up_arms(
-    context: Context, workspace: Workspace, names: NamedRevisions, terms: MeasuringTerms
+    context: Context, workspace: Workspace, names: NamedRevisions, terms: WorkTerms
 ) -> tuple[Setup, Arms, str]:
     """Return what to measure with, what to measure, and a remark on the work tree; empty if it has the same texts.
 

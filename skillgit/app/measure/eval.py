@@ -8,13 +8,14 @@ from shlex import quote
 from typing import Any
 
 from skillgit.app.measure.arms import resolve_all, set_up_arms
+from skillgit.app.measure.requests import ALL, SPLITS, EvalRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
 from skillgit.app.recorded.shortcut_facts import best_shortcuts, not_above
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.judge_record import judge_command
-from skillgit.app.setup.measurement import Arm, Measurement, Trial
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -23,18 +24,6 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Outcome, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import Summarizes, SummaryShare, asks_judge
-
-ALL = "all"
-SPLITS = (*(split.value for split in Split), ALL)
-"""What ``--split`` may be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvalRequest(MeasuringTerms):
-    revisions: tuple[str, ...]
-    against: tuple[str, ...] = ()  # what to compare each of them with; `none` is no skill
-    split: str = Split.SELECTION.value  # train, selection, test or all
-    note: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +97,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
             **{f"{name} shares": widths(of) for name, of in groups.items()},
         }
         judge = judge_command(request.revisions[0], request.config, request.overrides)
-        trials = [Trial(arm=arm, split=split, items=items[split]) for split in splits for arm in arms.every]
+        trials = [ArmTrial(arm=arm, split=split, items=items[split]) for split in splits for arm in arms.every]
         measurement = Measurement(
             context, workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge
         )
@@ -131,7 +120,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
                 result = measurement.carry_out(plan, work(), note=note)
         if isinstance(result, Plan):
             return result
-        cost, reused = result
+        cost, reuse = result
         evaluations, rule = measurement.evaluations, setup.rule
 
         def arm_scores(arm: Arm) -> ArmScores:
@@ -171,7 +160,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
             noted=measurement.noted,
             cost=cost,
             same_text=arms.same,
-            warnings=(*remarks, *differing, *reused, *shortages, *_beside_shortcuts(measurement)),
+            warnings=(*remarks, *differing, *reuse, *shortages, *_beside_shortcuts(measurement)),
             exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
             conditions=conditions,
         )
@@ -179,14 +168,14 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
 
 def named(workspace: Workspace, arm: Arm) -> dict[str, Any]:
     """Return which text a row of a result is about, and how often it was measured on the test split."""
-    known = known_evaluations(workspace, arm.commit, arm.row) if arm.commit else ()
+    evaluations = known_evaluations(workspace, arm.commit, arm.row) if arm.commit else ()
     return {
         "name": arm.name,
         "run": arm.row.run if arm.row is not None else "",
         "version": arm.row.version if arm.row is not None else None,
         "commit": arm.commit,
         "text": arm.text,
-        "test_reads": reads_of_test(known),
+        "test_reads": reads_of_test(evaluations),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from skillgit.app.measure.arms import (
     NONE,
@@ -25,8 +25,9 @@ from skillgit.app.measure.pull_request_verdicts import (
     exit_code,
     texts_of,
 )
+from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.basis import find_lender, lender_of
-from skillgit.app.setup.measurement import Arm, Measurement, Trial
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
@@ -43,19 +44,7 @@ from skillgit.plugin.registry import load_policy
 from skillgit.store.history_reader import skill_at
 from skillgit.store.work_tree import differing_skills
 
-SPLITS = (Split.SELECTION.value, Split.TEST.value)
 _NAMED = re.compile(r"(?P<skill>[a-z0-9./_-]+)=(?P<config>.+)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateRequest(MeasuringTerms):
-    base: str  # what is there, as a pull request's target branch
-    head: str = "HEAD"
-    configs: tuple[str, ...] = ()  # `CONFIG` or `<skill>=CONFIG`; without one as its run was measured
-    split: str = Split.SELECTION.value
-    rule: str | None = None  # the name of the policy that the gate compares by; None as the configuration says
-    recorded_only: bool = False
-    note: bool = True
 
 
 def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateReport | Plan:
@@ -69,10 +58,11 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
         changes = changed_skills(workspace, base.commit, head.commit)
         changes = tuple(change for change in changes if workspace.skill in {"", change.path})
         configs = _by_skill(request.configs, changes)
-        requests = [replace(request, config=configs.get(change.path)) for change in changes]
         judgements = [
-            _Judging(context, workspace, own_request, (base, head), change, watcher=watcher)
-            for own_request, change in zip(requests, changes, strict=True)
+            _Judging(
+                context, workspace, request, (base, head), change, config=configs.get(change.path), watcher=watcher
+            )
+            for change in changes
         ]
         skills = [workspace.skill] if workspace.skill else differing_skills(workspace.repo)
         remark = work_tree_remark(workspace, (base, head), skills)
@@ -138,10 +128,12 @@ class _Judging:
         ends: tuple[Resolved, Resolved],
         change: ChangedSkill,
         *,
+        config: str | None,
         watcher: EvalWatcher,
     ) -> None:
         self._workspace, self._request, self._change = workspace, request, change
         self._split, self._name = Split(request.split), change.path.removeprefix(f"{SKILLS}/")
+        self._terms = MeasuringTerms(config=config, overrides=request.overrides)
         is_new, has_moved = not change.before, change.has_moved and bool(change.before)
         remark = f"{request.base} changed this skill too since the two parted; it is compared as it stands there"
         self._remarks = (remark,) if has_moved else ()
@@ -168,17 +160,17 @@ class _Judging:
             for side, skill in zip(self._sides, skills, strict=True)
         ]
         trials = []
-        for arm, recorded in zip(self._arms, self._recorded, strict=True):
-            missing = [item for item in setup.task.items[self._split] if item.id not in recorded]
+        for arm, outcomes in zip(self._arms, self._recorded, strict=True):
+            missing = [item for item in setup.task.items[self._split] if item.id not in outcomes]
             if missing and not request.recorded_only:
-                trials.append(Trial(arm=arm, split=self._split, items=missing, stage=self._name))
-        terms = replace(request, caps=Caps())  # of several skills the caps are those of all
-        self._measurement = Measurement(context, workspace, setup, terms, watcher, command="gate", trials=trials)
+                trials.append(ArmTrial(arm=arm, split=self._split, items=missing, stage=self._name))
+        # the caps are those of all skills together, so that each gets what the others leave
+        self._measurement = Measurement(context, workspace, setup, self._terms, watcher, command="gate", trials=trials)
 
     def _find_setup(self, context: Context, ends: tuple[Resolved, Resolved]) -> Setup | None:
-        path, index, terms = self._change.path, self._workspace.index, self._request
-        named = zip((terms.base, terms.head), ends, strict=True)
-        own = (lender_of(name, end.run) for name, end in named if end.run and index.skill_path(end.run) == path)
+        path, index, terms = self._change.path, self._workspace.index, self._terms
+        ends_by_name = zip((self._request.base, self._request.head), ends, strict=True)
+        own = (lender_of(name, end.run) for name, end in ends_by_name if end.run and index.skill_path(end.run) == path)
         lender = next(own, None) or (find_lender(self._workspace, path) if terms.config is None else None)
         if terms.config is None and lender is None:
             return None
@@ -224,9 +216,9 @@ class _Judging:
         measurement, request = self._measurement, self._request
         if measurement is None:
             return self._unmeasured()
-        setup, cost, reused = measurement.setup, Cost(), tuple[str, ...]()
+        setup, cost, reuse = measurement.setup, Cost(), tuple[str, ...]()
         if measurement.trials:
-            measurement.terms = replace(request, caps=caps)
+            measurement.terms = replace(self._terms, caps=caps)
 
             async def work() -> tuple[Cost, tuple[str, ...]]:
                 return await measurement.make_trials(), measurement.reused()
@@ -234,7 +226,7 @@ class _Judging:
             with measurement.open():
                 result = measurement.carry_out(None, work(), note=self._note)
             if not isinstance(result, Plan):
-                cost, reused = result
+                cost, reuse = result
         rule, items = replace(setup.rule, enabled=True), setup.task.items[self._split]
         rule = rule if request.rule is None else replace(rule, policy=load_policy(request.rule))
         base, head = self._evaluations()
@@ -243,12 +235,12 @@ class _Judging:
         before, after = (
             replace(
                 side,
-                recorded=len(recorded),
-                missing=len(items) - len(recorded),
+                recorded=len(outcomes),
+                missing=len(items) - len(outcomes),
                 scored=len(evaluation.scored),
                 score=evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None,
             )
-            for side, recorded, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
+            for side, outcomes, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
         )
         return SkillReport(
             skill=self._change.path,
@@ -266,7 +258,7 @@ class _Judging:
             policy=rule.policy.name,
             items=len(items),
             compared=comparison,
-            warnings=(*self._remarks, *reused, *self._from_history(setup)),
+            warnings=(*self._remarks, *reuse, *self._from_history(setup)),
             noted=measurement.noted,
             cost=cost,
             exit_code=code,
@@ -284,14 +276,14 @@ class _Judging:
         if self._measurement is None:
             return []
         task, evaluations = self._measurement.setup.task, []
-        for arm, recorded in zip(self._arms, self._recorded, strict=True):
+        for arm, outcomes in zip(self._arms, self._recorded, strict=True):
             fresh = self._measurement.evaluations.get((arm.key, self._split))
-            outcomes: Mapping[str, Outcome] = {**(fresh.outcomes if fresh is not None else {}), **recorded}
+            every: Mapping[str, Outcome] = {**(fresh.outcomes if fresh is not None else {}), **outcomes}
             evaluations.append(
                 Evaluation(
                     split=self._split,
                     item_set=task.item_set(self._split),
-                    outcomes={item.id: outcomes.get(item.id, NOT_RECORDED) for item in task.items[self._split]},
+                    outcomes={item.id: every.get(item.id, NOT_RECORDED) for item in task.items[self._split]},
                     seed=self._measurement.setup.config.values.train.seed,
                 )
             )

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 from skillgit.app.measure.arms import resolve_all, set_up_arms
 from skillgit.app.measure.eval import named
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
 from skillgit.app.setup.judge_record import judge_command
-from skillgit.app.setup.measurement import Arm, Measurement, Trial
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace
@@ -24,14 +25,6 @@ from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
 
 BACKENDS = "skillgit.backends"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetestRequest(MeasuringTerms):
-    revisions: tuple[str, ...]
-    model: str | None = None  # `backend/model`, or a model of the run's backend; None for the run's own
-    split: str = Split.SELECTION.value
-    note: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +68,7 @@ class Retested:
     exit_code: ExitCode = ExitCode.OK
 
 
-def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Retested | Plan:
+def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
     """Measure versions again beside what their run recorded; what is complete at an early end is noted too."""
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
@@ -95,13 +88,13 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
 
         def draw(arm: Arm) -> int:
             """Return the draws: the run's at first, then fresh ones, counted down where no run or placebo has any."""
-            known = known_evaluations(workspace, arm.commit, arm.row)
+            evaluations = known_evaluations(workspace, arm.commit, arm.row)
             before = sum(
-                (each.source, each.split, each.target, each.item_set, each.environment) == same for each in known
+                (each.source, each.split, each.target, each.item_set, each.environment) == same for each in evaluations
             )
             return -(before + (target == own_target))
 
-        trials = [Trial(arm=arm, split=split, items=items, draw=draw(arm)) for arm in arms.every]
+        trials = [ArmTrial(arm=arm, split=split, items=items, draw=draw(arm)) for arm in arms.every]
         judge = judge_command(request.revisions[0], request.config, request.overrides)
         measurement = Measurement(
             context, workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge
@@ -126,7 +119,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
             result = measurement.carry_out(plan, work(), note=note)
         if isinstance(result, Plan):
             return result
-        cost, reused = result
+        cost, reuse = result
         rows = [
             _row(measurement, trial, measurement.evaluations[trial.arm.key, split], own_target, differs[trial.arm.key])
             for trial in trials
@@ -143,14 +136,14 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
             rows=tuple(rows),
             noted=measurement.noted,
             cost=cost,
-            warnings=(*remarks, *reused, *shortages),
+            warnings=(*remarks, *reuse, *shortages),
             exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
         )
 
 
 def _row(
     measurement: Measurement,
-    trial: Trial,
+    trial: ArmTrial,
     evaluation: Evaluation,
     own_target: str,
     differs: Sequence[Difference],

@@ -1,4 +1,4 @@
-"""``skillgit verify``: measure a version again on a sample of items and say whether its recorded score holds."""
+"""``skillgit eval --fresh --sample``: measure a version again on a few items and say whether its score holds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Literal
 
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test
 from skillgit.app.recorded.run_record import event_outcomes, is_own, recorded_items, start_record, started
 from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.comparable_conditions import environment_change
-from skillgit.app.setup.measurement import Arm, Measurement, Trial
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
 from skillgit.app.workspace.context import Context
@@ -44,15 +45,6 @@ DRAWS = -1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyRequest(MeasuringTerms):
-    revision: str
-    sample: int  # how many items to draw; all, if there are no more
-    seed: int = 0
-    split: str = Split.SELECTION.value
-    note: bool = True  # whether to leave a note on the commit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyPlan:
     name: str
     target: str
@@ -75,24 +67,25 @@ class Verified:
     cost: Cost | None  # what it cost; absent if nothing was measured
 
 
-def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Verified | Plan:
+def verify(context: Context, request: EvalRequest, watcher: EvalWatcher, *, command: str = "eval") -> Verified | Plan:
     """Measure a sample on fresh draws beside what was recorded, but not if items, environment or target differ."""
     with open_workspace(context) as workspace:
-        row, split = event_in(workspace, request.revision), Split.parse(request.split)
+        [revision] = request.revisions
+        row, split = event_in(workspace, revision), Split.parse(request.split)
         claim_and_record = claim_of(workspace, row, split)
         if claim_and_record is None:
             bound = row.bound is not None and split is Split.SELECTION
             lack = "only an upper bound of the score" if bound else "no score"
             raise NotFoundError(
-                f"{lack} of {request.revision} on the {split.value} split is recorded",
-                hint=f"skillgit eval {quote(request.revision)} --split {split.value}",
+                f"{lack} of {revision} on the {split.value} split is recorded",
+                hint=f"skillgit eval {quote(revision)} --split {split.value}",
             )
         claim, record = claim_and_record
         setup = measuring_setup(context, workspace, Lender(run=row.run), request)
         every = setup.task.items[split]
-        items = draw(every, request.sample, request.seed)
+        items = draw(every, request.sample or len(every), request.seed)
         skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-        trial = Trial(
+        trial = ArmTrial(
             arm=Arm(name=row.label, skill=skill, commit=row.commit, row=row),
             split=split,
             items=items,
@@ -100,7 +93,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
         )
         differs = _differs(workspace, row, setup, split)
         trials = () if differs else (trial,)
-        measurement = Measurement(context, workspace, setup, request, watcher, command="verify", trials=trials)
+        measurement = Measurement(context, workspace, setup, request, watcher, command=command, trials=trials)
         facts = {"measure": row.label, "items": f"{len(items)} of {len(every)} {split.value}"}
 
         def note() -> None:
@@ -215,8 +208,8 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
         return _noted(workspace, row, split, gauge)
     score, n = claimed_score
     # not notes, which measured the claim again, perhaps a sample of it
-    recorded = event_outcomes(workspace, row, split)
-    outcomes = Evaluation(split=split, item_set="", outcomes=recorded, seed=0) if recorded else None
+    outcomes_by_item = event_outcomes(workspace, row, split)
+    outcomes = Evaluation(split=split, item_set="", outcomes=outcomes_by_item, seed=0) if outcomes_by_item else None
     total = gauge.score(outcomes.summary()) if outcomes is not None else None
     adds_up = total is not None and abs(total - score) <= _ROUNDING
     # Repeats make the gate's score a mean over more rollouts than the table of items holds.

@@ -18,7 +18,7 @@ from skillgit.app.setup.judge_record import judge_notes
 from skillgit.app.setup.model_session import (
     EvalProgress,
     EvalWatcher,
-    MeasuringTerms,
+    WorkTerms,
     make_calls,
     open_session,
     planner,
@@ -58,7 +58,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class ArmTrial:
     """One arm on items of a split; the draw 0 is that of runs, every other makes fresh rollouts."""
 
     arm: Arm
@@ -84,11 +84,11 @@ class Measurement:
         context: Context,
         workspace: Workspace,
         setup: Setup,
-        terms: MeasuringTerms,
+        terms: WorkTerms,
         watcher: EvalWatcher,
         *,
         command: str,
-        trials: Sequence[Trial] = (),
+        trials: Sequence[ArmTrial] = (),
         run: str = "",
         judge_command: str = "",
     ) -> None:

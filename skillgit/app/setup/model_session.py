@@ -40,6 +40,22 @@ class MeasuringTerms:
     dry_run: bool = False  # whether to plan the work and do nothing
 
 
+class WorkTerms(Protocol):
+    """On which terms something is measured, as a request with the base ``OnTerms`` or :class:`MeasuringTerms` says."""
+
+    @property
+    def config(self) -> str | None: ...
+
+    @property
+    def overrides(self) -> tuple[str, ...]: ...
+
+    @property
+    def caps(self) -> Caps: ...
+
+    @property
+    def dry_run(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalProgress:
     name: str

@@ -11,9 +11,10 @@ import time
 import pytest
 from program import SKILLGIT, git, refs, skillgit, surroundings
 
-from skillgit.app.interventions.ablate import AblateRequest, ablate
+from skillgit.app.interventions.ablate import ablate
 from skillgit.app.interventions.requests import ShortenRequest
 from skillgit.app.interventions.shorten import compress, prune
+from skillgit.app.measure.requests import AblateRequest
 from skillgit.errors import SkillgitError, UsageError
 
 
