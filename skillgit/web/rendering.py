@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment
-from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from skillgit.app.workspace.command_journal import start_command
@@ -158,9 +157,12 @@ def html(answer: Page, visit: Visit) -> str:
     return template.render(page=answer, visit=visit, access=visit.access, command=command, **answer.values)
 
 
-def fragment(template: str, **values: object) -> Markup:
-    """Return a part of a page that is the same for everyone who looks."""
-    return Markup(environment().get_template(template).render(**values))  # noqa: S704 - a template of ours escaped it
+def fragment(name: str, block: str, **values: object) -> str:
+    """Return one block of the template ``name``: a part of a page, the same for everyone who looks."""
+    template = environment().get_template(name)
+    libraries = {"blocks": "blocks.html", "curves": "curve.html"}
+    modules = {word: environment().get_template(file).make_module(values) for word, file in libraries.items()}
+    return "".join(template.blocks[block](template.new_context({**values, **modules})))
 
 
 @cache

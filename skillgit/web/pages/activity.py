@@ -12,12 +12,35 @@ from skillgit.app.sources.draft_review import DraftFolder, PendingDraft, editabl
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import ConflictError, DataError, UsageError
+from skillgit.view.surface import Style
+from skillgit.view.table import Cell, Column, Table
 from skillgit.view.tasks import facts_of
-from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
+from skillgit.view.text import fit
+from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, in_shell, page, redirect
 
 ROWS: Final = 50  # commands on a page
 DRAFTS: Final = 20  # drafts on a page
 FILE_BYTES: Final = 16 << 10  # of a file that a page shows
+
+
+def _state(record: CommandRecord) -> Cell:
+    if record.runs:
+        return Cell("running")
+    if record.exit_code is None:
+        return Cell("ended without an exit code", Style.REJECTED)
+    return Cell(f"exit {record.exit_code}", Style.REJECTED) if record.exit_code else Cell("done", Style.ACCEPTED)
+
+
+COMMANDS: Final[Table[CommandRecord]] = Table(
+    columns=(
+        Column("time", head="time", show=lambda row: f"{row.time:%Y-%m-%d %H:%M}"),
+        Column("by", head="who"),
+        Column(
+            "words", head="command", show=lambda row: Cell(fit(in_shell(*row.words), 160), link=("activity", row.id))
+        ),
+        Column("exit_code", head="state", show=_state),
+    )
+)
 
 
 @page("/activity")
@@ -27,6 +50,7 @@ def activity_page(visit: Visit) -> Answer:
         "activity.html",
         "Activity",
         ("serve", "--tokens"),
+        COMMANDS=COMMANDS,
         rows=records[(number - 1) * ROWS : number * ROWS],
         number=number,
         older=len(records) > number * ROWS,
@@ -47,7 +71,7 @@ def command_stream(visit: Visit) -> Answer:
     command(context, name)
 
     def look() -> Mapping[str, str]:
-        return {"command": fragment("command_part.html", **_printed(command(context, name)))}
+        return {"command": fragment("command.html", "command", **_printed(command(context, name)))}
 
     return Stream(look)
 
@@ -55,7 +79,9 @@ def command_stream(visit: Visit) -> Answer:
 def _printed(record: CommandRecord) -> dict[str, Any]:
     text = record.text()
     hints = [line for line in text.splitlines() if line.startswith("hint: ")]
-    return {"record": record, "output": text, "hint": hints[-1] if hints else ""}
+    state = _state(record)
+    tone = {None: "running", Style.ACCEPTED: "done"}.get(state.style, "failed")
+    return {"record": record, "output": text, "hint": hints[-1] if hints else "", "state": state.text, "tone": tone}
 
 
 @page("/activity/{id}/stop", Role.OPERATOR, "POST")

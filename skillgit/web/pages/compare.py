@@ -16,12 +16,17 @@ from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.view.item import asked
 from skillgit.view.items import CHANGED, chance_words, change_words, counted
+from skillgit.view.table import Cell
+from skillgit.web.pages.version import costs_by
 from skillgit.web.rendering import Answer, Page, Visit, page
 
 MOST: Final = 4  # sides of a comparison
 LISTED: Final = 100  # items of one kind that are listed
 RULES: Final = 60
 _CONTEXT: Final = 3
+
+
+SPENDING: Final = costs_by("run")
 
 
 class Pair(NamedTuple):
@@ -46,17 +51,19 @@ def compare_page(visit: Visit) -> Answer:
     if len(names) > MOST:
         raise UsageError(f"{len(names)} versions are too many to compare", hint=f"name 2 to {MOST}")
     pairs = [*_pairs(visit, names)] if len(names) > 1 else []
-    own_runs = dict.fromkeys(name.rpartition("/")[0] for name in names)
+    own_runs = [run for run in dict.fromkeys(name.rpartition("/")[0] for name in names) if run in rows]
     return Page(
         "compare.html",
         " and ".join((", ".join(names[:-1]), names[-1])) if pairs else "Compare",
         ("diff", names[0], names[1], "--items") if pairs else (),
         names=names,
         runs=rows,
+        own_runs=own_runs,
         most=MOST,
         pairs=pairs,
         matrix=_matrix(pairs) if len(pairs) > 1 else [],
-        spending=[(run, cost(visit.context, run).total) for run in own_runs if run in rows],
+        spending=[(Cell(run, link=("run", run, "cost")), cost(visit.context, run).total) for run in own_runs],
+        SPENDING=SPENDING,
         split=visit.value("view") == "split",
         asked=asked,
         listed=LISTED,

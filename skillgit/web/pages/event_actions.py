@@ -186,6 +186,7 @@ def action_page(action: Action, visit: Visit) -> Answer:
         f"{action.title}: {row.address}",
         action=action,
         row=row,
+        run=row.run,
         words=words,
         warning=asks(words),
         plan=plan if isinstance(plan, Plan) else None,

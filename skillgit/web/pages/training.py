@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import HTMLResponse
 
 from skillgit.app.deliver.report import DiffAllowance, tell
 from skillgit.app.history.browse import standing
@@ -99,7 +101,7 @@ def check_page(visit: Visit) -> Answer:
         is_outrun = visit.value("part") and _newest[name] != number
         findings = None if is_outrun else _findings(visit, choice)
     if visit.value("part"):
-        return Page("new_check.html", "", findings=findings, choice=choice)
+        return HTMLResponse(fragment("new.html", "check", findings=findings, choice=choice))
     return _new_page(visit, choice, findings)
 
 
@@ -195,16 +197,8 @@ CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
 @page("/run/{run}/live")
 def live_page(visit: Visit) -> Answer:
     run, look = _look(visit)
-    return Page(
-        "live.html",
-        f"{run}, live",
-        ("log", run),
-        run=run,
-        look=look,
-        phase=_phase(look),
-        shown={**_current(look), **_recorded(visit.context, run)},
-        continues=_continuing(look, run),
-    )
+    values = {**_current(look), **_recorded(visit.context, run)}
+    return Page("live.html", f"{run}, live", ("log", run), run=run, continues=_continuing(look, run), **values)
 
 
 @page("/run/{run}/live/stream")
@@ -218,8 +212,15 @@ def live_stream(visit: Visit) -> Answer:
         nonlocal recorded, drawn_of, drawn_s
         version, now_s = standing(visit.context), time.monotonic()
         if version != drawn_of and (not recorded or now_s - drawn_s >= _DRAWN_EVERY_S):
-            recorded, drawn_of, drawn_s = _recorded(visit.context, run), version, now_s
-        return {**_current(live(visit.context, run)), **recorded}
+            values = {"run": run, **_recorded(visit.context, run)}
+            recorded = {part: fragment("live.html", part, **values) for part in ("curve", "log", "change")}
+            drawn_of, drawn_s = version, now_s
+        values = _current(live(visit.context, run))
+        return {
+            "notice": "",
+            **{part: fragment("live.html", part, **values) for part in ("now", "failing")},
+            **recorded,
+        }
 
     return Stream(look)
 
@@ -238,24 +239,22 @@ def _look(visit: Visit) -> tuple[str, LiveLook]:
     return run, look
 
 
-def _current(look: LiveLook) -> dict[str, str]:
-    """Return the parts that the snapshot says, by name."""
+def _current(look: LiveLook) -> dict[str, Any]:
+    """Return what the snapshot says."""
     snapshot = look.snapshot
     end = snapshot.end if look.standing is Standing.ENDED and snapshot is not None else None
     words, tone = _STATES.get(look.standing, ("ended", "faint"))
     if end is not None:
         words, tone = end.outcome, "best" if end.outcome in {"improved", "ceiling"} else "rejected"
-    now = fragment(
-        "live_now.html",
-        look=look,
-        snapshot=snapshot,
-        steps=steps_at(snapshot) if snapshot is not None else "",
-        stages=stage_progress(snapshot, is_alive=look.is_alive),
-        caps=[*_caps(snapshot)] if snapshot is not None else [],
-        state={"words": words, "tone": tone},
-        phase=_phase(look),
-    )
-    return {"now": now, "failing": fragment("live_failing.html", snapshot=snapshot), "notice": ""}
+    return {
+        "look": look,
+        "snapshot": snapshot,
+        "steps": steps_at(snapshot) if snapshot is not None else "",
+        "stages": [*stage_progress(snapshot, is_alive=look.is_alive)],
+        "caps": [*_caps(snapshot)] if snapshot is not None else [],
+        "outcome": {"words": words, "tone": tone},
+        "phase": _phase(look),
+    }
 
 
 _STATES: Final = {
@@ -280,8 +279,8 @@ def _caps(snapshot: Snapshot) -> Iterator[tuple[str, float, float, float | None]
             yield name, amount(snapshot.spent), cap, None if snapshot.projected is None else amount(snapshot.projected)
 
 
-def _recorded(context: Context, run: str) -> dict[str, str]:
-    """Return the parts that the history says, by name."""
+def _recorded(context: Context, run: str) -> dict[str, Any]:
+    """Return what the history says."""
     history = live_history(context, run, EVENTS)
     rows = history.rows if history is not None else ()
     drawings = {} if history is None else plotted(history.run, rows, history.score_counts)
@@ -290,11 +289,12 @@ def _recorded(context: Context, run: str) -> dict[str, str]:
     if newest is not None:
         with suppress(NotFoundError):  # evidence may not be here
             story = tell(context, [newest], DiffAllowance()).stories[0]
-    own = history.run if history is not None else None
     return {
-        "curve": fragment("live_curve.html", run=own, event_address=partial(address, "run", run), drawings=drawings),
-        "log": fragment("live_log.html", rows=rows[::-1][:LINES], run=run),
-        "change": fragment("live_change.html", story=story, run=run),
+        "row": history.run if history is not None else None,
+        "rows": rows[::-1][:LINES],
+        "drawings": drawings,
+        "story": story,
+        "event_address": partial(address, "run", run),
     }
 
 

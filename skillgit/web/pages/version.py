@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -15,16 +16,20 @@ from skillgit.app.deliver.report import DiffAllowance
 from skillgit.app.deliver.summary import or_none
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.show import Shown, event_detail, neighbours
+from skillgit.app.recorded.evaluation_notes import KnownEvaluation
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse, version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index.rows import LogRow
 from skillgit.report.page import rule
+from skillgit.view import numbers
 from skillgit.view.search import search_facts
 from skillgit.view.show import recorded_facts
 from skillgit.view.surface import Screen
+from skillgit.view.table import Cell, Column, Table
 from skillgit.web.markdown import rendered
 from skillgit.web.pages.event_actions import ACTIONS
 from skillgit.web.rendering import Answer, Page, Visit, address, download, page, redirect
@@ -55,6 +60,38 @@ def row_of(visit: Visit) -> LogRow:
     return row
 
 
+def costs_by(*heads: str) -> Table[tuple[Any, ...]]:
+    """Return a table of costs: each row has a name under each of ``heads``, and the cost."""
+    amounts: dict[str, Callable[[Any], str]] = {
+        "calls": lambda cost: f"{cost.calls:,}",
+        "tokens in": lambda cost: f"{cost.tokens_in:,}",
+        "tokens out": lambda cost: f"{cost.tokens_out:,}",
+        "dollars": lambda cost: numbers.price(cost.usd, cost.unpriced),
+    }
+    names = (Column("", head=head, show=itemgetter(place)) for place, head in enumerate(heads))
+    figures = (
+        Column("", head=head, show=lambda row, words=words: words(row[-1]), right=True)  # type: ignore[misc]
+        for head, words in amounts.items()
+    )
+    return Table(columns=(*names, *figures))
+
+
+BY_STAGE: Final = costs_by("role", "stage")
+EVALUATIONS: Final[Table[KnownEvaluation]] = Table(
+    columns=(
+        Column("split", head="split"),
+        Column("hard", head="hard", right=True),
+        Column("soft", head="soft", right=True),
+        Column("scored", head="scored", show=lambda row: f"{row.scored} of {row.n}", right=True),
+        Column(
+            *("target", None, "by"),
+            show=lambda row: Cell("end of the run" if row.source == "run-finished" else row.target, under=row.remark),
+        ),
+        Column("time", head="when", show=lambda row: f"{row.time:%Y-%m-%d %H:%M} UTC" if row.time else ""),
+    )
+)
+
+
 @page("/run/{run}/{event}")
 def version_page(visit: Visit) -> Answer:
     row = row_of(visit)
@@ -63,7 +100,7 @@ def version_page(visit: Visit) -> Answer:
     name, layout = str(row.address), _choice(visit, "diff", _LAYOUTS)
     detail = event_detail(visit.context, row.commit)
     change = or_none(lambda: diff(visit.context, name, as_data=True))
-    verdict = getattr(detail.shown.event, "verdict", None)
+    verdict, cost = getattr(detail.shown.event, "verdict", None), getattr(detail.shown.event, "cost", Cost())
     # what a slow update proposes is measured as the version that merges it
     is_compared = row.base is not None and row.kind != EventKind.SLOW_PROPOSED
     sides = {"a": version_label(row.base or 0), "b": row.label} if is_compared else {}
@@ -82,13 +119,16 @@ def version_page(visit: Visit) -> Answer:
         difference=DiffAllowance().take(change.files if change else ()),
         layout=layout,
         layouts=_LAYOUTS,
-        search=[*search_facts(detail.shown)],
+        search=[(label.capitalize(), text) for label, text in search_facts(detail.shown)],
         facts=[*_facts(detail.shown)],
         around=neighbours(visit.context, row),
         document=_document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
         item_address=partial(address, "run", row.run, "items", **sides),
         actions=[action for action in ACTIONS if action.fits(row)],
         brought_by=brought_by,
+        EVALUATIONS=EVALUATIONS,
+        BY_STAGE=BY_STAGE,
+        costs=[*((part.role, part.stage, part.cost) for part in cost.parts), ("all", "", cost)] if cost.calls else [],
     )
 
 
