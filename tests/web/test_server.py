@@ -31,7 +31,7 @@ def repository(tmp_path_factory):
         (("--tls-cert", "SKILL.md", "--tls-key", "SKILL.md"), "cannot be used for TLS"),
         (("--as", "operator"), "--as needs --invite"),
         (("--tokens", "--revoke", "x"), "--tokens cannot be combined with --revoke"),
-        (("--mcp", "--host", "0.0.0.0"), "--mcp cannot be combined with --host"),
+        (("--mcp", "--host", "192.0.2.1"), "--mcp cannot be combined with --host"),
         (("--mcp", "--behind-proxy", "https://a.example"), "--mcp cannot be combined with --behind-proxy"),
         (("--port", "70000"), "cannot listen on 127.0.0.1, port 70000"),
     ],
