@@ -82,8 +82,8 @@ SERVE = Verb("serve", ServeRequest, _serve, _effect, warning="It decides who may
 
 @dataclass(frozen=True, kw_only=True)
 class McpRequest:
-    """An agent starts it and speaks with it on stdin and stdout, as the plug-in of `skillgit export --as plugin` says. It
-    only reads, and only the repository that it was started in. `skillgit serve --mcp` answers over HTTP.
+    """An agent starts it and speaks with it on stdin and stdout, as the plug-in of `skillgit export --as plugin` says.
+    It only reads, and only the repository that it was started in. `skillgit serve --mcp` answers over HTTP.
     """
 
 
