@@ -111,7 +111,7 @@ class CommandSession(TerminalSession):
         else:
             self.output.table(answer.rows, nul=self.form is Form.NUL)  # type: ignore[arg-type]
         for sentence, hint in answer.notes:
-            self.note(sentence, hint=hint)
+            self.note(*filter(None, [sentence]), hint=hint)
 
     @property
     def screen(self) -> Screen:

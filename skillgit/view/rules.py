@@ -37,7 +37,7 @@ class _Column:
     right: bool = False
     # where there is little room for the text, the columns of the highest rank are left out first; 0 stays
     rank: int = 0
-    mark: bool = False  # whether a mark stands for a repeated cell
+    mark: bool = False  # whether a repeated cell is a mark
 
     @cached_property
     def columns(self) -> int:
@@ -187,12 +187,14 @@ def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
 def _next(result: Ablated) -> tuple[str, ...]:
     removable = [row for row in result.rules if row.ablation.removable]
     if removable and result.is_head:
-        return (f"skillgit prune {result.name} drops {numbers.plural(len(removable), 'rule')} that it can do without",)
+        return (
+            f"skillgit shorten {result.name} drops {numbers.plural(len(removable), 'rule')} that it can do without",
+        )
     if removable:
-        return (f"skillgit ablate {result.run} looks at the newest version, which prune can shorten",)
+        return (f"skillgit ablate {result.run} looks at the newest version, which shorten takes",)
     if len(result.rules) < result.every:
         return (f"skillgit ablate {result.name} measures every rule",)
-    return (f"skillgit compress {result.name} says the same in fewer words",)
+    return (f"skillgit shorten --words {result.name} says the same in fewer words",)
 
 
 def pruned(result: Pruned, screen: Screen) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from json import loads
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
@@ -33,15 +32,13 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import check_scores, name
-from skillgit.view.json_values import Json, named_values
+from skillgit.view.items import check_scores
 from skillgit.view.search import search_facts
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, under, wrap
 
 if TYPE_CHECKING:
     from skillgit.app.history.show import RunSettings, Shown
-    from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
 
 
@@ -83,31 +80,6 @@ def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
         value = loads(setting.value)
         line = f"{setting.key}={one_line(value) if isinstance(value, str) else setting.value}"
         yield screen.paint(Style.FAINT, line) if setting.chosen == "default" else line
-
-
-def noted(result: Noted) -> Iterator[str]:
-    yield f"note {result.id} is on {_name(result)}; undo: skillgit note --remove {result.id}"
-
-
-def removed(result: Noted) -> Iterator[str]:
-    yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), 120)}"
-
-
-def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
-    if not notes:
-        yield "there are no notes"
-    for note in notes:
-        head = screen.dotted((_name(note), one_line(note.author), numbers.ago(note.time, now)))
-        yield f"{screen.paint(Style.OID, note.id)}  {head}"
-        yield from (f"    {line}" for line in inert(note.text).splitlines())
-
-
-def rows(notes: Sequence[Noted]) -> Iterator[dict[str, Json]]:
-    return ({**named_values(note), "name": _name(note), "commit": note.row.commit} for note in notes)
-
-
-def _name(note: Noted) -> str:
-    return f"{note.row.run}/{name(note.row)}"
 
 
 _CHECKS = 12

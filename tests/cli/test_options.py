@@ -88,7 +88,7 @@ def test_note_takes_its_text_as_git_does(skillgit, fake):
     skillgit("note", "v3", "-m", "shorter")
     skillgit("note", "-m", "shorter")
     assert calls == [("v3", "shorter"), ("head", "shorter")]
-    assert "give the text once" in skillgit("note", "v3", "long", "-m", "short").err
+    assert "TEXT cannot be combined with --message" in skillgit("note", "v3", "long", "-m", "short").err
     assert skillgit("note", "-m", "x", "--list").code == ExitCode.USAGE
 
 

@@ -23,8 +23,8 @@ MEASURING = (
     ("gate", "--base", "main", "--head", f"origin/run/{RUN}"),
     ("bisect", "--measure", "--item", "t1", f"{RUN}/v0", f"run/{RUN}"),
     ("ablate", f"{RUN}/v0"),
-    ("prune", RUN),
-    ("compress", RUN),
+    ("shorten", RUN),
+    ("shorten", RUN, "--words"),
 )
 """Commands that measure as a run did unless the user names a configuration."""
 

@@ -12,7 +12,8 @@ from sample_run import seed_skill, write_run
 from skillgit.app.exchange.pull import PullRequest, clone, pull
 from skillgit.app.exchange.push import PushRequest, push
 from skillgit.app.interventions.promote import promote
-from skillgit.app.proposals.jobs import Jobs, ProposeRequest
+from skillgit.app.proposals.jobs import Jobs
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.train.starting_point import init
 from skillgit.app.workspace.context import Context
 from skillgit.store.repo import Repo

@@ -200,7 +200,7 @@ def test_pages_fit_together_while_events_come(trained, tmp_path):
     async def play(agent):
         before = await agent.every("events", "versions", limit=100)
         page = await agent.ask("versions", limit=2)
-        skillgit("restore", "v0", cwd=repository)
+        skillgit("revert", "--to", "v0", cwd=repository)
         skillgit("fork", "v1", "young", cwd=repository)
         rest = await agent.ask("versions", limit=100, cursor=page["next_cursor"])
         runs = await agent.ask("runs")

@@ -195,7 +195,7 @@ def test_an_action_shows_its_command_and_its_cost_and_a_form_without_its_secret_
     refusal = next(row for row in asked(repository, "log", RUN)["events"] if row["kind"] == "rejected")
     commands = {
         "v1/eval": ("eval", f"{RUN}/v1", "--split", "test"),
-        f"r{refusal['step']}/retry": ("retry", RUN, "--keep"),
+        f"r{refusal['step']}/retry": ("cherry-pick", "--run", RUN, "--rejected", "--keep"),
     }
     for path, words in commands.items():
         page = " ".join(text(parsed(visitor.get(f"/run/{RUN}/{path}").text)).split())

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Final
 
 from skillgit.app.deliver.requests import Agent, Scope
-from skillgit.app.interventions.retry import RetryRequest, retry
+from skillgit.app.interventions.cherry_pick import retry
+from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.measure.eval import evaluate
 from skillgit.app.measure.requests import EvalRequest
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
@@ -88,7 +88,8 @@ def _eval_plan(context: Context, row: LogRow) -> object:
 
 
 def _retry_plan(context: Context, row: LogRow) -> object:
-    return retry(context, RetryRequest(run=row.run, keep=True, terms=MeasuringTerms(dry_run=True)), SilentWatcher())
+    request = CherryPickRequest(run=row.run, rejected=True, keep=True, dry_run=True)
+    return retry(context, request, SilentWatcher())
 
 
 def _install(row: LogRow, agent: str, scope: str) -> tuple[str, ...]:
@@ -140,14 +141,14 @@ ACTIONS: Final = (
         title="Restore this text",
         effect="It becomes the newest version of its run; the versions in between stay.",
         fits=lambda row: row.version is not None and not row.is_head,
-        words=lambda row: ("restore", str(row.address)),
+        words=lambda row: ("revert", "--to", str(row.address)),
     ),
     Action(
         name="retry",
         title="Try rejected candidates again",
         effect="The edits of the run's rejected candidates are applied to its newest version and measured.",
         fits=lambda row: row.kind == EventKind.REJECTED,
-        words=lambda row: ("retry", row.run, "--keep"),
+        words=lambda row: ("cherry-pick", "--run", row.run, "--rejected", "--keep"),
         plan=_retry_plan,
     ),
     Action(
