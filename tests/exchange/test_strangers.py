@@ -21,7 +21,7 @@ MEASURING = (
     ("eval", "--fresh", "--sample", "5", f"{RUN}/v0"),
     ("eval", "--fresh", f"{RUN}/v0"),
     ("gate", "--base", "main", "--head", f"origin/run/{RUN}"),
-    ("bisect", "--measure", "--item", "t1", f"{RUN}/v0", f"run/{RUN}"),
+    ("items", f"{RUN}/v0..run/{RUN}", "--measure", "--item", "t1"),
     ("ablate", f"{RUN}/v0"),
     ("shorten", RUN),
     ("shorten", RUN, "--words"),

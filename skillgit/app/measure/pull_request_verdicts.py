@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
+from skillgit.app.setup.comparable_conditions import differences, of_event, of_setup
 from skillgit.app.workspace.revision import revision_words
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.conditions import Aspect
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of

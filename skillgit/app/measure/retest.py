@@ -12,13 +12,14 @@ from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
+from skillgit.app.setup.comparable_conditions import differences, of_event, of_setup
 from skillgit.app.setup.judge_record import judge_command
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.conditions import Aspect, Difference, matter
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError

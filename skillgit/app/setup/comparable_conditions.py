@@ -6,14 +6,14 @@ parameters that decide what models answer. The seed only chooses among draws of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
 from skillgit.app.setup.config.resolved import measuring_settings, read_document
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.conditions import Aspect, Difference
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import NOBODY, RunStarted
 from skillgit.domain.served_model import ServedModel, differing_facts
@@ -32,33 +32,6 @@ if TYPE_CHECKING:
 
 CONFIG = "config.json"
 _DECIDING = ("target", "judge")  # roles whose models decide outcomes
-
-
-class Aspect(StrEnum):
-    TARGET = "target"
-    JUDGE = "judge"
-    SERVER = "server"
-    ENVIRONMENT = "environment"
-    ITEMS = "items"
-    PARAMETERS = "parameters"
-    SEED = "seed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    aspect: Aspect
-    a: str
-    b: str
-
-    @property
-    def matters(self) -> bool:
-        """Whether a change of scores may come from it, so that no test can say what the text did."""
-        return self.aspect is not Aspect.SEED
-
-    @property
-    def sentence(self) -> str:
-        verb = "differ" if self.aspect in {Aspect.ITEMS, Aspect.PARAMETERS} else "differs"
-        return f"{self.aspect.value} {verb}: {self.a} against {self.b}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +88,6 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
 def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
     """Return what differs, the text aside, what matters most first; what one side does not know is no difference."""
     return tuple(_differences(a, b))
-
-
-def matter(found_differences: Iterable[Difference]) -> bool:
-    """Say whether a change of scores may come from one of the differences, so that no test says what the text did."""
-    return any(difference.matters for difference in found_differences)
 
 
 def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:

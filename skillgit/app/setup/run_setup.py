@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.basis import Lender
-from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
+from skillgit.app.setup.comparable_conditions import CONFIG, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import ESTIMATED, find_routes
@@ -24,6 +24,7 @@ from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, TASKS
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.calls.client import Route
+from skillgit.domain.conditions import Aspect
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import PINNED_TYPE, GateRule, NoRegression
