@@ -1,6 +1,6 @@
 """One measurement: texts on items in draws, planned with its price, made under caps, and noted whatever ends it.
 
-``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``bisect --measure`` and every gate that a person asks for
+``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``items --measure`` and every gate that a person asks for
 are measurements. What differs is which texts they measure, what they leave in notes, and what they make of the scores.
 """
 
