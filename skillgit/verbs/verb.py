@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from skillgit.app.workspace.context import Context
@@ -212,6 +213,10 @@ class TerminalSession(VerbSession):
 
     @abstractmethod
     def stdin(self) -> str: ...
+
+    @abstractmethod
+    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+        """Return the module that serves another surface, which verbs do not know."""
 
     @abstractmethod
     def watching(

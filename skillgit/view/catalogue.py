@@ -27,8 +27,8 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "Look": (
         CommandEntry("tui", "commands.tui", "Browse runs and their history on the screen"),
-        CommandEntry("serve", "commands.serve", "Show the repository in a browser, and train from there"),
-        CommandEntry("mcp", "commands.serve", "Answer agents about the history, by the Model Context Protocol"),
+        CommandEntry("serve", "serve", "Show the repository in a browser, and train from there"),
+        CommandEntry("mcp", "serve", "Answer agents about the history, by the Model Context Protocol"),
         CommandEntry("runs", "runs", "List the runs, newest first"),
         CommandEntry("log", "commands.history", "Show the events of a run, newest first"),
         CommandEntry("show", "commands.diff", "Show one event, or a file of a version"),

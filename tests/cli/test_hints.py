@@ -45,7 +45,7 @@ SITUATIONS = [
     ("why 999", "skillgit blame", ""),
     ("why nothinglikethis", "skillgit log --grep nothinglikethis", ""),
     ("uninstall --to nowhere", "Agents are", ""),
-    ("export first/best --to taken", "--to ", "export first/best --to taken/repo"),
+    ("export first/best taken", "write to ", "export first/best taken/repo"),
     ("verify nope", "skillgit claim REV", "claim first/best --key key"),
     ("claim first/best", "--key FILE", "claim first/best --key key"),
     ("revert first/v0", "skillgit revert --to first/v0", ""),

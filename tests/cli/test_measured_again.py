@@ -93,7 +93,7 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
         "by     the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m",
         "text   SKILL.md of v8",
         "cost   40 calls · 12k in · 400 out",
-        f"next   skillgit matrix {sample.RUN} --split test",
+        f"next   skillgit items {sample.RUN} --models --split test",
     ]
     request = calls[0][0]
     assert request == EvalRequest(revisions=("v8",), model="other/model", split="test", max_usd=1.0)

@@ -238,7 +238,7 @@ def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     _, whole = made(repo)
     versions = text(section(whole, "versions"))
     assert "3 older versions are left out here" in versions
-    assert "Of the 6 versions here, the newest 3 are told in full." in versions
+    assert "Of the 6 versions here, the newest 3 are shown in full." in versions
     assert "7 further rules are left out here" in text(section(whole, "rules"))
     shown = section(whole, "items")
     assert "5 of 12 items are shown" in text(shown)

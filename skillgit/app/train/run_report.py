@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
 from skillgit.app.history.status import Unfinished
@@ -132,13 +132,13 @@ def finished(
     return Trained(
         run=session.run,
         outcome=end.outcome,
-        words=_words(session, state, end.outcome),
+        words=", ".join(filter(None, (outcome_words(session, state, end.outcome), _rehearsal(session)))),
         sentence=end.why,
         exit_code=exit_code(end.outcome, strict=False),
         resumed=is_resumed,
         report=_report(session, state, tests),
         metric=rule.metric.value,
-        cost=_rounded(state.cost),
+        cost=replace(state.cost, seconds=round(state.cost.seconds, 1)),
         next_commands=_next_commands(session, state),
         facts=facts,
         test=_on_test(session, state, evidence),
@@ -174,7 +174,7 @@ def unfinished(
         resumed=is_resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(replace(cost, seconds=clock_seconds)),
+        cost=replace(cost, seconds=round(clock_seconds, 1)),
         next_commands=(command,),
         facts=facts,
         unfinished=making,
@@ -182,22 +182,13 @@ def unfinished(
 
 
 def _report(session: Session, state: RunState, tests: dict[int | None, float]) -> tuple[ReportRow, ...]:
-    def score(version: int) -> float | None:
-        return None if state.known_evaluation(version) is None else session.score(state, version)
-
-    def loads(version: int) -> LoadCounts | None:
+    rows = []
+    for label, version in (("first", 0), ("best", state.best), ("last", state.version)):
         evaluation = state.known_evaluation(version)
-        return None if evaluation is None else evaluation.loads
-
-    return tuple(
-        ReportRow(label=label, version=version, selection=score(version), test=tests.get(version), loads=loads(version))
-        for label, version in (("first", 0), ("best", state.best), ("last", state.version))
-    )
-
-
-def _words(session: Session, state: RunState, outcome: RunOutcome) -> str:
-    """Return the outcome with what a reader has to know of it: that it may be chance, and that it is a rehearsal."""
-    return ", ".join(filter(None, (outcome_words(session, state, outcome), _rehearsal(session))))
+        score = None if evaluation is None else session.score(state, version)
+        loads = None if evaluation is None else evaluation.loads
+        rows.append(ReportRow(label=label, version=version, selection=score, test=tests.get(version), loads=loads))
+    return tuple(rows)
 
 
 def _rehearsal(session: Session) -> str:
@@ -222,10 +213,6 @@ def _on_test(session: Session, state: RunState, evidence: Mapping[str, bytes]) -
     if not seed.outcomes or not best.outcomes:
         return None
     return compare(session.rule, (version_label(state.best), best), (version_label(0), seed))
-
-
-def _rounded(cost: Cost) -> Cost:
-    return replace(cost, seconds=round(cost.seconds, 1))
 
 
 def _next_commands(session: Session, state: RunState) -> tuple[str, ...]:
@@ -373,73 +360,60 @@ class Publisher:
         self._due = loop.time() + EVERY_S
 
     def _write(self, end: End | None = None) -> None:
-        # Whoever cannot watch misses something; the run must not. The whole text is redacted, whoever said a part.
+        # Watchers may miss something; the run must not. The whole text is redacted, all parts of it.
         with suppress(OSError):
             document = redact(encoded(self._look(end))).encode(errors="replace")
             publish(self._repo, self._snapshot.run, document)
 
     def _look(self, end: End | None) -> Snapshot:
-        snapshot = replace(
-            self._snapshot,
-            seconds=round(time.monotonic() - self._began, 1),
-            failing=grouped(self._reasons),
-            failed=len(self._reasons),
-            rolled=len(self._rolled),
-            looked_at=self._about[1].value if self._about[1] is not None else "",
-            end=end,
-        )
-        snapshot = self._paced(snapshot)
-        now = self._now
-        if now is None:
-            return snapshot
-        current = self._stages.get(now.stage)
-        return replace(
-            snapshot,
-            epoch=now.epoch,
-            epochs=now.epochs,
-            step=now.step,
-            steps=now.steps,
-            last=now.last,
-            budget=self.budget(now.step) if now.step else None,
-            stage=current.stage if current is not None else "",
-            done=now.done,
-            total=now.total,
-            stages=tuple(self._stages.values()),
-            score=now.score,
-            best=now.best,
-            spent=now.spent.whole,
-        )
+        now, seconds = self._now, time.monotonic() - self._began
+        facts: dict[str, Any] = {
+            "seconds": round(seconds, 1),
+            "failing": grouped(self._reasons),
+            "failed": len(self._reasons),
+            "rolled": len(self._rolled),
+            "looked_at": self._about[1].value if self._about[1] is not None else "",
+            "end": end,
+        }
+        if now is not None:
+            current = self._stages.get(now.stage)
+            same = ("epoch", "epochs", "step", "steps", "last", "done", "total", "score", "best")
+            facts |= {name: getattr(now, name) for name in same}
+            facts |= {"stage": "" if current is None else current.stage, "stages": tuple(self._stages.values())}
+            facts |= {"spent": now.spent.whole, "budget": self.budget(now.step) if now.step else None}
+        if self._session is not None and self._forecast is not None:
+            facts |= self._paces(self._session, self._forecast, seconds, is_over=end is not None)
+        return replace(self._snapshot, **facts)
 
-    def _paced(self, snapshot: Snapshot) -> Snapshot:
-        session, forecast = self._session, self._forecast
-        if session is None or forecast is None:
-            return snapshot
-        seconds, traffic, costs = time.monotonic() - self._began, session.calls.traffic, session.calls.spent().whole
-        is_over = snapshot.end is not None
+    def _paces(self, session: Session, forecast: Forecast, seconds: float, *, is_over: bool) -> dict[str, Any]:
+        """Return how fast the run is and what is left of it, as fields of a snapshot."""
+        traffic, costs = session.calls.traffic, session.calls.spent().whole
         remainder = 0.0 if is_over else forecast.seconds_left(seconds)
         self._spendings.append((seconds, costs))
         while len(self._spendings) > 1 and self._spendings[0][0] < seconds - RECENT_S:
             self._spendings.popleft()
         moment, earlier = self._spendings[0]
         latency = traffic.latency()
-        return replace(
-            snapshot,
-            share=round(forecast.share(seconds), 4),
-            seconds_left=None if remainder is None else round(remainder, 1),
-            recent=_less(costs, earlier),
-            recent_s=round(seconds - moment, 1),
-            projected=None if remainder is None else _projected(costs, self._at_first.whole, seconds, remainder),
-            calls=CallFigures(
-                per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
-                latency_s=None if latency is None else round(latency, 3),
-                in_flight=traffic.in_flight,
-                in_batches=sum(size for _, size in traffic.batches.values()),
-                answered=traffic.answered,
-                refused=traffic.refused,
-                failed=traffic.failed,
-                retried=traffic.retried,
-            ),
+        figures = CallFigures(
+            per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
+            latency_s=None if latency is None else round(latency, 3),
+            in_flight=traffic.in_flight,
+            in_batches=sum(size for _, size in traffic.batches.values()),
+            answered=traffic.answered,
+            refused=traffic.refused,
+            failed=traffic.failed,
+            retried=traffic.retried,
         )
+        return {
+            "share": round(forecast.share(seconds), 4),
+            "seconds_left": None if remainder is None else round(remainder, 1),
+            "recent": _less(costs, earlier),
+            "recent_s": round(seconds - moment, 1),
+            "projected": None
+            if remainder is None
+            else _projected(costs, self._at_first.whole, remainder / seconds if seconds > 0 else 0.0),
+            "calls": figures,
+        }
 
 
 def _less(cost: Cost, earlier: Cost) -> Cost:
@@ -452,9 +426,9 @@ def _less(cost: Cost, earlier: Cost) -> Cost:
     )
 
 
-def _projected(costs: Cost, first: Cost, seconds: float, remainder: float) -> Cost:
-    """Return the cost at the end, if the rest costs as much in a second as this process did."""
-    growth, times = _less(costs, first), remainder / seconds if seconds > 0 else 0.0
+def _projected(costs: Cost, first: Cost, times: float) -> Cost:
+    """Return the cost at the end, if what is left takes ``times`` as long as what this process did, at its pace."""
+    growth = _less(costs, first)
     return replace(
         costs,
         calls=costs.calls + round(growth.calls * times),

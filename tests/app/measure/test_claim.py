@@ -184,10 +184,9 @@ def test_what_a_strangers_claim_says_cannot_paint_the_terminal(desk):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "give either REV or --claim"),
-        (("v1", "--signers", "x"), "--signers goes with --claim"),
-        (("--claim", "x", "--split", "test"), "a claim names its split itself"),
-        (("--claim", "x", "v1"), "give either REV or --claim"),
+        ((), "missing argument 'CLAIM'"),
+        (("x", "--split", "test"), "there is no option '--split'"),
+        (("x", "--seed", "3"), "--seed needs --sample"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(desk, words, sentence):
