@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 from skillgit.app.interventions.requests import CherryPickRequest, MergeRequest, RevertRequest, ShortenRequest
-from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, given, option_of, refuse_together
+from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, refuse_together, refuse_without
 from skillgit.errors import ExitCode, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import measured
@@ -19,8 +20,8 @@ with loaded_on_use():
     from skillgit.view import gate, interventions, rules
 
 
-def _decided(is_accepted: bool) -> ExitCode:  # noqa: FBT001 - what the gate said
-    return ExitCode.OK if is_accepted else ExitCode.NO
+def _by_gate(result: Any) -> ExitCode:  # noqa: ANN401 - a decision, or what has one
+    return ExitCode.OK if getattr(result, "decided", result).accepted else ExitCode.NO
 
 
 def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
@@ -29,14 +30,8 @@ def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
         result = revert.restore(session.context, request)
         return Answer("restore/1", result, interventions.restored(result, session.screen))
     if request.to is not None:
-        return measured(
-            session,
-            revert.restore_by_gate,
-            request,
-            "restore/1",
-            interventions.restored,
-            ends_with=lambda result: _decided(result.accepted),
-        )
+        restore, lines = revert.restore_by_gate, interventions.restored
+        return measured(session, restore, request, "restore/1", lines, ends_with=_by_gate)
     if request.revision is None:
         raise MisuseError("name the version to take back, or the one to go back to with --to")
     if request.gate:
@@ -44,14 +39,7 @@ def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
             "revert always asks the gate about the edits that it takes back",
             hint=f"skillgit revert --to {quote(request.revision)} --gate makes its text the newest version",
         )
-    return measured(
-        session,
-        revert.revert,
-        request,
-        "revert/2",
-        gate.decided,
-        ends_with=lambda result: _decided(result.accepted),
-    )
+    return measured(session, revert.revert, request, "revert/2", gate.decided, ends_with=_by_gate)
 
 
 def _effect_of_revert(request: RevertRequest) -> Effect:
@@ -63,42 +51,20 @@ REVERT = Verb("revert", RevertRequest, _revert, _effect_of_revert)
 
 def _cherry_pick(session: TerminalSession, request: CherryPickRequest) -> Answer:
     refuse_together(request, "rejected", "revision")
+    refuse_without(request, "rejected", "keep", "limit", "model", "split")
     if request.rejected:
-        return measured(
-            session,
-            cherry_pick.retry,
-            request,
-            "resurrect/1",
-            interventions.retry_lines,
-            ends_with=lambda result: result.exit_code,
-        )
-    for parameter in given(request):
-        if parameter.name in {"keep", "limit", "model", "split"}:
-            raise MisuseError(f"{option_of(parameter)} needs --rejected")
+        lines = interventions.retry_lines
+        return measured(session, cherry_pick.retry, request, "resurrect/1", lines, ends_with=attrgetter("exit_code"))
     if request.revision is None:
         raise MisuseError("name the version or candidate whose edits to take, or --rejected")
-    return measured(
-        session,
-        cherry_pick.cherry_pick,
-        request,
-        "cherry-pick/1",
-        gate.decided,
-        ends_with=lambda result: _decided(result.accepted),
-    )
+    return measured(session, cherry_pick.cherry_pick, request, "cherry-pick/1", gate.decided, ends_with=_by_gate)
 
 
 CHERRY_PICK = Verb("cherry-pick", CherryPickRequest, _cherry_pick, Effect.PAYS)
 
 
 def _merge(session: TerminalSession, request: MergeRequest) -> Answer:
-    return measured(
-        session,
-        merge.merge,
-        request,
-        "merge/2",
-        interventions.merge_lines,
-        ends_with=lambda result: _decided(result.decided.accepted),
-    )
+    return measured(session, merge.merge, request, "merge/2", interventions.merge_lines, ends_with=_by_gate)
 
 
 MERGE = Verb("merge", MergeRequest, _merge, Effect.PAYS)
@@ -106,22 +72,8 @@ MERGE = Verb("merge", MergeRequest, _merge, Effect.PAYS)
 
 def _shorten(session: TerminalSession, request: ShortenRequest) -> Answer:
     if request.words:
-        return measured(
-            session,
-            shorten.compress,
-            request,
-            "compress/1",
-            gate.decided,
-            ends_with=lambda result: _decided(result.accepted),
-        )
-    return measured(
-        session,
-        shorten.prune,
-        request,
-        "prune/1",
-        rules.pruned,
-        ends_with=lambda result: _decided(result.decided.accepted),
-    )
+        return measured(session, shorten.compress, request, "compress/1", gate.decided, ends_with=_by_gate)
+    return measured(session, shorten.prune, request, "prune/1", rules.pruned, ends_with=_by_gate)
 
 
 SHORTEN = Verb("shorten", ShortenRequest, _shorten, Effect.PAYS)
