@@ -135,7 +135,7 @@ class _Judging:
         self._split, self._name = Split(request.split), change.path.removeprefix(f"{SKILLS}/")
         self._terms = MeasuringTerms(config=config, overrides=request.overrides)
         is_new, has_moved = not change.before, change.has_moved and bool(change.before)
-        remark = f"{request.base} changed this skill too since the two parted; it is compared as it stands there"
+        remark = f"{request.base} changed this skill too since the two parted; it is compared with what is there now"
         self._remarks = (remark,) if has_moved else ()
         self._sides = [
             GateSide(name=name, commit="" if end.is_uncommitted else end.commit, version="")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 120.0
 """Seconds that one call may take where neither the configuration nor the backend says."""
 _ACCOUNT = ("base_url", "api_key_env", "azure_endpoint", "azure_client_id", "region", "profile", "path")
-"""Settings that tell one provider's account from another one: what has others has rate limits of its own."""
+"""Settings that identify a provider's account, which has its own rate limits."""
 
 
 def find_routes(config: ResolvedConfig, roles: Iterable[str]) -> dict[str, Route]:
