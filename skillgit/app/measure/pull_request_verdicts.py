@@ -199,7 +199,7 @@ def texts_of(path: str, sides: Sequence[tuple[str, str]]) -> str:
 
 
 def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
-    """Return the code of the worst: does not pass, could not be evaluated, cannot be told, passes."""
+    """Return the code of the worst: does not pass, could not be evaluated, cannot be decided, passes."""
     codes = {skill.exit_code for skill in skills}
     order = (ExitCode.NO, ExitCode.SERVICE, ExitCode.UNDERPOWERED)
     return next((code for code in order if code in codes), ExitCode.OK)
@@ -212,7 +212,7 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
     before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
     gains = [float(gain) for gain in pairs.gains.values()]
 
-    def told(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
+    def pairs_of(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
         return tuple(
             ItemPair(item=item, task_type=types.get(item, ""), before=before[item], after=after[item]) for item in items
         )
@@ -223,8 +223,8 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         delta=float(pairs.score - pairs.current) if gains else None,
         interval=paired_interval(gains),
         too_few=too_few_items(len(gains)),
-        fixed=told(flips.fixed),
-        broken=told(flips.broken),
+        fixed=pairs_of(flips.fixed),
+        broken=pairs_of(flips.broken),
         stable_pass=flips.stable_pass,
         stable_fail=flips.stable_fail,
         missing=tuple(item for item in base.outcomes if item not in pairs.gains),

@@ -42,7 +42,7 @@ class RetestRow:
 
     name: str
     run: str  # its run; empty without one
-    version: int | None  # its version; absent for what is no version
+    version: int | None  # its version; absent for what is not a version
     commit: str  # empty for a text of the work tree that no commit holds
     text: str  # which text it is: file, revision as it was named, event and commit
     found: Scores
@@ -70,7 +70,7 @@ class Retested:
 
 
 def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
-    """Measure versions again beside what their run recorded; what is complete at an early end is noted too."""
+    """Measure versions again, next to what their run recorded; what is complete at an early end is noted too."""
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
@@ -149,7 +149,7 @@ def _row(
     own_target: str,
     differs: Sequence[Difference],
 ) -> RetestRow:
-    """Return what was measured of one version beside what its run recorded of the same items."""
+    """Return what was measured of one version, and what its run recorded of the same items."""
     arm, rule, workspace = trial.arm, measurement.setup.rule, measurement.workspace
     own = recorded_outcomes(workspace, arm.row, trial.split) if arm.row is not None else None
     if own is not None:

@@ -1,4 +1,4 @@
-"""Under which conditions outcomes were measured, and what differs between two of them besides the text of the skill.
+"""Under which conditions outcomes were measured, and what differs between two of them apart from the text of the skill.
 
 Outcomes of two texts compare where everything else was the same: target model, judge, environment, items, and the
 parameters that decide what models answer. The seed only chooses among draws of one distribution.
@@ -36,7 +36,7 @@ _DECIDING = ("target", "judge")  # roles whose models decide outcomes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What decides outcomes besides the text."""
+    """What decides outcomes, apart from the text."""
 
     target: str  # the model that works on the items, as `backend/model`
     judge: str  # the model that scores, perhaps with `@` and the digest of its parameters; empty where none is asked
@@ -86,7 +86,7 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
 
 
 def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
-    """Return what differs, the text aside, what matters most first; what one side does not know is no difference."""
+    """Return what differs, the text aside, what matters most first; what one side does not know is not a difference."""
     return tuple(_differences(a, b))
 
 
@@ -160,8 +160,8 @@ def _recorded_parameters(workspace: Workspace, first: LogRow) -> Mapping[str, ob
 
 def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
     """Return what keeps outcomes of ``setup`` from being compared with a run's, in a sentence; empty if nothing."""
-    # Another version of an installed package is no change where the environment's own digest is the same: that is its
-    # author's word for it.
+    # Another version of an installed package is not a change where the environment's own digest is the same: that is
+    # its author's word for it.
     event, task = start.event, setup.task
     if not isinstance(event, RunStarted) or event.environment == task.digest:
         return ""
