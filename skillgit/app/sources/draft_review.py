@@ -43,14 +43,14 @@ DROPPED, ACCEPTED = "dropped", "accepted"
 _LARGEST = 64 << 20  # bytes of a file that a task may have
 _OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that a review does not edit
 _WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
-_BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text
+_BINARY = 8000  # bytes in which git looks for NUL to see that a file is not text
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
 _HINT = "skillgit tasks review --skill {} shows what there is"
 
 
 @contextmanager
 def drafts_lock(drafts: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
-    """Hold the lock of whoever writes drafts, which are in the folder ``drafts``; ``kind`` is that of ``flock``."""
+    """Hold the lock that protects drafts, which are in the folder ``drafts``; ``kind`` is that of ``flock``."""
     with locked(open_plain(drafts / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), kind):
         yield
 
@@ -72,7 +72,7 @@ def inside(path: Path, root: Path) -> Path:
 
 
 def folder_of_drafts(private_dir: Path, skill: str) -> Path:
-    """Return the folder with the drafts of ``skill``; a UsageError if that is no name."""
+    """Return the folder with the drafts of ``skill``; a UsageError if that cannot be a name."""
     try:
         return private_dir / DRAFTS / file_name(skill)
     except UnsafeNameError as error:
@@ -81,12 +81,12 @@ def folder_of_drafts(private_dir: Path, skill: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftFile:
-    name: str  # beside the file of tasks, once it is accepted
+    name: str  # next to the file of tasks, once it is accepted
     size: int  # in bytes
     path: Path  # where it is now
 
     def text(self, most: int = _LARGEST) -> str:
-        """Return its first ``most`` bytes as text; what is no UTF-8 is replaced."""
+        """Return its first ``most`` bytes as text; what is not UTF-8 is replaced."""
         return read_plain(self.path, most=_LARGEST)[:most].decode(errors="replace")
 
 
@@ -271,7 +271,7 @@ class DraftFolder:
         fields = renamed(fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
         edited_row = {name: value for name, value in row.items() if name in _OURS} | fields
         if fault := self._fault(edited_row):
-            raise DataError(f"this is no task: {fault}", hint="the README of the environment tasks lists its fields")
+            raise DataError(f"this is not a task: {fault}", hint="the README of the environment tasks lists its fields")
         self._answer(draft, edited_row)
         return self._draft(edited_row)
 
@@ -290,7 +290,7 @@ class DraftFolder:
         return next(same, None)
 
     def finish(self) -> None:
-        """Carry out answers that are written down; whoever calls it holds the lock."""
+        """Carry out answers that are written down; the caller holds the lock."""
         rows = self._rows()
         for position, row in enumerate(rows):
             if row.get("status") == ACCEPTED:
@@ -423,7 +423,7 @@ class DraftFolder:
             yield f"its line may hold a secret ({', '.join(kinds)})", False
 
     def _kinds(self, text: str) -> dict[int, dict[str, bool]]:
-        """Return by line, 0 for a file that is no text, what kinds of secrets it may hold, and which are guesses."""
+        """Return by line, 0 for a file that is not text, what kinds of secrets it may hold, and which are guesses."""
         is_plain = "\0" not in text[:_BINARY] and len(text) <= _LARGEST // 16
         redactor = self._redactor if is_plain else Redactor.now()
         rows: dict[int, dict[str, bool]] = {}
@@ -445,7 +445,7 @@ class DraftFolder:
 
 
 def _question(item: Item, row: Row) -> str:
-    """Return the folded words of what is asked, without the context where the row tells them apart."""
+    """Return the folded words of what is asked, without the context where the row has them apart."""
     return " ".join(words(str(row.get("prompt") or item.content["prompt"])))
 
 
@@ -477,10 +477,10 @@ def fields_of(text: str) -> Row:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         mark = getattr(error, "problem_mark", None)
         raise DataError(
-            f"line {mark.line + 1 if mark else 1} is no YAML: {problem}", hint="check the quotes"
+            f"line {mark.line + 1 if mark else 1} is not valid YAML: {problem}", hint="check the quotes"
         ) from error
     if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
-        raise DataError("this is no mapping of fields to values", hint="begin with prompt:")
+        raise DataError("this is not a mapping of fields to values", hint="begin with prompt:")
     if strange := next((name for name in fields if name in _OURS), ""):
         raise DataError(f"'{strange}' cannot be edited", hint="leave it out")
     return cast("Row", fields)

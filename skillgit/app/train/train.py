@@ -320,7 +320,7 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
 
 
 def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: str) -> None:
-    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what nobody can check."""
+    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what cannot be checked."""
     losses = lost_evidence(repo, run, records)
     if losses:
         addresses = ", ".join(str(event_address(record.event)) for record in losses[:_NAMED])
@@ -440,7 +440,7 @@ class Training:
         finally:
             await trainer.close()
             if writing is not None:
-                await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
+                await asyncio.wait({writing})  # what has been computed is written, also if what follows it failed
                 if not writing.cancelled():
                     writing.exception()  # or asyncio reports it once more, as a traceback: that of Ctrl-C, for example
             await self.session.aclose()
@@ -498,7 +498,7 @@ class Training:
             self._watcher.remark(note)
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
-        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        """Write a transition and report it; its evidence, the bulk of it, in a thread, while the next one is made."""
         await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
         record = self._writer.append(
             transition.event,
@@ -536,11 +536,11 @@ class Training:
         except SkillgitError as error:
             if isinstance(error, BudgetError):
                 command = continuing(request, name, open_cap=error.cap)
-                error.hint = f"{command} with a larger cap goes on where it stands"
+                error.hint = f"{command} with a larger cap continues it"
             if isinstance(error, NotLoadedError):
                 command = continuing(replace(request, overrides=(*request.overrides, _UNLOADED)), name)
                 error.hint = f"{error.hint}; {command} goes on"
-            error.hint = error.hint or f"{command} goes on where it stands"
+            error.hint = error.hint or f"{command} continues it"
             error.result = self._unfinished(error, command)
             raise
 
