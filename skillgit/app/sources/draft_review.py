@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
@@ -265,10 +266,8 @@ class DraftFolder:
 
     def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
         """Return ``draft`` with the fields that ``text`` has as YAML or JSON; a DataError says what is wrong."""
-        rows = self._rows()
-        position = self._position(draft, rows)
-        row = rows[position] if position is not None else {"id": draft.id}
-        fields = renamed(fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
+        fields = renamed(_fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
+        row = next(filter(partial(self._is_unchanged, draft), self._rows()), {"id": draft.id})
         edited_row = {name: value for name, value in row.items() if name in _OURS} | fields
         if fault := self._fault(edited_row):
             raise DataError(f"this is not a task: {fault}", hint="the README of the environment tasks lists its fields")
@@ -278,16 +277,15 @@ class DraftFolder:
     def _answer(self, draft: PendingDraft, row: Row) -> None:
         with self.alone():
             rows = self._rows()
-            position = self._position(draft, rows)
+            position = next((number for number, old in enumerate(rows) if self._is_unchanged(draft, old)), None)
             if position is None:
                 raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
             rows[position] = row
             self._write(rows)
             self.finish()
 
-    def _position(self, draft: PendingDraft, rows: Sequence[Row]) -> int | None:
-        same = (number for number, row in enumerate(rows) if row["id"] == draft.id and self._state(row) == draft.state)
-        return next(same, None)
+    def _is_unchanged(self, draft: PendingDraft, row: Row) -> bool:
+        return row["id"] == draft.id and self._state(row) == draft.state
 
     def finish(self) -> None:
         """Carry out answers that are written down; the caller holds the lock."""
@@ -354,10 +352,13 @@ class DraftFolder:
         paths = [] if fault else self._paths(row, f"{DRAFT_FILES}/{name}")
         public = {path: f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}" for path in paths}
         files = tuple(DraftFile(name=public[path], size=path.stat().st_size, path=path) for path in paths)
-        task = renamed(self._reviewed(row), f"{DRAFT_FILES}/{name}", self._public(name))
+        origin = cast("Row", row["origin"]) if isinstance(row.get("origin"), dict) else {}
+        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
+        task |= {field: value for field, value in row.items() if field not in _OURS}
+        task["origin"] = {field: origin[field] for field in _PUBLIC if field in origin}
+        task = renamed(task, f"{DRAFT_FILES}/{name}", self._public(name))
         context = {"context": task["context"]} if "context" in task else {}
         line = json.dumps(task, ensure_ascii=False)
-        state, origin = self._state(row), row.get("origin")
         suspects = [*self._suspects(task, line, files)]
         return PendingDraft(
             id=name,
@@ -370,19 +371,12 @@ class DraftFolder:
                 if name not in (*_OURS, "prompt") and (fault or name != "context")
             },
             files=files,
-            origin=dict(origin) if isinstance(origin, dict) else {},
+            origin=dict(origin),
             line=line,
             obstacles=tuple(filter(None, [fault, *(text for text, is_random in suspects if not is_random)])),
             warnings=() if fault else (*self._warnings(row), *(text for text, is_random in suspects if is_random)),
-            state=state,
+            state=self._state(row),
         )
-
-    def _reviewed(self, row: Row) -> Row:
-        origin = row.get("origin")
-        public = {name: origin[name] for name in _PUBLIC if name in origin} if isinstance(origin, dict) else {}
-        rest = {name: value for name, value in row.items() if name not in _OURS}
-        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
-        return {**task, **rest, "origin": public}
 
     def _item(self, row: Row) -> Item:
         return self._reader.task(f"draft {row['id']}", row, self._folder / DRAFT_ROWS)
@@ -470,7 +464,7 @@ def editable(draft: PendingDraft) -> str:
     return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
 
 
-def fields_of(text: str) -> Row:
+def _fields_of(text: str) -> Row:
     try:
         fields = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -198,7 +198,7 @@ class _Harvest:
     def _read(self) -> Iterator[AgentSession]:
         source, _, path = self._request.source.partition(":")
         if path:
-            yield from self._search.at(self._context.directory / path)
+            yield from self._search.at(self._context.directory / Path(path).expanduser())
             return
         for agent in (SessionAgent(source),) if source in set(SessionAgent) else SessionAgent:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
