@@ -113,6 +113,7 @@ ELSEWHERE = {
     "prune": "shorten --rules",
     "compress": "shorten --words",
     "harvest": "tasks draft --from sessions",
+    "import": "tasks draft --from DIR",  # in tasks
     "whence": "install --list PATH",
     "plugin": "export --as plugin",
 }

@@ -117,7 +117,10 @@ def test_data_that_are_named_and_other_environments_stay(home, skillgit):
     assert "tasks/town.jsonl" not in skillgit("config", "searchqa/default", "--skill", "town").text
 
 
-@pytest.mark.parametrize("words", [("tasks", "add", "--prompt", "What?", "--answer", "1"), ("tasks", "harvest", "-n")])
+@pytest.mark.parametrize(
+    "words",
+    [("tasks", "add", "--prompt", "What?", "--answer", "1"), ("tasks", "draft", "--from", "sessions", "-n")],
+)
 def test_tasks_are_those_of_the_only_skill(home, skillgit, words):
     home("town")
     assert skillgit(*words).code == 0

@@ -87,7 +87,7 @@ def test_a_file_of_a_stranger_s_is_no_configuration_that_nobody_named(trap, vict
     for words in (
         ("propose", "--dry-run"),
         ("tasks", "draft", skill, "-f", "more.jsonl", "--dry-run"),
-        ("tasks", "harvest", "--skill", skill.name, "--rubric", "--dry-run"),
+        ("tasks", "draft", skill.name, "--from", "sessions", "--rubric", "--dry-run"),
     ):
         done = attempt(*words, cwd=victim.path)
         assert "Traceback" not in done.err
