@@ -1,39 +1,132 @@
-"""What checks of the history, of skills and of what would be published report, and what was tidied."""
+"""What checks of the history, of skills, of data and of what would be published report, and what was tidied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
-from skillgit.app.skill_format.lint_rules import RuleSeverity
 from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
+from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.skill_listing import ListingState
+from skillgit.view.json_values import Json, picked, plain_value
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, one_line, pad
 
 if TYPE_CHECKING:
     from skillgit.app.exchange.push_check import Scan
-    from skillgit.app.exchange.secret_scan import ScanFinding
     from skillgit.app.skill_format.library_lint import LibraryReport
     from skillgit.app.skill_format.lint import Linted
-    from skillgit.app.upkeep.fsck import Checked, Problem
+    from skillgit.app.upkeep.fsck import Checked
     from skillgit.app.upkeep.maintenance import Tidied
 
 
-_STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVERTED}
+_STYLES = {Severity.ERROR: Style.REJECTED, Severity.WARNING: Style.REVERTED, Severity.REMARK: Style.SKIPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingForm:
+    """How a command says what its check finds.
+
+    Attributes:
+        error: Its word for an error.
+        warning: Its word for a warning.
+        fields: The fields of a record for programs: names of the finding's, with the command's own name before ``=``.
+    """
+
+    error: str
+    warning: str
+    fields: str
+
+    def word(self, finding: Finding) -> str:
+        if finding.repairable:
+            return "repairable"
+        words = {Severity.ERROR: self.error, Severity.WARNING: self.warning, Severity.REMARK: "remark"}
+        return words[finding.severity]
+
+    def record(self, finding: Finding) -> dict[str, Json]:
+        own: Mapping[str, Json] = {
+            "severity": self.word(finding),
+            "remark": finding.severity is Severity.REMARK,
+            "repairable": finding.repairable,
+        }
+        names = (field.partition("=")[::2] for field in self.fields.split())
+        return {
+            name: own[name] if name in own else plain_value(getattr(finding, attribute or name))
+            for name, attribute in names
+        }
+
+    def lines(self, findings: Iterable[Finding], screen: Screen) -> Iterator[str]:
+        """Yield where and what each finding is, and the way out once for those in a row that share it."""
+        for (hint, _), group in groupby(findings, key=lambda finding: (finding.hint, finding.severity)):
+            for finding in group:
+                word = f"{screen.paint(_STYLES[finding.severity], self.word(finding))}:"
+                place = _place(finding, screen)
+                rule = f" [{finding.rule}]" if finding.rule else ""
+                yield f"{f'{place}: ' if place else ''}{word} {finding.sentence}{rule}"
+                if evidence := "  ".join(filter(None, (finding.fingerprint, finding.excerpt))):
+                    yield f"    {screen.paint(Style.FAINT, evidence)}"
+            if hint and not finding.repairable:
+                yield f"    {screen.paint(Style.FAINT, hint)}"
+
+
+def _place(finding: Finding, screen: Screen) -> str:
+    position = finding.path or ("message" if finding.commit and finding.line else "")
+    where = f"{position}:{finding.line}" if finding.line else position
+    commit = screen.paint(Style.OID, short(finding.commit)) if finding.commit else ""
+    return "  ".join(filter(None, (finding.run, commit, where)))
+
+
+FSCK: Final = FindingForm("broken", "broken", "run commit sentence repairable remark")
+LINT: Final = FindingForm("error", "warning", "rule severity path line sentence mend=hint")
+SCAN: Final = FindingForm("stop", "warn", "rule severity commit path line what=sentence excerpt fingerprint")
+DATA: Final = FindingForm("fault", "warning", "severity kind=rule sentence hint items")
+
+
+def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
+    yield from (f"{screen.paint(Style.ACCEPTED, 'mended')}: {repair}" for repair in report.mended)
+    yield from FSCK.lines(report.problems, screen)
+    remarks = sum(problem.severity is Severity.REMARK for problem in report.problems)
+    count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
+    also = f", {plural(remarks, 'remark')}" if remarks else ""
+    yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:
     for skill in report.skills:
-        for fault in skill.faults:
-            path = f"{skill.place}/{fault.path}" if fault.path else skill.place
-            word = screen.paint(_STYLES[fault.severity], fault.severity.value)
-            line = f":{fault.line}" if fault.line else ""
-            yield f"{path}{line}: {word}: {fault.sentence} [{fault.rule}]"
-            yield f"    {screen.paint(Style.FAINT, fault.mend)}"
+        places = ((fault, f"{skill.place}/{fault.path}" if fault.path else skill.place) for fault in skill.faults)
+        yield from LINT.lines([replace(fault, path=place) for fault, place in places], screen)
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
     yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
+
+
+def lint_document(report: Linted) -> dict[str, object]:
+    skills = [{**picked(skill, "place name"), "faults": [*map(LINT.record, skill.faults)]} for skill in report.skills]
+    return {"errors": report.errors, "warnings": report.warnings, "skills": skills}
+
+
+def library_document(report: LibraryReport) -> dict[str, object]:
+    return picked(report, "listings nearest") | {"findings": {"skills": lint_document(report.findings)["skills"]}}
+
+
+def scanned(result: Scan, screen: Screen) -> Iterator[str]:
+    stops, warnings = result.stops, result.warnings
+    yield from SCAN.lines((*stops, *warnings), screen)
+    counts = (
+        f"{plural(len(stops), 'finding')} that would stop a push" if stops else "",
+        plural(len(warnings), "warning") if warnings else "",
+        f"{result.allowed} allowed" if result.allowed else "",
+    )
+    scope = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
+    yield f"{scope}: {', '.join(filter(None, counts)) or 'nothing found'}"
+
+
+def scan_document(result: Scan) -> dict[str, object]:
+    return picked(result, "commits files findings allowed unchecked") | {
+        "findings": [*map(SCAN.record, result.findings)]
+    }
 
 
 _SHOWN = {
@@ -120,55 +213,6 @@ def _summary(replay: Replay, screen: Screen) -> Iterator[str]:
         + (f" · {lacking} not, for want of {want}" if lacking else "")
     )
     yield f"history {screen.paint(Style.OID, replay.history)}"
-
-
-def scanned(result: Scan, screen: Screen) -> Iterator[str]:
-    yield from found(result, screen)
-    counts = (
-        f"{plural(len(result.stops), 'finding')} that would stop a push" if result.stops else "",
-        plural(len(result.warnings), "warning") if result.warnings else "",
-        f"{result.allowed} allowed" if result.allowed else "",
-    )
-    scope = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
-    yield f"{scope}: {', '.join(filter(None, counts)) or 'nothing found'}"
-
-
-def found(result: Scan, screen: Screen) -> Iterator[str]:
-    for hit in (*result.stops, *result.warnings):
-        style = Style.REJECTED if hit in result.stops else Style.REVERTED
-        word = screen.paint(style, hit.severity.value)
-        yield f"{word}  {screen.paint(Style.OID, short(hit.commit))}  {_position(hit)}: {hit.what} [{hit.rule.value}]"
-        faint = "  ".join(part for part in (hit.fingerprint, hit.excerpt) if part)
-        yield f"      {screen.paint(Style.FAINT, faint)}"
-
-
-def _position(finding: ScanFinding) -> str:
-    if not finding.path:
-        return f"message, line {finding.line}"
-    return f"{finding.path}:{finding.line}" if finding.line else finding.path
-
-
-_WIDTH = len("repairable")
-
-
-def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
-    for repair in report.mended:
-        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {repair}"
-    for problem in report.problems:
-        commit = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
-        word, style = _severity(problem)
-        run = f"{problem.run}  " if problem.run else ""
-        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{commit}{problem.sentence}"
-    remarks = sum(problem.remark for problem in report.problems)
-    count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
-    also = f", {plural(remarks, 'remark')}" if remarks else ""
-    yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
-
-
-def _severity(problem: Problem) -> tuple[str, Style]:
-    if problem.remark:
-        return "remark", Style.SKIPPED
-    return ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
 
 
 def gc_lines(rows: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:

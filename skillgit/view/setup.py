@@ -11,8 +11,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from skillgit.domain.finding import Severity
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 from skillgit.view import numbers
+from skillgit.view.checks import DATA
+from skillgit.view.json_values import picked
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, fit, headed, inert, one_line, pad, table, width, wrap
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
         ScorerChoice,
     )
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, InstalledPlugin, StrategyEntry
-    from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
+    from skillgit.app.sources.data_check import DataCheck, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.app.train.local_servers import LocalServers
@@ -40,7 +43,6 @@ _SHORTCUTS = 6  # of them that are shown at once; --json has all
 _RULE = 60  # columns of a rule
 _HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
 _TYPES = 4
-_STYLES = {"fault": Style.REJECTED, "warning": Style.REVERTED}
 
 
 def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
@@ -50,12 +52,10 @@ def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
         yield from (screen.paint(Style.FAINT, head), *body, "")
     if check.shortcuts is not None and check.shortcuts.shortcuts:
         yield from (*_shortcuts(check.shortcuts, screen), "")
-    for (severity, hint), findings in groupby(check.findings, key=lambda finding: (finding.severity, finding.hint)):
-        yield from _findings(severity, hint, findings, screen)
-        yield ""
-    faults = sum(finding.severity == "fault" for finding in check.findings)
-    warnings = len(check.findings) - faults
-    yield f"{check.environment}: {plural(faults, 'fault')}, {plural(warnings, 'warning')}"
+    if check.findings:
+        yield from (*DATA.lines(check.findings, screen), "")
+    warnings = sum(finding.severity is Severity.WARNING for finding in check.findings)
+    yield f"{check.environment}: {plural(len(check.findings) - warnings, 'fault')}, {plural(warnings, 'warning')}"
     for note in check.notes:
         yield from wrap(note, screen.width)
 
@@ -96,13 +96,9 @@ def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
 _FORMS = {"choice": "with choices", "free answer": "with free answers"}
 
 
-def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], screen: Screen) -> Iterator[str]:
-    indent = " " * (width("warning") + 2)
-    label = pad(screen.paint(_STYLES[severity.value], severity.value), len(indent))
-    for finding in findings:
-        for number, line in enumerate(wrap(finding.sentence, screen.width, indent)):
-            yield f"{label}{line.removeprefix(indent)}" if number == 0 else line
-    yield from (screen.paint(Style.FAINT, line) for line in wrap(hint, screen.width, indent))
+def data_document(check: DataCheck) -> dict[str, object]:
+    fields = picked(check, "environment splits findings notes exit_code shortcuts")
+    return fields | {"findings": [*map(DATA.record, check.findings)]}
 
 
 def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:

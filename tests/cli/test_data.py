@@ -11,12 +11,13 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
+from skillgit.app.sources.data_check import DataCheck, SplitSummary
 from skillgit.app.sources.data_fetch import DataSelection, FetchedData, Written
 from skillgit.app.sources.public_data.downloads import FetchProgress
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LiveFetchWatcher
 from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import Finding, Severity
 from skillgit.errors import ExitCode
 from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport
 from skillgit.view.surface import Screen
@@ -61,16 +62,16 @@ FOUND = DataCheck(
         summary(Split.TEST, 3, 3, None, person=2, date=1),
     ),
     findings=(
-        DataFinding(
-            severity=Severity.FAULT,
-            kind="leak",
+        Finding(
+            severity=Severity.ERROR,
+            rule="leak",
             sentence="the seed skill quotes answers of selection or test items: q-7",
             hint="take the words out of the skill, or the items out of the splits",
             items=("q-7",),
         ),
-        DataFinding(
+        Finding(
             severity=Severity.WARNING,
-            kind="alike",
+            rule="alike",
             sentence="items of the train and the test split are almost the same: a-1 ~ z-9, a-2 ~ z-8",
             hint="look at them with --json, which lists all, and keep one of each in one split",
             items=("a-1", "z-9", "a-2", "z-8"),
@@ -93,9 +94,7 @@ UNREADABLE = DataCheck(
     environment="docvqa",
     splits=(),
     findings=tuple(
-        DataFinding(
-            severity=Severity.FAULT, kind="unreadable", sentence=f"val.csv:{line} has no question", hint="add one"
-        )
+        Finding(severity=Severity.ERROR, rule="unreadable", sentence=f"val.csv:{line} has no question", hint="add one")
         for line in (3, 9)
     ),
     notes=(),

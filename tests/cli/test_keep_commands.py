@@ -5,12 +5,13 @@ import json
 import cli_sample as sample
 import pytest
 
-from skillgit.app.upkeep.fsck import Checked, Problem
+from skillgit.app.upkeep.fsck import Checked
 from skillgit.app.upkeep.maintenance import GcRequest, Tidied
 from skillgit.app.upkeep.run_checks import Replay, Replayed
+from skillgit.domain.finding import REPAIR, Finding
 from skillgit.errors import ExitCode
 
-MOVED = Problem(run="a", commit=sample.oid("abc"), sentence="a/v1 points to commit 1, not to 2", repairable=True)
+MOVED = Finding(run="a", commit=sample.oid("abc"), sentence="a/v1 points to commit 1, not to 2", hint=REPAIR)
 DIFFERS = Replayed(
     commit=sample.oid("9f1c2ab"),
     kind="accepted",
@@ -51,7 +52,7 @@ def test_fsck_tells_what_it_mended(skillgit, fake):
     ended = skillgit("fsck", "--repair")
     assert calls == [(None, {"deep": False, "repair": True})]
     assert ended.code == ExitCode.OK
-    assert ended.text == ("mended      a: moved a/v1 to commit 2\nchecked 1 run, 9 events: no problems\n")
+    assert ended.text == ("mended: a: moved a/v1 to commit 2\nchecked 1 run, 9 events: no problems\n")
     document = json.loads(skillgit("fsck", "--repair", "--json").out)
     assert document["mended"] == ["a: moved a/v1 to commit 2"]
 

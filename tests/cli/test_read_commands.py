@@ -27,9 +27,10 @@ from skillgit.app.setup.plugins import (
     StrategySetting,
 )
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
-from skillgit.app.upkeep.fsck import Checked, Problem
+from skillgit.app.upkeep.fsck import Checked
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import REPAIR, Finding
 from skillgit.domain.trajectory import Picture, Turn
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
@@ -186,8 +187,8 @@ CHECKUP = Checkup(
 )
 MACHINE_ONLY = replace(CHECKUP, repository=None, config="", roles=(), exit_code=ExitCode.OK)
 PROBLEMS = (
-    Problem(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7", repairable=False),
-    Problem(run=sample.RUN, commit="", sentence="tag v8 is missing", repairable=True),
+    Finding(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7"),
+    Finding(run=sample.RUN, commit="", sentence="tag v8 is missing", hint=REPAIR),
 )
 CHECKED = Checked(runs=3, commits=97, problems=PROBLEMS)
 NARROW = Log(run=sample.RUN, rows=(replace(sample.V8, title="言葉の長さ " * 12), sample.R18))

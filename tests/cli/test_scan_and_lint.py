@@ -71,8 +71,16 @@ def test_a_planted_secret_and_a_leaked_item_are_named_with_commit_and_path(repos
     leak = by_hand(repository, "an example", f"- For example: {question}")
     done = skillgit("scan", cwd=repository, code=1)
     lines = done.out.splitlines()
-    assert [line for line in lines if line.startswith(f"stop  {secret[:7]}  {DOCUMENT}:") and "AWS token" in line]
-    assert [line for line in lines if line.startswith(f"stop  {leak[:7]}  {DOCUMENT}:") and "quotes" in line]
+    assert [
+        line
+        for line in lines
+        if line.startswith(f"{secret[:7]}  {DOCUMENT}:") and ": stop: " in line and "AWS token" in line
+    ]
+    assert [
+        line
+        for line in lines
+        if line.startswith(f"{leak[:7]}  {DOCUMENT}:") and ": stop: " in line and "quotes" in line
+    ]
     assert AWS not in done.out
     rows = json.loads(skillgit("scan", f"{secret}..{leak}", "--json", cwd=repository, code=1).out)["findings"]
     assert [(row["rule"], row["commit"], row["path"]) for row in rows] == [("leak", leak, DOCUMENT)]

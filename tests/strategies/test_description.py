@@ -72,7 +72,7 @@ def test_history_is_whole_and_made_again(here):
 
 def test_a_description_that_no_configuration_allows_is_no_whole_history(repository, monkeypatch):
     monkeypatch.chdir(repository)
-    monkeypatch.setattr("skillgit.app.upkeep.commit_checks.trains_description", lambda *_: False)
+    monkeypatch.setattr("skillgit.app.upkeep.run_checks.trains_description", lambda *_: False)
     assert main.run(["fsck", "--deep", "free"]) == 1
 
 

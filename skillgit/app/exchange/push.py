@@ -210,7 +210,7 @@ class _Push:
             error.result = result
             raise
         self._warnings += [
-            f"commit {finding.commit[:_SHORT]} {finding.path or 'message'}: {finding.what}"
+            f"commit {finding.commit[:_SHORT]} {finding.path or 'message'}: {finding.sentence}"
             for finding in result.warnings
         ]
         self._warnings += result.unchecked

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from skillgit.app.exchange.secret_scan import (
-    Allowed,
-    FindingKind,
-    LeakFinder,
-    ScanFinding,
-    finding,
-    is_allowed_inline,
-    read_allowed,
-)
-from skillgit.app.exchange.secret_scan import ScanSeverity as Severity
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
+from skillgit.app.sources.data_check import told
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.credentials.detector import MASK, Certainty, FoundCredential, cut_out, is_guess
+from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import Finding, Severity
+from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leaks
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.file_names import shown
-from skillgit.errors import SkillgitError
+from skillgit.errors import ConfigError, SkillgitError
+from skillgit.index import queries
 from skillgit.plugin.redaction import Redactor, values_of
 from skillgit.store.diff import NewCommit, NewFile, content, new_commits, publishable
 from skillgit.store.repo import Repo
-from skillgit.store.tree import outward_links, skill_folders
+from skillgit.store.tree import outward_links, read_file, skill_folders
+from skillgit.store.trunk import trunk_tip
 
 _SHORT = 12
 
@@ -39,17 +38,17 @@ _SHORT = 12
 class Scan:
     commits: int
     files: int
-    findings: tuple[ScanFinding, ...]  # what was found, that of older commits first; what is allowed is left out
+    findings: tuple[Finding, ...]  # what was found, that of older commits first; what is allowed is left out
     allowed: int = 0
     unchecked: tuple[str, ...] = ()
 
     @property
-    def stops(self) -> tuple[ScanFinding, ...]:
-        return tuple(finding for finding in self.findings if finding.severity is Severity.STOP)
+    def stops(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
     @property
-    def warnings(self) -> tuple[ScanFinding, ...]:
-        return tuple(finding for finding in self.findings if finding.severity is Severity.WARN)
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity is Severity.WARNING)
 
 
 def scan(context: Context, word: str | None = None, *, evidence: bool = False) -> Scan:
@@ -90,7 +89,7 @@ def check(result: Scan) -> None:
     where = f"{first.path}:{first.line}" if first.line else first.path or "its message"
     more_text = f" and {more} more" if more else ""
     raise SkillgitError(
-        f"commit {first.commit[:_SHORT]} holds what must not leave, in {where}: {first.what}{more_text}",
+        f"commit {first.commit[:_SHORT]} holds what must not leave, in {where}: {first.sentence}{more_text}",
         hint="skillgit scan shows everything, with fingerprints for .skillgit-allow",
     )
 
@@ -129,7 +128,7 @@ class ScanCollector:
         self._exceptions = exceptions
         self._skills: set[str] = set()
         self._versions: set[tuple[str, str]] = set()
-        self.findings: dict[str, ScanFinding] = {}
+        self.findings: dict[str, Finding] = {}
         self.allowed_findings: set[str] = set()
         self.commits: set[str] = set()
         self.blobs: set[str] = set()
@@ -154,7 +153,7 @@ class ScanCollector:
                     self._add(_licences(tip, skill, files))
                     self._add(_links(tip, skill, outward_links(self._repo, tip, skill)))
 
-    def _add(self, findings: Iterable[ScanFinding]) -> None:
+    def _add(self, findings: Iterable[Finding]) -> None:
         for row in findings:
             if row.fingerprint in self._exceptions.fingerprints:
                 self.allowed_findings.add(row.fingerprint)
@@ -196,7 +195,7 @@ class ScanCollector:
                 else:
                     self._add([finding_of_line])
 
-    def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[ScanFinding]:
+    def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[Finding]:
         for line, leak in self._leaks.leaks(file.skill, new_lines, before):
             # The words themselves stay out of what is shown: a report may travel further than the data.
             identity = f"{file.path}\0{leak.kind}\0{leak.item}"
@@ -239,7 +238,7 @@ def _kind(suspects: Sequence[FoundCredential], commit: NewCommit, file: NewFile 
 
 def _secret(
     kind: FindingKind, commit: str, path: str, *, line: int, text: str, suspects: Sequence[FoundCredential]
-) -> ScanFinding:
+) -> Finding:
     names = dict.fromkeys(credential.kind for credential in suspects)
     start, end = text.rfind("\n", 0, suspects[0].start) + 1, text.find("\n", suspects[-1].end)
     whole = text[start : end if end >= 0 else len(text)]
@@ -258,7 +257,7 @@ def _secret(
     )
 
 
-def _shapes(commit: str, path: str, data: bytes) -> Iterator[ScanFinding]:
+def _shapes(commit: str, path: str, data: bytes) -> Iterator[Finding]:
     """Yield the credentials in a file that is no text, or too long for more."""
     text = data.decode("latin-1")
     for credential in Redactor.now().find(text):
@@ -266,7 +265,7 @@ def _shapes(commit: str, path: str, data: bytes) -> Iterator[ScanFinding]:
         yield finding(FindingKind.SECRET, commit, path, sentence=credential.kind, identity=value)
 
 
-def _sizes(commit: str, path: str, size: int) -> Iterator[ScanFinding]:
+def _sizes(commit: str, path: str, size: int) -> Iterator[Finding]:
     kind = FindingKind.HUGE_FILE if size > HUGE else FindingKind.LARGE_FILE if size > LARGE else None
     if kind is not None:
         limit = "refuses files over 100 MiB" if kind is FindingKind.HUGE_FILE else "warns of files over 50 MiB"
@@ -274,13 +273,13 @@ def _sizes(commit: str, path: str, size: int) -> Iterator[ScanFinding]:
         yield finding(kind, commit, path, sentence=sentence, identity=path)
 
 
-def _links(commit: str, skill: str, links: Iterable[tuple[str, str]]) -> Iterator[ScanFinding]:
+def _links(commit: str, skill: str, links: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     for path, target in links:
         sentence = f"it is a link out of the skill, to {shown(target)}: installers copy what it leads to"
         yield finding(FindingKind.LINK_OUT, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}")
 
 
-def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[ScanFinding]:
+def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Finding]:
     head = read_head(files.get(DOCUMENT, b"").decode(errors="replace"))
     licence = head.fields.get("license")
     for name in licence_files(licence) if isinstance(licence, str) else ():
@@ -296,3 +295,173 @@ def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Scan
         yield finding(
             FindingKind.LICENCE_BUNDLED, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}"
         )
+
+
+class LeakFinder:
+    """Holds the items of the runs that train a skill, loaded on first use; ``unchecked`` has the runs that failed."""
+
+    def __init__(self, context: Context, workspace: Workspace) -> None:
+        self._context = context
+        self._workspace = workspace
+        self._indexes: dict[str, list[tuple[SecretIndex, str]]] = {}
+        self.unchecked: list[str] = []
+
+    def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
+        """Yield what numbered ``lines`` quote and where, 0 across lines; ``before``, the old file, may be repeated."""
+        text = "\n".join(line for _, line in lines)
+        if text.strip() and skill not in self._indexes:
+            self._indexes[skill] = list(self._loaded(skill))
+        for index, taxonomy in self._indexes[skill] if text.strip() else ():
+            known_text = f"{before}\n{taxonomy}"
+            for leak in find_leaks(index, text, known_text):
+                alone = (
+                    number
+                    for number, line in lines
+                    if any(leak.item == other.item for other in find_leaks(index, line, known_text))
+                )
+                yield next(alone, 0), leak
+
+    def _loaded(self, skill: str) -> Iterator[tuple[SecretIndex, str]]:
+        sources: set[tuple[object, ...]] = set()
+        for row in queries.run_rows(self._workspace.index, {}):
+            if row.skill != skill:
+                continue
+            try:
+                yield from self._of_run(row.name, sources)
+            except (SkillgitError, OSError, ImportError) as error:
+                reason = error.message if isinstance(error, SkillgitError) else str(error)
+                self.unchecked.append(f"leaked items of run {row.name} were not looked for: {reason}")
+
+    def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
+        from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - it loads pydantic
+        from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - only a run's skill needs it
+
+        config = recorded_config(self._context, self._workspace, run, ())
+        identity = (config.values.env.name, config.root, repr(config.options))
+        if identity in sources:
+            return
+        sources.add(identity)
+        environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
+        rows = told(environment, {split: environment.items(split) for split in Split})
+        if not rows:
+            self.unchecked.append(
+                f"leaked items of run {run} were not looked for: its environment does not say what is secret about them"
+            )
+            return
+        yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()
+
+
+FINGERPRINT_LENGTH = 16
+
+
+class FindingKind(StrEnum):
+    SECRET = "secret"  # noqa: S105 - the name of a kind
+    """A credential by its shape, its name or its place, or the value of an environment variable named like one."""
+    SECRET_LIKE = "secret-like"  # noqa: S105 - as above
+    """What may be one: a random word, the beginning of a token, or a password in evidence."""
+    LEAK = "leak"
+    """A skill quotes an answer, a check, or the input of a selection or test item."""
+    HUGE_FILE = "huge-file"
+    """GitHub refuses it."""
+    LARGE_FILE = "large-file"
+    """GitHub warns of it."""
+    LINK_OUT = "link-out"
+    """A symbolic link of a skill leads out of its folder."""
+    LICENCE_FILE = "licence-file"
+    """A skill's license names a file that is not there."""
+    LICENCE_BUNDLED = "licence-bundled"
+    """A file seems to be someone else's, and no licence file is beside or above it."""
+
+
+_WARNINGS = frozenset({FindingKind.SECRET_LIKE, FindingKind.LARGE_FILE, FindingKind.LICENCE_BUNDLED})
+
+
+def finding(
+    kind: FindingKind, commit: str, path: str, *, sentence: str, identity: str, line: int = 0, excerpt: str = ""
+) -> Finding:
+    """Return what a scan finds in the oldest commit that brings it; its kind and ``identity`` make its fingerprint."""
+    digest = hashlib.sha256(f"{kind.value}\0{identity}".encode("utf-8", "surrogatepass")).hexdigest()
+    return Finding(
+        severity=Severity.WARNING if kind in _WARNINGS else Severity.ERROR,
+        rule=kind,
+        commit=commit,
+        path=path,
+        line=line,
+        sentence=sentence,
+        excerpt=excerpt,
+        fingerprint=digest[:FINGERPRINT_LENGTH],
+    )
+
+
+ALLOW_LIST = ".skillgit-allow"
+BASELINE = ".secrets.baseline"
+_KEY_HEADER = re.compile(r"-{2,5}(BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-{2,5}")
+_INLINE = re.compile(r"pragma: ?(?:allow|white)list[ -](?P<next>nextline[ -])?secret")
+_FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    fingerprints: frozenset[str]
+    secrets: frozenset[tuple[str, str]]
+    """Path and digest of secrets that a baseline of detect-secrets holds and nobody has marked as real."""
+
+    def holds(self, path: str, values: Iterable[str]) -> bool:
+        """Say whether the baseline holds all of these values of the file at ``path``."""
+        return all(any((path, digest) in self.secrets for digest in _digests(value)) for value in values)
+
+
+def _digests(value: str) -> Iterator[str]:
+    """Yield what a baseline of detect-secrets may hold of a value: its hash, or of a private key that of its head."""
+    header = _KEY_HEADER.match(value)
+    for text in (value, header[1] if header else value):
+        yield hashlib.sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def read_allowed(repo: Repo) -> Allowed:
+    return Allowed(
+        fingerprints=frozenset(_fingerprints(_content(repo, ALLOW_LIST))),
+        secrets=frozenset(_baseline(_content(repo, BASELINE))),
+    )
+
+
+def _content(repo: Repo, name: str) -> str:
+    path = repo.workdir / name if repo.workdir is not None else None
+    try:
+        if path is not None and path.is_file():
+            return path.read_text(encoding="utf-8")
+        tip = trunk_tip(repo)
+        return ((tip and read_file(repo, repo.commit(tip).tree, name)) or b"").decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error
+
+
+def _fingerprints(text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        fingerprint = line.partition("#")[0].strip()
+        if fingerprint and not _FINGERPRINT.fullmatch(fingerprint):
+            raise ConfigError(
+                f"line {number} of {ALLOW_LIST} is no fingerprint: {fingerprint}",
+                hint="write one a line, as skillgit scan prints them; '#' begins a remark",
+            )
+        if fingerprint:
+            yield fingerprint
+
+
+def is_allowed_inline(line: str, above: str) -> bool:
+    """Say whether a remark such as ``pragma: allowlist secret`` allows what is in ``line``."""
+    own, before = _INLINE.search(line), _INLINE.search(above)
+    return (own is not None and not own["next"]) or (before is not None and bool(before["next"]))
+
+
+def _baseline(text: str) -> Iterator[tuple[str, str]]:
+    if not text.strip():
+        return
+    try:
+        results = json.loads(text)["results"]
+        rows = [(path, row) for path, entries in results.items() for row in entries]
+        for path, row in rows:
+            if row.get("is_secret") is not True:
+                yield str(path), str(row["hashed_secret"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{BASELINE} is no baseline", hint="detect-secrets scan > .secrets.baseline") from error

@@ -17,11 +17,10 @@ from skillgit.app.skill_format.lint_rules import (
     BODY_TOKENS,
     CHARACTERS_PER_TOKEN,
     DOCUMENT_LINES,
-    Fault,
-    RuleSeverity,
     broken,
 )
 from skillgit.app.workspace.context import Context
+from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.protected_regions import (
     APPENDIX_END,
     APPENDIX_START,
@@ -52,7 +51,7 @@ class Target:
     is_link: bool  # whether it is a link; else a path in a code span
 
 
-def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:
+def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Finding]:
     """Yield links to nowhere, outside, or two steps off; ``texts`` are Markdown, frontmatter lines counted."""
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
     paths = {*files, ".", *(folder.as_posix() for path in files for folder in PurePosixPath(path).parents)}
@@ -62,7 +61,7 @@ def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fa
             yield from _faults(path, target, paths, first)
 
 
-def _faults(path: str, target: Target, paths: Collection[str], first: Collection[str]) -> Iterator[Fault]:
+def _faults(path: str, target: Target, paths: Collection[str], first: Collection[str]) -> Iterator[Finding]:
     destination = normpath(f"{path[: path.rfind('/') + 1]}{target.path}")
     if destination.startswith("..") or target.path.startswith(("/", "~")) or _DRIVE.match(target.path):
         if target.is_link:
@@ -165,9 +164,9 @@ _TEXTS = frozenset(
 _REGIONS = ((KEEP_START, KEEP_END), (SLOW_START, SLOW_END), (APPENDIX_START, APPENDIX_END))
 
 
-def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
+def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
     """Return where a skill folder, path inside it to content, breaks the rules, by file and line."""
-    faults: list[Fault] = []
+    faults: list[Finding] = []
     document = DOCUMENT
     if DOCUMENT not in files:
         if _LOWER not in files:
@@ -189,7 +188,7 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
     return tuple(sorted(faults, key=lambda fault: (fault.path != DOCUMENT, fault.path, fault.line)))
 
 
-def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[str]) -> Iterator[Fault]:
+def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[str]) -> Iterator[Finding]:
     head = read_head(text)
     yield from head.faults
     skill_name, licence = head.fields.get("name"), head.fields.get("license")
@@ -208,7 +207,7 @@ def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[
     yield from link_faults({DOCUMENT: "\n" * block.count("\n") + text.removeprefix(block), **texts}, files)
 
 
-def _name_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
+def _name_faults(files: Mapping[str, bytes]) -> Iterator[Finding]:
     for path in files:
         if fault := path_fault(path):
             yield broken("file-name", path, 0, f"{shown(path)} cannot be the path of a file: {fault}")
@@ -216,7 +215,7 @@ def _name_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
         yield broken("file-name", "", 0, clash)
 
 
-def _byte_faults(content: bytes) -> Iterator[Fault]:
+def _byte_faults(content: bytes) -> Iterator[Finding]:
     if content.startswith(_BOM):
         yield broken("byte-order-mark", DOCUMENT, 1, f"{DOCUMENT} begins with a byte order mark")
     if (line := _undecodable_line(content)) is not None:
@@ -225,7 +224,7 @@ def _byte_faults(content: bytes) -> Iterator[Fault]:
         yield broken("line-ends", DOCUMENT, line, f"{DOCUMENT} has a line end that is not LF")
 
 
-def _companion_faults(path: str, content: bytes) -> Iterator[Fault]:
+def _companion_faults(path: str, content: bytes) -> Iterator[Finding]:
     if PurePosixPath(path).suffix.lower() not in _TEXTS:
         return
     line = 1 if content.startswith(_BOM) else _undecodable_line(content)
@@ -257,7 +256,7 @@ def _text(content: bytes) -> str | None:
         return None
 
 
-def _body_faults(text: str) -> Iterator[Fault]:
+def _body_faults(text: str) -> Iterator[Finding]:
     block = frontmatter(text)
     body, above = text.removeprefix(block), block.count("\n")
     lines, tokens = text.count("\n") + (not text.endswith("\n")), ceil(len(body) / CHARACTERS_PER_TOKEN)
@@ -283,7 +282,7 @@ class LintedSkill:
 
     place: str  # the folder, as a path, or as ``<commit>:<path>`` in a commit
     name: str
-    faults: tuple[Fault, ...]
+    faults: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,13 +293,13 @@ class Linted:
 
     @property
     def errors(self) -> int:
-        return self._severities().count(RuleSeverity.ERROR)
+        return self._severities().count(Severity.ERROR)
 
     @property
     def warnings(self) -> int:
-        return self._severities().count(RuleSeverity.WARNING)
+        return self._severities().count(Severity.WARNING)
 
-    def _severities(self) -> list[RuleSeverity]:
+    def _severities(self) -> list[Severity]:
         return [fault.severity for skill in self.skills for fault in skill.faults]
 
 
@@ -372,9 +371,9 @@ def _skill_folders(folder: Path) -> Iterator[Path]:
                 waiting.append(entry / "skills")
 
 
-def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
+def _read(folder: Path) -> tuple[dict[str, bytes], list[Finding]]:
     """Return the files of a skill folder, hidden ones left out, and the links among them."""
-    files, links = dict[str, bytes](), list[Fault]()
+    files, links = dict[str, bytes](), list[Finding]()
     for path in sorted(_entries(folder)):
         inside = path.relative_to(folder).as_posix()
         if path.is_symlink():
@@ -384,7 +383,7 @@ def _read(folder: Path) -> tuple[dict[str, bytes], list[Fault]]:
     return files, links
 
 
-def _link(path: str, target: str) -> Fault:
+def _link(path: str, target: str) -> Finding:
     rule = "link-leads-out" if leads_out(path, target) else "symbolic-link"
     return broken(rule, path, 0, f"{path} is a symbolic link to {shown(target)}")
 

@@ -60,7 +60,7 @@ def push_command(
     from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
     from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.checks import found  # noqa: PLC0415 - see the package
+    from skillgit.view.checks import SCAN  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import pushed  # noqa: PLC0415 - see the package
 
     request = PushRequest(
@@ -70,7 +70,8 @@ def push_command(
         result = _push(session, request, listener(session), yes=yes)
     except SkillgitError as error:
         if isinstance(error.result, Scan):
-            session.diagnostics.note(*found(error.result, session.diagnostics.screen))
+            findings = (*error.result.stops, *error.result.warnings)
+            session.diagnostics.note(*SCAN.lines(findings, session.diagnostics.screen))
         raise
     session.diagnostics.note(*(f"warning: {warning}" for warning in result.warnings))
     session.listing(LISTS["push"], result.refs, pushed(result, session.screen), head=result)

@@ -131,7 +131,7 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
 
     with Heartbeat(session) as watch:
         check = check_data(session.context, config, overrides, watch)
-    session.show("data-check/1", check, render.checked(check, session.screen))
+    session.show("data-check/1", render.data_document(check), render.checked(check, session.screen))
     return int(check.exit_code)
 
 

@@ -18,7 +18,7 @@ from skillgit.cli.options import (
 from skillgit.cli.session import CommandSession
 from skillgit.errors import ExitCode, UsageError
 from skillgit.verbs.verb import Form
-from skillgit.view.checks import gc_lines, problem_lines, replay_lines
+from skillgit.view.checks import FSCK, gc_lines, problem_lines, replay_lines
 from skillgit.view.lists import LISTS
 
 
@@ -41,7 +41,9 @@ def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair
     from skillgit.app.upkeep.fsck import fsck  # noqa: PLC0415 - see the package
 
     report = fsck(session.context, run, deep=deep, repair=repair)
-    session.listing(LISTS["fsck"], report.problems, problem_lines(report, session.screen), head=report)
+    session.listing(
+        LISTS["fsck"], map(FSCK.record, report.problems), problem_lines(report, session.screen), head=report
+    )
     if session.form is Form.TEXT and any(problem.repairable for problem in report.problems):
         if repair:
             session.diagnostics.note("what can be repaired in a run waits until nothing in it is broken")
@@ -72,17 +74,16 @@ def lint_command(
     """
     from skillgit.app.skill_format.library_lint import lint_library  # noqa: PLC0415 - see the package
     from skillgit.app.skill_format.lint import lint  # noqa: PLC0415 - as above
-    from skillgit.view.checks import library_lines, linted  # noqa: PLC0415 - as above
+    from skillgit.view.checks import library_document, library_lines, lint_document, linted  # noqa: PLC0415 - as above
 
     if library:
         table = lint_library(session.context, words, window)
-        session.show("library/1", table, library_lines(table, session.screen))
+        session.show("library/1", library_document(table), library_lines(table, session.screen))
         return ExitCode.NO if strict and table.findings.warnings else ExitCode.OK
     if window is not None:
         raise UsageError("--window is about a library", hint="skillgit lint --library --window N")
     report = lint(session.context, words)
-    document = {"errors": report.errors, "warnings": report.warnings, "skills": report.skills}
-    session.show("lint/1", document, linted(report, session.screen))
+    session.show("lint/1", lint_document(report), linted(report, session.screen))
     return ExitCode.NO if report.errors or (strict and report.warnings) else ExitCode.OK
 
 
@@ -99,12 +100,12 @@ def scan_command(session: CommandSession, *, revision: str | None, evidence: boo
     fingerprint that the file .skillgit-allow can hold. Exits with 1 if a push would be stopped; warnings leave it at 0.
     """
     from skillgit.app.exchange.push_check import scan  # noqa: PLC0415 - see the package
-    from skillgit.view.checks import scanned  # noqa: PLC0415 - see the package
+    from skillgit.view.checks import scan_document, scanned  # noqa: PLC0415 - see the package
 
     if revision is not None and evidence:
         raise UsageError("--evidence looks at all runs, and REV at one line", hint="skillgit scan --evidence")
     result = scan(session.context, revision, evidence=evidence)
-    session.show("scan/1", result, scanned(result, session.screen))
+    session.show("scan/1", scan_document(result), scanned(result, session.screen))
     if session.form is Form.TEXT:
         session.diagnostics.note(*result.unchecked)
     return ExitCode.NO if result.stops else ExitCode.OK

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.sources.data_check import Severity, check_data
+from skillgit.app.sources.data_check import check_data
 from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import Severity
 from skillgit.errors import ConfigError, ExitCode
 from skillgit.plugin.registry import installed
 
@@ -103,7 +104,7 @@ def test_repeated_ids_and_contents_between_splits_are_faults(empty):
         "ids occur in both the train and the selection split: train-0",
         "the same content is in both the train and the test split: train-1 = another",
     ]
-    assert {one.severity for one in found.findings} == {Severity.FAULT}
+    assert {one.severity for one in found.findings} == {Severity.ERROR}
 
 
 def test_the_same_content_twice_in_a_split_and_almost_the_same_items_are_warnings(empty):
