@@ -106,7 +106,7 @@ class CommandSession(TerminalSession):
         else:
             self.output.table(answer.rows, nul=self.form is Form.NUL)  # type: ignore[arg-type]
         for sentence, hint in answer.notes:
-            self.note(sentence, hint=hint)
+            self.note(*filter(None, [sentence]), hint=hint)
 
     @property
     def screen(self) -> Screen:
@@ -162,6 +162,9 @@ class CommandSession(TerminalSession):
 
     def stdin(self) -> str:
         return sys.stdin.read()
+
+    def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
+        return watchers.Heartbeat(self)
 
     def watching(
         self, work: Literal["training", "measuring", "fetching"]

@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
 from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.skill_listing import ListingState
 from skillgit.view.json_values import Json, picked, plain_value
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, headed, one_line, pad
+from skillgit.view.text import headed, one_line
 
 if TYPE_CHECKING:
     from skillgit.app.exchange.push_check import Scan
     from skillgit.app.skill_format.library_lint import LibraryReport
     from skillgit.app.skill_format.lint import Linted
-    from skillgit.app.upkeep.fsck import Checked
+    from skillgit.app.upkeep.fsck import Checked, RemadeRun
     from skillgit.app.upkeep.maintenance import Tidied
 
 
@@ -88,10 +87,25 @@ DATA: Final = FindingForm("fault", "warning", "severity kind=rule sentence hint 
 def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
     yield from (f"{screen.paint(Style.ACCEPTED, 'mended')}: {repair}" for repair in report.mended)
     yield from FSCK.lines(report.problems, screen)
+    yield from (line for run in report.remade for line in _remade(run, screen))
     remarks = sum(problem.severity is Severity.REMARK for problem in report.problems)
     count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
     also = f", {plural(remarks, 'remark')}" if remarks else ""
     yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
+
+
+def _remade(run: RemadeRun, screen: Screen) -> Iterator[str]:
+    want = "their policy" if all("the policy" in reason for reason in run.lacking) else "evidence"
+    parts = (
+        f"{run.run}: {plural(run.events, 'event')} made again",
+        f"asked again {plural(run.gates, 'gate')}",
+        f"{plural(run.screenings, 'screening')}" if run.screenings else "",
+        f"applied again {plural(run.patches, 'patch', 'patches')}",
+        f"{len(run.lacking)} not, for want of {want}" if run.lacking else "",
+    )
+    yield screen.dotted(parts)
+    yield from (screen.paint(Style.FAINT, f"    not again: {reason}") for reason in run.lacking)
+    yield f"    history {screen.paint(Style.OID, run.history)}"
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:
@@ -159,60 +173,6 @@ def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
 def _nearest(report: LibraryReport, name: str) -> tuple[str, str]:
     neighbour = report.nearest.get(name)
     return ("", "") if neighbour is None else (one_line(neighbour.name), f"{round(100 * neighbour.share)} %")
-
-
-_DIFFERS = "differs"
-_CHECKED = len("gate patch")
-
-
-def replay_lines(replay: Replay, screen: Screen, *, quiet: bool) -> Iterator[str]:
-    width = max((len(event.label) for event in replay.events), default=0)
-    for event in replay.events:
-        if event.differing or not quiet:
-            yield _line(event, screen, width)
-        yield from (f"  {screen.paint(Style.REJECTED, difference)}" for difference in event.differing)
-    yield from (screen.paint(Style.REJECTED, difference) for difference in replay.differing)
-    if not replay.index:
-        yield screen.paint(Style.REJECTED, INDEX)
-    if not quiet:
-        yield ""
-    yield from _summary(replay, screen)
-
-
-def _line(event: Replayed, screen: Screen, width: int) -> str:
-    word, style = (_DIFFERS, Style.REJECTED) if event.differing else ("same", Style.ACCEPTED)
-    checks = f"{'gate' if event.gate else '    '} {'patch' if event.patch else ''}"
-    cells = [
-        pad(screen.paint(style, word), len(_DIFFERS)),
-        event.label.ljust(width),
-        screen.paint(Style.OID, short(event.commit)),
-        checks.ljust(_CHECKED),
-    ]
-    start = "  ".join(cells)
-    note = f"not again: {'; '.join(event.lacking)}" if event.lacking else event.title
-    room = screen.width - (len(_DIFFERS) + width + len(short(event.commit)) + _CHECKED + 8) if screen.width else 0
-    text = fit(note, room, screen.glyphs.ellipsis) if room > 0 else note
-    return f"{start}  {screen.paint(Style.FAINT, text) if event.lacking else text}".rstrip()
-
-
-def _summary(replay: Replay, screen: Screen) -> Iterator[str]:
-    differ = sum(bool(event.differing) for event in replay.events)
-    gates = sum(event.gate for event in replay.events)
-    patches = sum(event.patch for event in replay.events)
-    reasons = [reason for event in replay.events for reason in event.lacking]
-    lacking, want = len(reasons), "their policy" if all("the policy" in text for text in reasons) else "evidence"
-    outcome = "nothing came out otherwise" if lacking else "all came out as recorded"
-    outcome = outcome if replay.same else f"{differ} came out otherwise"
-    if not differ and not replay.same:
-        outcome = "the commits agree with each other, and something around them does not"
-    yield f"{replay.run}: {plural(len(replay.events), 'event')} made again, {outcome}"
-    screenings = sum(event.screening for event in replay.events)
-    more = f" · {plural(screenings, 'screening')}" if screenings else ""
-    yield (
-        f"asked again: {plural(gates, 'gate')}{more} · applied again: {plural(patches, 'patch', 'patches')}"
-        + (f" · {lacking} not, for want of {want}" if lacking else "")
-    )
-    yield f"history {screen.paint(Style.OID, replay.history)}"
 
 
 def gc_lines(rows: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.finding import Severity
-from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.view import numbers
 from skillgit.view.checks import DATA
 from skillgit.view.json_values import picked
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
         Requirement,
         ScorerChoice,
     )
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, InstalledPlugin, StrategyEntry
+    from skillgit.app.setup.plugins import InstalledPlugin, StrategyInfo
     from skillgit.app.sources.data_check import DataCheck, SplitSummary
     from skillgit.app.sources.data_fetch import FetchedData
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.app.train.local_servers import LocalServers
     from skillgit.app.workspace.invitations import Invitation
-    from skillgit.plugin.backend import Price
+    from skillgit.plugin.backend import BackendInfo, Price
     from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.shortcuts import ShortcutReport
 
@@ -228,39 +228,41 @@ _COLUMNS = 100  # of a description at most
 _HEAD_LINES, _TAIL_LINES = 10, 4  # of a longer text, that are shown
 
 
-def listed(
-    entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry | InstalledPlugin], screen: Screen
-) -> Iterator[str]:
-    names = max((width(entry.name) for entry in entries), default=0)
-    for entry in entries:
-        summary = (getattr(entry.info, "summary", "") if entry.info else entry.error) or entry.reference
-        if entry.info and not entry.reference.startswith("skillgit"):
-            summary = f"{entry.reference}: {summary}"  # whose it is
-        excerpt = cut(summary, max(20, screen.width - names - 2), screen)
-        text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
-        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
-
-
 def every_plugin(entries: Sequence[InstalledPlugin], screen: Screen) -> Iterator[str]:
     """List plug-ins under the names of their kinds."""
     for number, (kind, group) in enumerate(groupby(entries, key=lambda entry: entry.kind)):
         if number:
             yield ""
         yield screen.paint(Style.FAINT, kind.value)
-        yield from (f"  {line}" for line in listed(list(group), replace(screen, width=max(0, screen.width - 2))))
+        rows = list(group)
+        names = max(width(entry.name) for entry in rows)
+        for entry in rows:
+            summary = (entry.info.summary if entry.info else entry.error) or entry.reference
+            if entry.info and not entry.reference.startswith("skillgit"):
+                summary = f"{entry.reference}: {summary}"  # whose it is
+            excerpt = cut(summary, max(20, screen.width - names - 4), screen)
+            text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
+            yield f"  {screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
 
 
-def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
+def plugin_lines(entry: InstalledPlugin, screen: Screen) -> Iterator[str]:
+    """Describe one plug-in."""
     screen = replace(screen, width=min(screen.width or _COLUMNS, _COLUMNS))
-    yield from _head(entry, screen)
-    info, profile = entry.info, entry.profile
+    yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
+    if entry.info is not None:
+        yield from wrap(entry.info.summary, screen.width)
+        yield from _LINES[entry.kind.value](entry, screen)
+
+
+def _environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
+    info: EnvironmentInfo | None = entry.info
+    profile = entry.profile
     if info is None:
         return
     if profile.fault:
         yield from _block("not all of it can be shown here", [profile.fault], screen)
     yield from _block("scorer", [info.scorer], screen)
-    scorers = [_scorer(scorer) for scorer in profile.scorers if scorer.name]
-    yield from _pairs("scorers, as env.scorer", scorers, screen)
+    yield from _pairs("scorers, as env.scorer", [_scorer(scorer) for scorer in profile.scorers if scorer.name], screen)
     yield from _pairs("needs", [_need(need) for need in profile.needs], screen)
     yield from _block("data", _data(info, profile), screen)
     if info.licence:
@@ -272,7 +274,15 @@ def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[st
     yield from _pairs("fields of an item", list(info.fields.items()), screen)
     if profile.sample is not None:
         yield from _sample(profile.sample, screen)
-    yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
+    options = [
+        (option.name, f"{option.type.__name__}, default {_default(option.default)}: {option.help}")
+        for option in info.options
+    ]
+    yield from _pairs("options, as env.NAME", options, screen)
+
+
+def _default(value: object) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value).lower()
 
 
 def _scorer(scorer: ScorerChoice) -> tuple[str, str]:
@@ -309,7 +319,7 @@ def _public(name: str, source: PublicSource) -> Iterator[str]:
     yield f"{address} at {source.revision or 'the newest revision'}"
     subsets = f"; other data: --subset {' or '.join(source.subsets)}" if source.subsets else ""
     splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
-    yield f"skillgit data fetch {name}{subsets}{splits}"
+    yield f"skillgit plugins {name} --fetch DIR{subsets}{splits}"
     yield f"or by hand: {source.layout}"
     yield from (f"known of them: {defect.sentence} ({defect.source})" for defect in source.defects)
 
@@ -353,9 +363,8 @@ def _folded(text: str, screen: Screen, indent: int) -> list[str]:
     return [*lines[:_HEAD_LINES], screen.paint(Style.FAINT, gap), *lines[-_TAIL_LINES:]]
 
 
-def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
-    yield from _head(entry, screen)
-    info = entry.info
+def _backend_lines(entry: InstalledPlugin, screen: Screen) -> Iterator[str]:
+    info: BackendInfo | None = entry.info
     if info is None:
         return
     yield from _block("network", ["needed" if info.needs_network else "not needed"], screen)
@@ -378,9 +387,8 @@ def _backend_price(price: Price) -> str:
     return ", ".join(f"${usd:g} {label}" for label, usd in prices if usd is not None)
 
 
-def strategy_lines(entry: StrategyEntry, screen: Screen) -> Iterator[str]:
-    yield from _head(entry, screen)
-    info = entry.info
+def _strategy_lines(entry: InstalledPlugin, screen: Screen) -> Iterator[str]:
+    info: StrategyInfo | None = entry.info
     if info is None:
         return
     if info.description:
@@ -390,12 +398,11 @@ def strategy_lines(entry: StrategyEntry, screen: Screen) -> Iterator[str]:
     yield from _pairs("keys of the configuration that matter to it", keys, screen)
 
 
-def _head(entry: EnvironmentEntry | BackendEntry | StrategyEntry, screen: Screen) -> Iterator[str]:
-    yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
-    if entry.info is not None:
-        yield from wrap(entry.info.summary, screen.width)
-    if entry.error:
-        yield from (screen.paint(Style.REJECTED, line) for line in wrap(entry.error, screen.width))
+_LINES: Mapping[str, Callable[[Any, Screen], Iterator[str]]] = {
+    "environment": _environment_lines,
+    "backend": _backend_lines,
+    "strategy": _strategy_lines,
+}
 
 
 def _block(title: str, texts: Iterable[str], screen: Screen) -> Iterator[str]:
@@ -415,11 +422,6 @@ def _pairs(title: str, pairs: Sequence[tuple[str, str]], screen: Screen) -> Iter
         columns = max(20, screen.width - names - 4) if screen.width else 0
         for number, line in enumerate(wrap(text, columns) if text else [""]):
             yield f"  {pad(name if number == 0 else '', names)}  {line}".rstrip()
-
-
-def _option(option: Option) -> tuple[str, str]:
-    default = f"'{option.default}'" if isinstance(option.default, str) else str(option.default).lower()
-    return option.name, f"{option.type.__name__}, default {default}: {option.help}"
 
 
 def invited(rows: Sequence[Invitation], now: datetime) -> Iterator[str]:

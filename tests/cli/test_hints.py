@@ -137,7 +137,7 @@ SITUATIONS = [
     ("train demo -n -o env.skill_init=nofile", "SKILL.md", "train demo -n -o env.skill_init=skills/repo"),
     ("train demo -n -o env.data_path=nofile", "-o paths refer", "config demo -o env.data_path=tasks.jsonl"),
     ("lint --window 5", "skillgit lint --library --window N", "lint --library --window 5000"),
-    ("scan --evidence x y", "skillgit scan --help", ""),
+    ("scan --evidence x y", "skillgit lint --secrets --help", ""),
     ("checkout first/v77", "it has v0", "checkout first/v0"),
     ("train demo --tui", "skillgit train demo", "train demo -n"),
     (
@@ -212,7 +212,7 @@ SITUATIONS = [
         "--evals tasks/NAME.jsonl",
         "plugin build out --skill first/best --evals tasks.jsonl",
     ),
-    ("scan first/v0 --evidence", "skillgit scan --evidence", ""),
+    ("scan first/v0 --evidence", "skillgit lint --secrets --evidence", ""),
     ("tasks harvest --project nowhere -n", "check --project", "tasks harvest -n --all-projects"),
     ("claim first/best --key nofile", "--key names the file", "claim first/best --key key"),
     ("verify --claim tasks.jsonl", "skillgit claim REV --output FILE", "claim first/best --key key --output FILE"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from skillgit.app.exchange.connection import Listener, holds_credential, line_for, shown_address
+from skillgit.app.exchange.requests import PushRequest
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
@@ -50,18 +51,6 @@ _SUBJECTS = {
 """What the hidden refs of a run hold."""
 MANY_BRANCHES = 5000
 """Branches of a repository from which on hosts become slow, or take no more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushRequest:
-    remote: str | None = None  # the remote; None for `origin`, or the only one
-    runs: tuple[str, ...] = ()  # the runs; none for all
-    # how rejected candidates travel: `branches`, `attic` or `none`; None for as before, which is the attic the first
-    # time
-    rejected_mode: str | None = None
-    evidence: bool = False
-    verify: bool = True  # whether what goes is looked through for secrets, and git's `pre-push` hook is asked
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

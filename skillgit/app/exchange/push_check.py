@@ -1,4 +1,4 @@
-"""``skillgit scan``, and the check before a push that refuses to publish secrets and leaked items."""
+"""``skillgit lint --secrets``, and the check before a push that refuses to publish secrets and leaked items."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def check(result: Scan) -> None:
     more_text = f" and {more} more" if more else ""
     raise SkillgitError(
         f"commit {first.commit[:_SHORT]} holds what must not leave, in {where}: {first.sentence}{more_text}",
-        hint="skillgit scan shows everything, with fingerprints for .skillgit-allow",
+        hint="skillgit lint --secrets shows everything, with fingerprints for .skillgit-allow",
     )
 
 
@@ -442,7 +442,7 @@ def _fingerprints(text: str) -> Iterator[str]:
         if fingerprint and not _FINGERPRINT.fullmatch(fingerprint):
             raise ConfigError(
                 f"line {number} of {ALLOW_LIST} is no fingerprint: {fingerprint}",
-                hint="write one a line, as skillgit scan prints them; '#' begins a remark",
+                hint="write one a line, as skillgit lint --secrets prints them; '#' begins a remark",
             )
         if fingerprint:
             yield fingerprint

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from skillgit.app.setup import plugins
-from skillgit.app.setup.plugins import EnvironmentEntry
+from skillgit.app.setup.plugins import InstalledPlugin, PluginKind, kinds_of, plugin_named
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
@@ -95,17 +94,21 @@ class EnvironmentProfile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfiledEnvironment(EnvironmentEntry):
+class ProfiledEnvironment(InstalledPlugin):
     profile: EnvironmentProfile
 
 
-def profiled_environment(context: Context, name: str) -> ProfiledEnvironment:
-    """Return one environment, installed or at ``path/to/file.py:Class``, and what can be seen of it without a model."""
-    entry = plugins.environment(context, name)
+def described(context: Context, name: str) -> tuple[InstalledPlugin, ...]:
+    """Return the plug-ins called ``name``, or at ``path/to/file.py:Class``; an environment with what it shows."""
+    return tuple(_described(context, kind, name) for kind in kinds_of(context, name))
+
+
+def _described(context: Context, kind: PluginKind, name: str) -> InstalledPlugin:
+    entry = plugin_named(context, kind, name)
+    if kind is not PluginKind.ENVIRONMENT:
+        return entry
     profile = profile_of(load_environment(name, context.directory), context.directory)
-    return ProfiledEnvironment(
-        name=entry.name, reference=entry.reference, info=entry.info, error=entry.error, profile=profile
-    )
+    return ProfiledEnvironment(**vars(entry), profile=profile)
 
 
 def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
@@ -116,7 +119,7 @@ def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
         environment = _made(cls, root)
         profile = EnvironmentProfile(scorers=_scorers(cls, root), needs=machine)
     except Exception as error:  # noqa: BLE001 - as above
-        return EnvironmentProfile(needs=machine, fault=_described(error))
+        return EnvironmentProfile(needs=machine, fault=_reason(error))
     try:
         items = {split: tuple(environment.items(split)) for split in Split}
         profile = replace(
@@ -127,7 +130,7 @@ def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
         )
         sample = asyncio.run(_sample(environment, items))
     except Exception as error:  # noqa: BLE001 - as above
-        return replace(profile, fault=_described(error))
+        return replace(profile, fault=_reason(error))
     return replace(profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, environment), *machine))
 
 
@@ -135,7 +138,7 @@ def _made(cls: type[Environment], root: Path, **options: str) -> Environment:
     return cls({option.name: option.default for option in cls.info.options} | options, root)
 
 
-def _described(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"its rollouts do not ask the target within {_LIMIT_S:g} s, or never end"
     if isinstance(error, SkillgitError):
@@ -287,7 +290,7 @@ def _machine_needs(info: EnvironmentInfo) -> Iterator[Requirement]:
         try:
             yield Requirement(name="sandbox", purpose=purpose, present=True, detail=Sandbox().kind)
         except SandboxError as error:
-            yield Requirement(name="sandbox", purpose=purpose, present=False, detail=_described(error))
+            yield Requirement(name="sandbox", purpose=purpose, present=False, detail=_reason(error))
     for need in info.needs:
         paths = [path for word in need.looked_for if (path := _FINDERS[need.kind](word))]
         if need.kind is NeedKind.EXTRA:

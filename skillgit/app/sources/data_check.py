@@ -1,4 +1,4 @@
-"""``skillgit data check``: load every item and look for what spoils a measurement.
+"""``skillgit doctor``: load every item and look for what spoils a measurement.
 
 That is leaks, duplicates, odd splits, and shortcuts: answers that score without a question.
 """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
 
 from skillgit.app.history.status import unfinished
-from skillgit.app.recorded.recomputed_gates import recompute_gates
+from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
 from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.setup.run_setup import refused_settings
 from skillgit.app.skill_format import frontmatter
@@ -18,6 +19,8 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.event import Accepted, Rejected, Skipped, event_address
+from skillgit.domain.evidence_names import PATCH, SCREENING
 from skillgit.domain.finding import REPAIR, Finding, Severity
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
@@ -25,6 +28,7 @@ from skillgit.index import index_check, queries, refresh
 from skillgit.store import history, history_reader, integrity, refs
 from skillgit.store import repair as repairs
 from skillgit.store.commit_message import Recorded
+from skillgit.store.evidence import read_evidence
 from skillgit.store.lock import RunLock
 from skillgit.store.repair import StepBack, plan_step_back, step_back
 from skillgit.store.repo import Repo
@@ -36,11 +40,25 @@ _ELSEWHERE = frozenset({refs.RefKind.TAG, refs.RefKind.DROPPED, refs.RefKind.PLA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemadeRun:
+    """What of a run was made again from its commits and evidence, without a model; what differs is a problem."""
+
+    run: str
+    events: int
+    gates: int
+    patches: int
+    screenings: int
+    lacking: tuple[str, ...]  # what could not be made again, of which event, and for want of what
+    history: str  # digest of all commits in their order; equal for two copies of the run exactly if these are equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     runs: int
     commits: int
     problems: tuple[Finding, ...]  # what is wrong, and remarks; after a repair, what is left of it
     mended: tuple[str, ...] = ()
+    remade: tuple[RemadeRun, ...] = ()  # of a deep check
 
     @property
     def sound(self) -> bool:
@@ -62,6 +80,7 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
     fault = index_check.fault(repo) if repair else None
     index_problems = _rebuild_index(repo, fault, repairs_made) if fault is not None else []
     sight = list(integrity.sight_problems(repo))
+    remade: list[RemadeRun] | None = [] if deep else None
     with open_workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
         asked = None if run is None else names
@@ -74,7 +93,8 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
             owner = row.run if row is not None else ""
             findings += [replace(problem, run=owner)] if asked is None or owner in asked else []
         with workspace.repo.still():
-            findings += [replace(problem, run=name) for name in names for problem in _problems(workspace, name, deep)]
+            of_runs = ((name, problem) for name in names for problem in _problems(workspace, name, remade))
+            findings += [replace(problem, run=name) for name, problem in of_runs]
         stale = sorted(index_check.differing_runs(workspace.index)) if deep else []
         stale = [name for name in stale if asked is None or name in asked]
         commits = sum(queries.events_of(workspace.index, name) for name in names)
@@ -84,7 +104,13 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         sentence = "the index differs from what git holds"
         index_problems += [Finding(run=name, sentence=sentence, hint=REPAIR) for name in stale]
     findings += index_problems
-    return Checked(runs=len(names), commits=commits, problems=tuple(findings), mended=tuple(repairs_made))
+    return Checked(
+        runs=len(names),
+        commits=commits,
+        problems=tuple(findings),
+        mended=tuple(repairs_made),
+        remade=tuple(remade or ()),
+    )
 
 
 def _rebuild_index(repo: Repo, fault: index_check.IndexFault, repairs_made: list[str]) -> list[Finding]:
@@ -179,7 +205,8 @@ def _calls(count: int) -> str:
     return f"{count} call{'s' * (count != 1)}"
 
 
-def _problems(workspace: Workspace, run: str, deep: bool) -> Iterator[Finding]:  # noqa: FBT001 - as the user asks
+def _problems(workspace: Workspace, run: str, remade: list[RemadeRun] | None) -> Iterator[Finding]:
+    """Yield what is wrong with ``run``; what is made again for a deep check is added to ``remade``."""
     repo = workspace.repo
     if (plan := plan_step_back(repo, run)) is not None:
         last = plan.events[-1]
@@ -202,19 +229,50 @@ def _problems(workspace: Workspace, run: str, deep: bool) -> Iterator[Finding]: 
             if text := _frontmatter_problem(repo, commit, records[0].event.skill):
                 yield Finding(commit=commit, sentence=f"{version_label(version)}: {text}")
         sentences = {(problem.commit, problem.sentence) for problem in problems}
-        for commit, sentence in _deep_problems(repo, records) if deep else ():
-            if (commit, sentence) not in sentences:
-                yield Finding(commit=commit, sentence=sentence)
+        if remade is not None:
+            gates = list(recompute_gates(repo, records, least_coverage(repo, records)))
+            remade.append(_remade(repo, run, records, gates))
+            again = [(record.commit, sentence) for record, sentence in trajectory_problems(repo, records)]
+            again += [(gate.commit, sentence) for gate in gates for sentence in gate.differing]
+            for commit, sentence in again:
+                if (commit, sentence) not in sentences:
+                    yield Finding(commit=commit, sentence=sentence)
     except SkillgitError:
         # said already, by the commits that cannot be read
         return
 
 
-def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[tuple[str, str]]:
-    """Yield what only opening every file and asking every gate again finds."""
-    yield from ((record.commit, sentence) for record, sentence in trajectory_problems(repo, records))
-    for gate in recompute_gates(repo, records, least_coverage(repo, records)):
-        yield from ((gate.commit, sentence) for sentence in gate.differing)
+def _remade(repo: Repo, run: str, records: Sequence[Recorded], gates: Sequence[Recomputed]) -> RemadeRun:
+    patches = screenings = 0
+    by_commit = {gate.commit: gate for gate in gates}
+    lacking = list[str]()
+    for record in records:
+        event, gate = record.event, by_commit.get(record.commit)
+        name = event_address(event).label
+        if gate is not None and gate.lacking:
+            lacking.append(f"{name}: gate, without {gate.lacking}")
+        if isinstance(event, Accepted | Rejected):
+            has_patch = bool(read_evidence(repo, record.evidence, (PATCH,)))
+            patches += has_patch
+            lacking += [] if has_patch else [f"{name}: patch, without {PATCH}"]
+        if isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None:
+            has_screening = bool(read_evidence(repo, record.evidence, (SCREENING,)))
+            screenings += has_screening
+            lacking += [] if has_screening else [f"{name}: screening, without {SCREENING}"]
+    return RemadeRun(
+        run=run,
+        events=len(records),
+        gates=sum(not gate.lacking for gate in gates),
+        patches=patches,
+        screenings=screenings,
+        lacking=tuple(lacking),
+        history=history_digest(records),
+    )
+
+
+def history_digest(records: Sequence[Recorded]) -> str:
+    """Return the SHA-256 of the ids of all commits of a run, a line each, in the order of its events."""
+    return hashlib.sha256("".join(f"{record.commit}\n" for record in records).encode()).hexdigest()
 
 
 def _frontmatter_problem(repo: Repo, commit: str, path: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 
-from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
-from skillgit.app.recorded.run_record import edit_schedule, least_coverage, trains_description
+from skillgit.app.recorded.run_record import trains_description
 from skillgit.app.upkeep.event_checks import MERGE, count_problems, fold_problems, parent_problems, rival_problems
 from skillgit.app.upkeep.evidence_checks import (
     content_problems,
@@ -18,9 +16,6 @@ from skillgit.app.upkeep.evidence_checks import (
     plan_problems,
     unpublished_problem,
 )
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
@@ -35,11 +30,10 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_address,
     version_of,
 )
 from skillgit.domain.event_kinds import AddressKind
-from skillgit.domain.evidence_names import PATCH, SCREENING
+from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.finding import REPAIR, Finding, Severity
 from skillgit.domain.proposal import EDITS_SHOWN, EditRecord, Origin
 from skillgit.domain.protected_regions import frontmatter, protected, slow_guidance, with_appendix, with_slow_guidance
@@ -57,7 +51,6 @@ from skillgit.domain.untrusted.file_names import (
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import SkillText, clean_line, verbatim
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError, SkillgitError, UnsafeNameError
-from skillgit.index import index_check
 from skillgit.plugin.skill_library import changes_description_alone
 from skillgit.store import history, history_reader, integrity, notes, refs, trailers
 from skillgit.store.commit_message import Recorded
@@ -542,92 +535,3 @@ def note_problems(repo: Repo) -> Iterator[Finding]:
         for line in lines:
             if notes.parsed(line) is None:
                 yield Finding(commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'")
-
-
-INDEX = "the index differs from what these commits say; skillgit fsck --repair rebuilds it"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
-    commit: str
-    kind: str
-    label: str  # what it is called, as `v7` or `r17`
-    title: str
-    gate: bool
-    patch: bool  # whether its patch was applied to its base again
-    screening: bool  # whether its screening was counted again
-    differing: tuple[str, ...]
-    lacking: tuple[str, ...]  # what could not be made again, and for want of what
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    run: str
-    events: tuple[Replayed, ...]
-    differing: tuple[str, ...]
-    index: bool  # whether the index says what one that is built anew says
-    history: str  # digest of all commits in their order; equal for two copies of the run exactly if these are equal
-
-    @property
-    def same(self) -> bool:
-        """Whether everything came out as it is recorded."""
-        return self.index and not self.differing and not any(event.differing for event in self.events)
-
-
-def replay(context: Context, run: str | None) -> Replay:
-    """Make a run again, offline, and compare.
-
-    Everything is folded again, every edit budget and tree is computed again, and with the evidence that is here every
-    mean, every gate decision and every patch.
-    """
-    with open_workspace(context) as workspace:
-        repo, name = workspace.repo, find_run(workspace, run)
-        records = history_reader.read_run(repo, name)
-        problems = check_run(repo, name, budget=edit_schedule(workspace, name))
-        gates = {gate.commit: gate for gate in recompute_gates(repo, records, least_coverage(repo, records))}
-        commits = {record.commit for record in records}
-        sentences: dict[str, list[str]] = {}
-        for problem in problems:
-            sentences.setdefault(problem.commit if problem.commit in commits else "", []).append(problem.sentence)
-        return Replay(
-            run=name,
-            events=tuple(
-                _replayed(
-                    repo, recorded_event, gates.get(recorded_event.commit), sentences.get(recorded_event.commit, [])
-                )
-                for recorded_event in records
-            ),
-            differing=tuple(sentences.get("", ())),
-            index=name not in index_check.differing_runs(workspace.index),
-            history=history_digest(records),
-        )
-
-
-def history_digest(records: Sequence[Recorded]) -> str:
-    """Return the SHA-256 of the ids of all commits of a run, a line each, in the order of its events."""
-    return hashlib.sha256("".join(f"{record.commit}\n" for record in records).encode()).hexdigest()
-
-
-def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: Sequence[str]) -> Replayed:
-    event = record.event
-    proposes = isinstance(event, Accepted | Rejected)
-    has_patch = proposes and bool(read_evidence(repo, record.evidence, (PATCH,)))
-    lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
-    if proposes and not has_patch:
-        lacking.append("patch, without patch.json")
-    is_screened = isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None
-    has_screening = is_screened and bool(read_evidence(repo, record.evidence, (SCREENING,)))
-    if is_screened and not has_screening:
-        lacking.append(f"screening, without {SCREENING}")
-    differing = dict.fromkeys([*sentences, *(gate.differing if gate is not None else ())])
-    return Replayed(
-        commit=record.commit,
-        kind=event.kind,
-        label=event_address(event).label,
-        title=event.title,
-        gate=gate is not None and not gate.lacking,
-        patch=has_patch,
-        screening=has_screening,
-        differing=tuple(differing),
-        lacking=tuple(lacking),
-    )
