@@ -116,19 +116,23 @@ def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer:
         return _local(session, request)
     refuse_without(request, "local", "ports", "write")
     refuse_without(request, "config", "overrides")
-    context, config, overrides = session.context, request.config, request.overrides
+    context, config, overrides, check = session.context, request.config, request.overrides, None
+    if config is not None and not request.dry_run:
+        with session.heartbeat() as watch:
+            check = data_check.check_data(context, config, overrides, watch)
+        if not check.splits:
+            session.note("the models are not asked while items cannot be read")
+            config, overrides = None, ()
     checkup = doctor.doctor(context, config, overrides, call=request.call, caps=request.caps, dry_run=request.dry_run)
     if isinstance(checkup, plan.Plan):
         return planned(session, checkup)
     session.note(*checkup.notes)
     document, lines = named_values(checkup), shown.lines(checkup, session.screen)
-    if config is None:
+    if check is None:
         return Answer("doctor/1", document, lines, exit_code=checkup.exit_code)
-    with session.heartbeat() as watch:
-        check = data_check.check_data(context, config, overrides, watch)
     return Answer(
         "doctor/1",
-        {**document, "data": shown.data_document(check)},
+        {**document, "config": request.config, "data": shown.data_document(check)},
         (*lines, "", *shown.checked(check, session.screen)),
         exit_code=checkup.exit_code or check.exit_code,
     )
@@ -208,11 +212,21 @@ def _plugins(session: TerminalSession, request: PluginsRequest) -> Answer:
     if session.form not in {Form.TEXT, *DOCUMENT}:
         raise MisuseError(f"--{session.form.value} lists plug-ins, and --fetch is one thing")
     selection = data_fetch.DataSelection(subset=request.subset, revision=request.revision, ids=request.ids)
+    is_heard = session.form is Form.TEXT
     with session.watching("fetching") as watcher:
         dataset = data_fetch.fetch(
-            context, request.name, selection, to=request.fetch, remark=watcher.remark, watch=watcher.progress
+            context,
+            request.name,
+            selection,
+            to=request.fetch,
+            remark=watcher.remark if is_heard else _ignore,
+            watch=watcher.progress if is_heard else _ignore,
         )
     return Answer("data-fetch/1", dataset, shown.fetched(dataset, screen))
+
+
+def _ignore(_: object) -> None:
+    """Hear nothing: the answer is for a program."""
 
 
 PLUGINS = Verb(

@@ -87,25 +87,28 @@ DATA: Final = FindingForm("fault", "warning", "severity kind=rule sentence hint 
 def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
     yield from (f"{screen.paint(Style.ACCEPTED, 'mended')}: {repair}" for repair in report.mended)
     yield from FSCK.lines(report.problems, screen)
-    yield from (line for run in report.remade for line in _remade(run, screen))
+    for run in report.remade:
+        is_sound = not any(run.run == problem.run and problem.severity is Severity.ERROR for problem in report.problems)
+        yield from _remade(run, screen, is_sound=is_sound)
     remarks = sum(problem.severity is Severity.REMARK for problem in report.problems)
     count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
     also = f", {plural(remarks, 'remark')}" if remarks else ""
     yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
 
 
-def _remade(run: RemadeRun, screen: Screen) -> Iterator[str]:
+def _remade(run: RemadeRun, screen: Screen, *, is_sound: bool) -> Iterator[str]:
+    outcome = "nothing came out otherwise" if run.lacking else "all came out as recorded"
+    yield f"{run.run}: {plural(run.events, 'event')} made again, {outcome if is_sound else 'with problems'}"
     want = "their policy" if all("the policy" in reason for reason in run.lacking) else "evidence"
+    screenings = f", {plural(run.screenings, 'screening')}" if run.screenings else ""
     parts = (
-        f"{run.run}: {plural(run.events, 'event')} made again",
-        f"asked again {plural(run.gates, 'gate')}",
-        f"{plural(run.screenings, 'screening')}" if run.screenings else "",
-        f"applied again {plural(run.patches, 'patch', 'patches')}",
+        f"asked again: {plural(run.gates, 'gate')}{screenings}",
+        f"applied again: {plural(run.patches, 'patch', 'patches')}",
         f"{len(run.lacking)} not, for want of {want}" if run.lacking else "",
     )
-    yield screen.dotted(parts)
-    yield from (screen.paint(Style.FAINT, f"    not again: {reason}") for reason in run.lacking)
-    yield f"    history {screen.paint(Style.OID, run.history)}"
+    yield f"  {screen.dotted(parts)}"
+    yield from (screen.paint(Style.FAINT, f"  not again: {reason}") for reason in run.lacking)
+    yield f"  history {screen.paint(Style.OID, run.history)}"
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:

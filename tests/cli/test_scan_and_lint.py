@@ -47,8 +47,8 @@ def by_hand(repository: Path, message: str, line: str) -> str:
 
 
 def test_a_trained_repository_publishes_nothing_that_must_not_leave(repository):
-    assert "nothing found" in skillgit("scan", cwd=repository).out
-    found = json.loads(skillgit("scan", "--evidence", "--json", cwd=repository).out)
+    assert "nothing found" in skillgit("lint", "--secrets", cwd=repository).out
+    found = json.loads(skillgit("lint", "--secrets", "--evidence", "--json", cwd=repository).out)
     assert (found["schema"], found["findings"], found["unchecked"]) == ("skillgit.scan/1", [], [])
     assert found["files"] > 50
 
@@ -69,7 +69,7 @@ def test_a_planted_secret_and_a_leaked_item_are_named_with_commit_and_path(repos
     secret = by_hand(repository, "a key", f"- The key is {AWS}.")
     question = selection_question(repository)
     leak = by_hand(repository, "an example", f"- For example: {question}")
-    done = skillgit("scan", cwd=repository, code=1)
+    done = skillgit("lint", "--secrets", cwd=repository, code=1)
     lines = done.out.splitlines()
     assert [
         line
@@ -82,7 +82,9 @@ def test_a_planted_secret_and_a_leaked_item_are_named_with_commit_and_path(repos
         if line.startswith(f"{leak[:7]}  {DOCUMENT}:") and ": stop: " in line and "quotes" in line
     ]
     assert AWS not in done.out
-    rows = json.loads(skillgit("scan", f"{secret}..{leak}", "--json", cwd=repository, code=1).out)["findings"]
+    rows = json.loads(skillgit("lint", "--secrets", f"{secret}..{leak}", "--json", cwd=repository, code=1).out)[
+        "findings"
+    ]
     assert [(row["rule"], row["commit"], row["path"]) for row in rows] == [("leak", leak, DOCUMENT)]
     assert question not in json.dumps(rows)
 
@@ -100,13 +102,13 @@ def test_items_that_cannot_be_read_are_told_and_stop_nothing(repository):
     git("update-ref", "-d", other, cwd=repository)
     git("-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now", cwd=repository)
     shutil.rmtree(repository / ".git" / "skillgit", ignore_errors=True)
-    done = skillgit("scan", cwd=repository)
+    done = skillgit("lint", "--secrets", cwd=repository)
     assert f"leaked items of run {RUN} were not looked for" in done.err
 
 
 def test_what_scan_and_lint_cannot_do_is_told(repository):
-    assert "no revision 'nothing'" in skillgit("scan", "nothing", cwd=repository, code=3).err
-    assert "--evidence" in skillgit("scan", "v1", "--evidence", cwd=repository, code=2).err
+    assert "no revision 'nothing'" in skillgit("lint", "--secrets", "nothing", cwd=repository, code=3).err
+    assert "--evidence" in skillgit("lint", "--secrets", "v1", "--evidence", cwd=repository, code=2).err
     assert "neither a path nor a revision" in skillgit("lint", "nothing", cwd=repository, code=3).err
 
 

@@ -14,7 +14,6 @@ from soaking import sampled, soak
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.run_checks import replay
 from skillgit.app.workspace.workspace import explained, unreadable
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.index.refresh import rebuild
@@ -340,7 +339,7 @@ def test_what_is_lost_is_named_and_stays_named(name, patient, context):
 @pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 6))
 def test_no_damage_is_an_internal_error(name, patient, context):
     BROKEN[name][0](patient)
-    for ask in (runs, status, log, lambda context: replay(context, RUN)):
+    for ask in (runs, status, log, lambda context: fsck(context, RUN, deep=True)):
         try:
             ask(context)
         except Exception as error:

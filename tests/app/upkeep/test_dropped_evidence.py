@@ -13,7 +13,8 @@ from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.log import LogRequest as Events
 from skillgit.app.history.log import log
-from skillgit.app.upkeep.maintenance import GcRequest, gc
+from skillgit.app.upkeep.maintenance import gc
+from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.workspace import BRING, Absence
 from skillgit.errors import NotFoundError
 from skillgit.store import refs

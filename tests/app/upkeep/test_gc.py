@@ -9,7 +9,8 @@ from sample_run import RUN, START, write_run
 from skillgit.app.history.log import log
 from skillgit.app.history.show import show
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.maintenance import GcRequest, Tidied, gc
+from skillgit.app.upkeep.maintenance import Tidied, gc
+from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.revision import resolve
 from skillgit.errors import ConflictError, RevisionNotFoundError, RunLockedError, UsageError
 from skillgit.store import refs
