@@ -22,7 +22,7 @@ def main() -> NoReturn:
     """Run the command line; Ctrl-C ends it quietly at any moment."""
     is_heard = (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )  # else whoever started the program wants it to be ignored
+    )  # else the program was started to ignore it
     if is_heard:
         signal.signal(signal.SIGINT, _leave)
     from skillgit.cli.main import main as run  # noqa: PLC0415 - see above

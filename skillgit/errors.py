@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
     NULL_RESULT = 20  # ``train --exit-code``: candidates were measured, and none is better than the seed
     UNDERPOWERED = 21
     """``train --exit-code``: none is better, and the selection split is too small to tell; ``gate``, ``propose`` and
-    ``verify --claim``: it cannot tell."""
+    ``verify``: it cannot tell."""
     CEILING = 22  # ``train --exit-code``: the seed solves every selection item
     NO_CANDIDATES = 23  # ``train --exit-code``: no step produced a candidate to measure
     NOT_CONFIRMED = 24
@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
     INTERNAL = 70  # a bug in skillgit
     INTERRUPTED = 130  # stopped by Ctrl-C
     BROKEN_PIPE = 141
-    """Whoever read the output left before all of it was written, so that the answer did not get through."""
+    """The reader of the output left before all of it was written, so that the answer did not get through."""
 
 
 class SkillgitError(Exception):
@@ -89,7 +89,7 @@ class DataError(UsageError):
 
 
 class StrategyError(UsageError):
-    """A strategy asks for what it may not see, or returns what is no proposal."""
+    """A strategy asks for what it may not see, or returns something that is not a proposal."""
 
 
 class NotFoundError(SkillgitError):
@@ -172,11 +172,11 @@ class BackendTimeoutError(RetryableBackendError):
 
 
 class FatalBackendError(BackendError):
-    """A call failed in a way that no repetition mends and that others would meet too: no permission, unknown model."""
+    """A call failed in a way that no repetition helps and that others would meet too: no permission, unknown model."""
 
 
 class UnanswerableError(FatalBackendError):
-    """A question that will never be answered; the cause lies in it alone, so it says nothing of other calls.
+    """A question that will never be answered; the cause is in it alone, so it says nothing of other calls.
 
     Backends raise one of the subclasses, by which the kind of the failure is recorded.
     """

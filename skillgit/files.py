@@ -119,7 +119,7 @@ def is_held(path: Path) -> bool:
 
 
 def write_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Give ``path`` another content; whatever happens meanwhile, it has all of the old or all of the new."""
+    """Give ``path`` another content; at any moment it has all of the old or all of the new."""
     young = path.with_name(f"{path.name}.young")
     with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode=mode), "wb") as stream:
         stream.write(content)

@@ -29,7 +29,7 @@ def can_fork() -> bool:
 def made_ahead(calls: Sequence[Callable[[], Result]], processes: int) -> Iterator[Iterator[Callable[[], Result]]]:
     """Begin ``calls`` in as many ``processes`` if they can be forked; yield what waits for each result, in their order.
 
-    A call that fails in another process, for whatever reason, is made again in this one, and meets the same.
+    A call that fails in another process, for any reason, is made again in this one, and meets the same.
     """
     if not can_fork():
         yield iter(calls)
@@ -62,7 +62,7 @@ def _result(result: Future[Result], call: Callable[[], Result]) -> Result:
 def _begin(calls: Sequence[Callable[[], Any]]) -> None:
     global _calls  # noqa: PLW0603 - of a process that does nothing else
     _calls = calls
-    # whoever interrupts the process that waits for this one is answered by that one
+    # an interrupt is answered by the process that waits for this one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # looking for garbage would copy all memory that is shared
     gc.disable()

@@ -33,7 +33,7 @@ ANSWERS = {
     "fsck": (("fsck",), 0),
     "lint of a broken skill": (("lint", "broken"), 1),
     "lint --secrets": (("lint", "--secrets"), 0),
-    "verify": (("verify", "v0", "--sample", "2", "--no-note", "-q"), 0),
+    "eval --fresh --sample": (("eval", "--fresh", "v0", "--sample", "2", "--no-note", "-q"), 0),
     "doctor": (("doctor", "demo"), 0),
     "best": (("show", "best"), 0),
     "bisect": (("bisect", "--item", "va-006"), 0),

@@ -17,7 +17,7 @@ from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
 from skillgit.plugin import registry
 from skillgit.view import lists
-from skillgit.view.deliveries import INSTALLED, ORIGINS
+from skillgit.view.deliveries import INSTALLED
 from skillgit.view.items import CHANGES
 from skillgit.view.plan import COST
 from skillgit.view.runs import RUNS
@@ -25,7 +25,7 @@ from skillgit.view.runs import RUNS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TABLES = {"cost": COST, "diff --items": CHANGES, "install --list": INSTALLED, "runs": RUNS, "whence": ORIGINS}
+TABLES = {"cost": COST, "diff --items": CHANGES, "install --list": INSTALLED, "runs": RUNS}
 LISTS = {name: [*kind.names] for name, kind in {**lists.LISTS, **TABLES}.items() if name != "items --checks"} | {
     "config": ["key", "value", "origin"]
 }

@@ -105,7 +105,7 @@ def web_space(cloned, tmp_path_factory) -> Path:
     git("add", "-A", cwd=repository)
     git("-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "-qm", "Units", cwd=repository)
     for _ in range(2):  # once more replaces what is there
-        skillgit("export", "main", "--layout", "well-known", "--to", "site", cwd=repository)
+        skillgit("export", "main", "site", "--as", "well-known", cwd=repository)
     return repository / "site"
 
 
@@ -128,19 +128,19 @@ def test_a_web_space_has_an_index_with_digests_of_what_it_serves(web_space):
         assert archive.namelist() == entries["units"]["files"] == ["SKILL.md", "scripts/run.sh"]
     (web_space / "other/.well-known/agent-skills").mkdir(parents=True)
     (web_space / "other/.well-known/agent-skills/mine").write_text("")
-    words = ("export", "main", "--layout", "well-known", "--to", "site/other")
+    words = ("export", "main", "site/other", "--as", "well-known")
     assert "holds something that was not published there, mine" in skillgit(*words, cwd=web_space.parent, code=4).err
     shutil.copytree(web_space, web_space.parent / "own")
     own = web_space.parent / "own/.well-known/agent-skills"
     for place, name in (("added", "extra.txt"), ("changed", "units/SKILL.md")):
         folder = shutil.copytree(own, web_space.parent / place / ".well-known/agent-skills")
         (folder / name).write_text("mine")
-        words = ("export", "main", "--layout", "well-known", "--to", place)
+        words = ("export", "main", place, "--as", "well-known")
         assert name in skillgit(*words, cwd=web_space.parent, code=4).err
         assert (folder / name).read_text() == "mine"
     (web_space.parent / "linked").mkdir()
     (web_space.parent / "linked/.well-known").symlink_to(own.parent)
-    skillgit("export", "main", "--layout", "well-known", "--to", "linked", cwd=web_space.parent, code=4)
+    skillgit("export", "main", "linked", "--as", "well-known", cwd=web_space.parent, code=4)
 
 
 @pytest.mark.soak
@@ -157,6 +157,6 @@ def test_the_real_installer_takes_skills_from_the_web_space_and_they_are_known_a
         server.shutdown()
     assert done.code == 0, done
     assert (tmp_path / ".claude/skills/units/scripts/run.sh").read_text() == "#!/bin/sh\n"
-    told = skillgit("whence", tmp_path / ".claude/skills/searchqa", cwd=web_space.parent).out
+    told = skillgit("install", "--list", tmp_path / ".claude/skills/searchqa", cwd=web_space.parent).out
     assert "small/v3" in told
     assert "unchanged" in told

@@ -156,7 +156,7 @@ def test_what_is_reverted_and_picked_again_keeps_its_file(repository):
 
 
 def test_a_version_measured_again_has_the_score_that_was_recorded(repository):
-    told = skillgit("verify", "best", "--sample", "3", "--no-note", cwd=repository).out
+    told = skillgit("eval", "--fresh", "best", "--sample", "3", "--no-note", cwd=repository).out
     assert "consistent with what was recorded" in told
 
 

@@ -210,7 +210,9 @@ def test_scores_by_other_words_are_not_compared(tmp_path):
         )
     told = json.loads(skillgit("diff", "ours/v0", "theirs/v0", "--items", "--json", cwd=repository).out)
     assert {entry["aspect"] for entry in told["differs"]} == {"environment", "parameters"}
-    again = skillgit("verify", "ours/v0", "-o", "env.prompts=reference", "--json", cwd=repository, code=1)
+    again = skillgit(
+        "eval", "--fresh", "--sample", "20", "ours/v0", "-o", "env.prompts=reference", "--json", cwd=repository, code=1
+    )
     assert json.loads(again.out)["verdict"]["word"] == "not comparable"
     refused = skillgit("train", "--run", "ours", "-o", "env.prompts=reference", "-q", cwd=repository, code=2)
     assert "env.prompts" in refused.err

@@ -15,8 +15,8 @@ from once import once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 
-from skillgit.app.train.train import TrainRequest, continuing
-from skillgit.domain.cost import Caps
+from skillgit.app.train.requests import TrainRequest
+from skillgit.app.train.train import continuing
 from skillgit.errors import ExitCode
 
 MORTAL = Path(__file__).with_name("mortal.py")
@@ -187,8 +187,7 @@ def test_a_new_run_from_a_version_takes_the_configuration_of_its_run(capped):
 
 
 def test_the_command_that_goes_on_keeps_the_caps_of_the_one_that_stopped():
-    caps = Caps(max_calls=90, max_usd=2.5)
-    request = TrainRequest(config="my tasks.yaml", overrides=("env.limit=3",), caps=caps)
+    request = TrainRequest(config="my tasks.yaml", overrides=("env.limit=3",), max_calls=90, max_usd=2.5)
     command = continuing(request, "one")
     assert command == "skillgit train 'my tasks.yaml' -o env.limit=3 --run one --max-calls 90 --max-usd 2.5"
     assert continuing(request, "one", open_cap="max_calls").endswith("--run one --max-calls N --max-usd 2.5")
@@ -205,7 +204,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)
     usd=st.floats(0.001, 1e9).map(lambda value: round(value, 3)) | st.none(),
 )
 def test_a_shell_reads_the_command_that_goes_on_as_it_was_typed(config, overrides, calls, usd):
-    request = TrainRequest(config=config, overrides=overrides, caps=Caps(max_calls=calls, max_usd=usd))
+    request = TrainRequest(config=config, overrides=overrides, max_calls=calls, max_usd=usd)
     words = shlex.split(continuing(request, "one"))
     assert words[:3] == ["skillgit", "train", config]
     assert tuple(words[4 : 3 + 2 * len(overrides) : 2]) == overrides

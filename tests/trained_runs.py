@@ -64,6 +64,9 @@ class Quiet:
     def remark(self, text) -> None:
         self.remarks.append(text)
 
+    def spent(self, cost) -> None:
+        assert cost.calls
+
     def measured(self, name, split, found) -> None:
         self.results.append((name, split))
         assert found.n

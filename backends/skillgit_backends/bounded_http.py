@@ -17,7 +17,7 @@ from skillgit.errors import FatalBackendError, RetryableBackendError
 
 _MOST_OF_A_FILE = 256 << 20  # bytes of the results of a batch
 _FILES = ("/content", "/results")  # how the addresses of such end
-_MOST_OF_AN_ERROR = 64 << 10  # bytes of an answer that is no success; what is beyond says nothing more of the cause
+_MOST_OF_AN_ERROR = 64 << 10  # bytes of an answer that is not a success; what is beyond says nothing more of the cause
 _LEAST_SAVED = 4
 """How many times smaller a compressed body is that is as long as any may be; a decompressor is slow with what comes
 behind its end."""
@@ -31,7 +31,7 @@ _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 class BoundedClient(httpx2.AsyncClient):
     """Reads answers whole up to a limit, redirected within their origin; an SDK client's mixin for ``backend``."""
 
-    def __init__(self, *, backend: str, **options: Any) -> None:  # noqa: ANN401 - whatever the SDK takes
+    def __init__(self, *, backend: str, **options: Any) -> None:  # noqa: ANN401 - the SDK's own options
         super().__init__(**options)
         self._backend = backend
 
@@ -82,7 +82,7 @@ class BoundedClient(httpx2.AsyncClient):
         if fault and not is_error:
             raise RetryableBackendError(
                 f"{self._backend}: the answer of {_origin(response.request.url)} {fault}, and is not read any further",
-                hint=f"no model answers like this: check model.{self._backend}_base_url and what stands in between",
+                hint=f"no model answers like this: check model.{self._backend}_base_url and what is in between",
             )
         return body[:most]
 

@@ -1,9 +1,9 @@
 """The ``handoff`` backend: someone else answers, from file to file; no key, no network.
 
 A call whose answer is there returns it. Otherwise its prompt is written, and when no further call arrives, the run
-stops with exit code 8. ``PROMPTS.md`` in the folder tells people and agents what to do: answer each
+stops with exit code 8. ``PROMPTS.md`` in the folder says to people and agents what to do: answer each
 ``<digest>.prompt.md`` in a fresh context and write the answer, and nothing else, to ``<digest>.answer.md``.
-``pending.json`` says the same to programs. The same command then goes on where the run stands; it stops again at the
+``pending.json`` says the same to programs. The same command then continues the run; it stops again at the
 next wave.
 
 A wave is as wide as ``calls.concurrency`` lets it be: raise it to be interrupted less often. Tokens are estimated at
@@ -256,4 +256,4 @@ def _tool_calls(value: object, name: str) -> Iterator[ToolCall]:
                 text = json.dumps(arguments, ensure_ascii=False)
                 yield ToolCall(id=f"{name.partition('.')[0]}-{number}", name=tool, arguments=text)
             case _:
-                raise ValueError(f"call {number} has no name, or its arguments are no object")
+                raise ValueError(f"call {number} has no name, or its arguments are not an object")

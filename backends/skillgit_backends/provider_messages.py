@@ -47,7 +47,7 @@ def is_unreached(error: BaseException) -> bool:
 def lost_connection(error: BaseException, host: str, setting: str) -> tuple[str, str] | None:
     """Return in words why there is no connection, and what helps; None if ``error`` does not come of that.
 
-    The SDKs take some of these for a timeout, which no patience would mend.
+    The SDKs take some of these for a timeout, which patience would not help.
     """
     causes = list(behind(error))
     for cause in causes:

@@ -4,7 +4,7 @@ The key in `QWEN_CHAT_API_KEY` goes to the address in `QWEN_CHAT_BASE_URL`; an a
 key that `api_key_env` names. A role's own variables go before these:
 `TARGET_QWEN_CHAT_BASE_URL` and the like.
 
-Thoughts are no part of an answer: the `<think>` text that it begins with is cut off and counted as reasoning. An answer
+Thoughts are not part of an answer: the `<think>` text that it begins with is cut off and counts as reasoning. An answer
 whose thought reached the limit of its length is an error that says so.
 """
 

@@ -47,7 +47,7 @@ _LEFT_OUT: Mapping[Callable[[Request], Request], frozenset[int]] = {
 
 
 class Refusals:
-    """Remembers which models take no schema and which no pictures; whoever refuses them is asked without."""
+    """Remembers which models take no schema and which no pictures; models that refuse them are asked without."""
 
     def __init__(self) -> None:
         self._refused: dict[tuple[str, str], tuple[Callable[[Request], Request], ...]] = {}

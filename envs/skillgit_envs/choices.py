@@ -1,7 +1,7 @@
 """Which of lettered choices an answer gives: one reader for every environment and check with choices.
 
 A letter counts where it is the whole answer, where words or signs name it as the answer, and at the beginning, before
-its text or a reason. Everything else is prose: a letter that is denied, asked about, offered beside another with "or",
+its text or a reason. Everything else is prose: a letter that is denied, asked about, offered with another by "or",
 or followed by another word of its sentence. Two sentences that give different letters give none.
 """
 
@@ -74,7 +74,7 @@ def _labels(answer: str, choices: Mapping[str, str]) -> frozenset[str]:
 
 
 def _with_text(answer: str, text: str, choices: Mapping[str, str]) -> str:
-    """Return the label whose text the answer is, as it stands or without its dress."""
+    """Return the label whose text the answer is, unchanged or without its dress."""
     for key, dressed in ((answer, True), (text, False)):
         key = folded(key).rstrip(".")  # noqa: PLW2901 - a choice is compared in the same form
         for label, choice in choices.items():

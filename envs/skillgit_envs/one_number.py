@@ -133,7 +133,7 @@ class _Token(NamedTuple):
     start: int
     end: int
     quantity: Quantity | None
-    other: str = ""  # what it is if it is no quantity
+    other: str = ""  # what it is unless it is a quantity
 
 
 _OTHERS = (

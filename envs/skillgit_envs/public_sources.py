@@ -37,7 +37,7 @@ SEARCHQA = PublicSource(
     splits=_reference_split("searchqa"),
     layout=(
         "place one *.jsonl or *.json file with id (or key), question, context and answers in each row, and name it with"
-        " env.data_path; a manifest of ids beside it is named with env.split_dir and env.split_mode=split_dir"
+        " env.data_path; a manifest of ids next to it is named with env.split_dir and env.split_mode=split_dir"
     ),
 )
 
@@ -259,7 +259,7 @@ _MATHVERSE_PICTURES = PublicSource(
     ),
     settings={"problem_version": "Text Lite"},
     layout=(
-        "get testmini.json and images.zip, unpack the pictures beside the file, name it with env.data_path and one of"
+        "get testmini.json and images.zip, unpack the pictures next to the file, name it with env.data_path and one of"
         " its five versions with env.problem_version; testmini_text_only.json needs no pictures"
     ),
 )

@@ -44,7 +44,7 @@ class SearchService:
         parts = urlsplit(self.url)
         safe = parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname or ""))
         if not safe or not parts.hostname or parts.username or parts.password:
-            problem = "env.search_url is no https address without a name and a password in it"
+            problem = "env.search_url is not an https address without a name and a password in it"
             raise ConfigError(problem, hint="questions and the token would go over the net for everybody to read")
         if self.most < 1 or self.seconds <= 0:
             problem = "env.search_max_num_results and env.search_timeout_seconds must be above 0"
@@ -69,7 +69,7 @@ class SearchService:
         try:
             results = results_in(json.loads(body))
         except ValueError as error:
-            raise self._fault("answered with something that is no JSON") from error
+            raise self._fault("answered with something that is not JSON") from error
         if results is None:
             raise self._fault(f"answered without a list of results called {', '.join(_LISTS)}")
         return results[: self.most]

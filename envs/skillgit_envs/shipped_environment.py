@@ -112,7 +112,7 @@ def fields_hint(environment: str) -> str:
 
 
 class PackagedEnvironment(ABC):
-    """An environment whose data, prompts and seed skill are beside its file, or in the folder of its name in here.
+    """An environment whose data, prompts and seed skill are next to its file, or in the folder of its name in here.
 
     A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`),
     and says in ``_read`` how items are read.

@@ -60,7 +60,7 @@ class ShortAnswers(Questions):
         return short_digest([self.info.name, *self._scorer, *prompts])
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the question, and the right words; a letter is no secret."""
+        """Return the question, and the right words; a letter is not secret."""
         has_letter = item.content.get("choices") or item.content.get("options")
         answers = () if has_letter else (str(item.content["answer"]),)
         return Secrets(answers=answers, inputs=(str(item.content["question"]),))
@@ -76,7 +76,7 @@ class ShortAnswers(Questions):
         return f"<question>\n{item.content['question']}\n</question>{choices}"
 
     def _images(self, item: Item) -> tuple[Image, ...]:
-        """Return what is shown beside the question."""
+        """Return what is shown with the question."""
         del item
         return ()
 

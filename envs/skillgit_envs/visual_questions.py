@@ -23,7 +23,7 @@ _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GI
 
 
 class Pictures:
-    """Finds pictures by the names that data give them: in ``folder``, or beside the data files if it is None."""
+    """Finds pictures by the names that data give them: in ``folder``, or next to the data files if it is None."""
 
     def __init__(self, *, folder: Path | None, limit_mb: float) -> None:
         self._folder = folder
@@ -46,7 +46,7 @@ class Pictures:
                 hint="make the pictures smaller, or raise env.max_image_mb if the model takes such pictures",
             )
         if not media_type(data):
-            raise DataError(f"{where}: {path} is no PNG, JPEG, GIF or WebP", hint="convert it")
+            raise DataError(f"{where}: {path} is not a PNG, JPEG, GIF or WebP", hint="convert it")
         self._paths[name] = path
         return hashlib.sha256(data).hexdigest()[:16]
 
@@ -77,7 +77,7 @@ def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") ->
 
 VISUAL_OPTIONS = (
     *OPTIONS,
-    option("image_dir", "", "Folder of the pictures; empty: beside the data.", path=True),
+    option("image_dir", "", "Folder of the pictures; empty: next to the data.", path=True),
     option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
     option("max_image_mb", 5.0, "Largest picture in megabytes that is accepted."),
     option("max_turns", 1, "Replies until one holds an answer."),

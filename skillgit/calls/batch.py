@@ -219,7 +219,7 @@ class _Desk:
             except BackendError as error:
                 message = f"{self._route.name} cannot be asked in batches: {error.message}"
                 self._give_up(ProviderFailureError(message, hint=error.hint or "resume the run, or ask live"))
-            except Exception as error:  # noqa: BLE001 - a cap, a stop, or damage: whoever waits has to know
+            except Exception as error:  # noqa: BLE001 - a cap, a stop, or damage: the waiting caller has to know
                 self._give_up(error)
 
     async def _gather(self) -> None:

@@ -1,4 +1,4 @@
-"""The one door to a model: whoever wants a reply or an item outcome asks here.
+"""The one door to a model: replies and item outcomes are asked for here.
 
 What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
 one. What will never be answered is recorded too (``skillgit.calls.retry_policy``). What a call costs is charged to the
@@ -422,7 +422,7 @@ class Calls:
     async def answer(
         self, role: str, stage: str, question: AgentQuestion, provider: str, *, draw: tuple[str | int, ...]
     ) -> Reply:
-        """Answer what a program asks by the model of ``role``; ``draw`` tells the same question again from a retry."""
+        """Answer what a program asks by the model of ``role``; ``draw`` tells repetition and retry apart."""
         route = self._routes[role]
         request = _request_of(route, question, native=bool(provider))
         return await self._call(role, stage, route, request, draw)

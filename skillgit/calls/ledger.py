@@ -211,7 +211,7 @@ CREATE TABLE rollout (
 {";".join((*_FAILURES, *TABLES, _SERVED, _AGREEMENT))};
 """
 _BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
-"""For sums; it is no part of the format, and a ledger without it is as good."""
+"""For sums; it is not part of the format, and a ledger without it is as good."""
 _ADD = "ALTER TABLE reply ADD COLUMN"
 _UPGRADES = {
     1: (f"{_ADD} request TEXT NOT NULL DEFAULT ''",),

@@ -83,7 +83,7 @@ class Flights(Generic[T]):
     def _land(self, key: str, flight: _Flight[T], task: asyncio.Task[T]) -> None:
         self._forget(key, flight)
         if not task.cancelled():
-            task.exception()  # marks it as seen: the last waiter may be gone, and then nobody is left to tell
+            task.exception()  # marks it as seen: the last waiter may be gone
 
     def _forget(self, key: str, flight: _Flight[T]) -> None:
         if self._flights.get(key) is flight:
@@ -114,7 +114,7 @@ async def hedged(
 
 def _started(work: Coroutine[None, None, T]) -> asyncio.Task[T]:
     task = asyncio.create_task(work)
-    task.add_done_callback(_succeeded)  # marks its error as seen: of two, only one is told
+    task.add_done_callback(_succeeded)  # marks its error as seen: of two, only one is reported
     return task
 
 
@@ -130,7 +130,7 @@ class Window:
     So it falls in proportion to how much was refused, after DCTCP (RFC 8257, section 3.3), and few refusals by chance
     do not make it collapse.
 
-    A refusal takes effect when it is told, before the round has ended: with n attempts in a round of the limit n, k
+    A refusal takes effect when it arrives, before the round has ended: with n attempts in a round of the limit n, k
     refusals make the limit n - k, and every further one only makes it smaller.
     """
 
@@ -196,7 +196,7 @@ class _Bucket:
 
 
 class Rates:
-    """The limits of one provider's model, in one event loop; None is no limit."""
+    """The limits of one provider's model, in one event loop; None means no limit."""
 
     def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         self._requests = _Bucket(requests_per_minute) if requests_per_minute else None
@@ -206,7 +206,7 @@ class Rates:
 
     @contextmanager
     def line(self) -> Iterator[None]:
-        """Stand in line while the block lasts: nobody who comes later has a request to spare before."""
+        """Wait in line while the block lasts: no later caller gets a request before."""
         self._waiting += 1
         try:
             yield
@@ -265,7 +265,7 @@ class Lane:
         self.latency.add(role, seconds)
 
     def failed(self, ticket: int, error: BackendError) -> None:
-        """Note an attempt that failed; if the provider says when to come back, nobody goes there before."""
+        """Note an attempt that failed; if the provider says when to come back, no attempt is made before."""
         was_refused = is_refusal(error)
         self.window.ended(ticket, was_refused=was_refused)
         after = error.retry_after if isinstance(error, RetryableBackendError) else None
@@ -359,7 +359,7 @@ class CallQueue:
                 self.leave()
 
     def pause(self, seconds: float) -> None:
-        """Let nobody through for so many seconds, and after that the first ones apart from each other."""
+        """Let no call through for so many seconds, and after that the first ones apart from each other."""
         self._opens = max(self._opens, self._loop.time() + seconds)
         self._apart = self._window.limit
 
@@ -384,7 +384,7 @@ class CallQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """How calls are made; None is no limit."""
+    """How calls are made; None means no limit."""
 
     attempts: int = 5  # of a call in all; refusals do not count
     patience_s: float = 600.0  # that a call spends in pauses before a further refusal is its end

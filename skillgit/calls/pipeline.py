@@ -207,7 +207,7 @@ class Route:
         return replace(self, price=half(self.price)) if self.batch else self
 
     async def attempt(self, request: Request, access: ModelAccess | None = None) -> Reply:
-        """Ask the backend once, with a deadline; whatever it raises becomes a BackendError without credentials."""
+        """Ask the backend once, with a deadline; any error becomes a BackendError without credentials."""
 
         async def answer() -> Reply:
             if access is not None and isinstance(self.backend, AsksModels):
@@ -284,7 +284,7 @@ class Asking:
         except BackendError as error:
             final = self.failures.given_up(order, error)
             lane.breaker.failed(final)
-            lane.breaker.check()  # whom it opens for is told so: of the last calls of a stage, nobody else would be
+            lane.breaker.check()  # the call it opens for reports it: of the last calls of a stage, no other would
             if final is error:
                 raise
             raise final from error
@@ -292,7 +292,7 @@ class Asking:
         return answer
 
     async def _attempt(self, lane: Lane, order: CallOrder, wait: Wait) -> PaidReply:
-        """Try once; a slot is held for no longer than that, so that a pause keeps nobody waiting."""
+        """Try once; a slot is held for no longer than that, so that a pause keeps no other call waiting."""
         if lane.rates.limited:
             await self._within_rates(lane, order, wait)
         line = lane.line
@@ -339,7 +339,7 @@ class Asking:
         return fault
 
     async def _send_copy(self, lane: Lane, order: CallOrder) -> PaidReply | None:
-        """Send a second copy if nobody waits for it: with a free slot, within the rates and under the caps."""
+        """Send a second copy if no call waits for a slot: with a free slot, within the rates and under the caps."""
         cost, line = self.estimate(order.route, order.request), lane.line
         tokens = cost.tokens_in + cost.tokens_out
         if not (line.free() and lane.rates.have(tokens) and self.budget.fits(cost)):

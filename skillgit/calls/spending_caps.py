@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Deadline:
-    """A deadline that stands still while a call of the item waits."""
+    """A deadline that pauses while a call of the item waits."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
@@ -33,7 +33,7 @@ class _Deadline:
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """Stand still while the block lasts; calls of one item that wait at the same time share one pause."""
+        """Pause while the block lasts; calls of one item that wait at the same time share one pause."""
         self._waiting += 1
         if self._waiting == 1:
             self._left = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
@@ -63,7 +63,7 @@ _CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default
 
 @asynccontextmanager
 async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
-    """Cancel the block, as an ItemTimeoutError, if it takes longer than ``seconds``; None is no deadline."""
+    """Cancel the block, as an ItemTimeoutError, if it takes longer than ``seconds``; None means no deadline."""
     if seconds is None:
         yield
         return

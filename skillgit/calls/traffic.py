@@ -21,8 +21,8 @@ class Traffic:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.in_flight = self.answered = self.refused = self.failed = self.retried = 0
-        self.batches: dict[str, tuple[int, int]] = {}  # those under way: calls answered, as far as told, and all
-        self.remark: Callable[[str], None] = lambda _: None  # tells the user what calls wait for
+        self.batches: dict[str, tuple[int, int]] = {}  # those under way: calls answered, as far as reported, and all
+        self.remark: Callable[[str], None] = lambda _: None  # says to the user what calls wait for
         self.waits = Waits(lambda line: self.remark(line))  # noqa: PLW0108 - it is set later
         self._clock = clock
         self._recent: deque[tuple[float, float]] = deque(maxlen=_MOST)

@@ -25,7 +25,7 @@ class Wait:
     since: float
     reason: str = ""  # of the pause that it is in; empty while it is in flight
     until: float = 0.0  # the end of the pause
-    is_told: bool = False  # whether this pause was told
+    is_told: bool = False  # whether this pause was reported
     is_usual: bool = False  # whether this pause has no fault behind it, as that for a batch
 
 
@@ -43,7 +43,7 @@ class Waits:
         self._last = -_LONGEST_GAP_S
         self._gap = 0.0
         self._was_pause = False
-        self._promised = 0.0  # when the next try is that was told last
+        self._promised = 0.0  # when the next try is that was reported last
 
     @contextmanager
     def call(self, whom: str, limit_s: float) -> Iterator[Wait]:

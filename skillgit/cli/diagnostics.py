@@ -22,7 +22,7 @@ _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
 
 
 class Diagnostics:
-    """Tells people what happened; with ``debug`` also where an error comes from."""
+    """Says what happened; with ``debug`` also where an error comes from."""
 
     def __init__(self, stream: TextIO, screen: Screen, *, debug: bool = False) -> None:
         self.screen = screen
@@ -67,7 +67,7 @@ class Diagnostics:
         self.hint(hint)
 
     def passing(self, text: str, end: str) -> None:
-        """Pass on what another program tells; behind a carriage return the next line takes its place."""
+        """Pass on what another program says; behind a carriage return the next line takes its place."""
         self._line(text, end=end)
 
     def hint(self, text: str) -> None:
@@ -98,8 +98,8 @@ class Diagnostics:
     def _line(self, text: str, end: str = "\n") -> None:
         from skillgit.plugin.redaction import redact  # noqa: PLC0415 - most commands have nothing to say here
 
-        # A trace may hold any words, and what stands on a terminal ends in logs.
-        # Nobody is left to be told when stderr itself is gone.
+        # A trace may hold any words, and what is on a terminal ends in logs.
+        # There is no reader when stderr itself is gone.
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         visible = self.screen.shown(redact(text)).encode(encoding, errors="replace").decode(encoding)
         with suppress(OSError):

@@ -87,7 +87,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         sys.stderr.flush()
     except OSError:
-        _abandon(sys.stderr)  # nobody is left to be told
+        _abandon(sys.stderr)  # there is no reader left
     return code
 
 
@@ -143,7 +143,7 @@ def main(on_interrupt: Callable[[int, object], None] | None = None) -> NoReturn:
         code = run()
         if on_interrupt is not None:
             signal.signal(signal.SIGINT, on_interrupt)
-    except KeyboardInterrupt:  # while an error was being told, or a second time
+    except KeyboardInterrupt:  # while an error was printed, or a second time
         if on_interrupt is not None:
             on_interrupt(signal.SIGINT, None)
         code = ExitCode.INTERRUPTED

@@ -66,7 +66,7 @@ def paints_diffs(command: str) -> bool:
 
 def _git_pager(environ: Mapping[str, str], directory: Path) -> str:
     # git alone knows GIT_PAGER, core.pager, PAGER and their order. It is asked outside of the repository: what that
-    # itself names may be a stranger's program, and whoever reads a history has not asked for it.
+    # itself names may be a stranger's program, and a reader of a history has not asked for it.
     try:
         answer = subprocess.run(
             ["git", "var", "GIT_PAGER"],  # noqa: S607 - the git on the PATH is the user's
@@ -150,7 +150,7 @@ class Output:
             pager.close()
 
     def flush(self) -> None:
-        """Hand everything to the operating system, so that a failure is noticed while it can still be told."""
+        """Hand everything to the operating system, so that a failure is noticed while it can still be reported."""
         with _named_failure():
             self._stream.flush()
 

@@ -19,6 +19,7 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output, Pager, choose, paints_diffs
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
+from skillgit.verbs.command_line import FORM_OPTIONS
 from skillgit.verbs.verb import Answer, Form, TerminalSession
 from skillgit.view import diff
 from skillgit.view.json_values import picked
@@ -78,7 +79,7 @@ _SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this pr
 
 @dataclass(frozen=True, kw_only=True)
 class CommandSession(TerminalSession):
-    """One invocation of a command: what it works with, and how the user wants to be told."""
+    """One invocation of a command: what it works with, and how it speaks to the user."""
 
     context: Context
     output: Output
@@ -132,6 +133,13 @@ class CommandSession(TerminalSession):
         if paints_diffs(choose(self.context.environ, self.context.directory)):
             return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
         return screen
+
+    @property
+    def form_words(self) -> tuple[str, ...]:
+        return () if self.form is Form.TEXT else (FORM_OPTIONS[self.form][0],)
+
+    def watch_run(self, words: Sequence[str], *, instead: str) -> int:
+        return watchers.watched(self, words, instead=instead)
 
     def note(self, *sentences: str, hint: str = "") -> None:
         self.diagnostics.note(*sentences, hint=hint)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.session import CommandSession, require_terminal
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
-from skillgit.verbs.verb import Form
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from skillgit.app.recorded.score_summary import Scores
     from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.sources.public_data.downloads import FetchProgress
-    from skillgit.app.train.train import TrainRequest
 
 
 _Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")
@@ -73,7 +70,7 @@ class LineWatcher(SilentWatcher[_Look]):
 
     def spent(self, cost: Cost) -> None:
         """Say what was spent where an error takes the place of a result."""
-        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which tells it
+        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which has it
 
         text = f"{gate.cost(cost, self._screen)}, earlier tries of the same included"
         self.remark(gate.fact("cost", text, self._screen))
@@ -161,16 +158,14 @@ def watching(
             yield watcher
 
 
-def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> int:
+def watched(session: CommandSession, words: Sequence[str], *, instead: str) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
-    require_terminal(
-        session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
-    )
+    require_terminal(session, "train --tui", instead=instead)
     from skillgit.app.workspace.command_journal import start_command  # noqa: PLC0415 - see below
     from skillgit.tui.screens.live import watch  # noqa: PLC0415 - slow to import
 
     options = (f"--color={'always' if session.screen.colour else 'never'}",)
-    trainer = start_command(session.context, tuple(_words(session, request, strict=strict)), options=options)
+    trainer = start_command(session.context, tuple(words), options=options)
     run = watch(session.context, trainer, unicode=session.screen.unicode)
     trainer = trainer.now()
     if trainer.code is None:
@@ -183,31 +178,6 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
     session.output.flush()
     sys.stderr.write(errors.decode(errors="replace"))
     return trainer.code
-
-
-def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:
-    yield from ("train", *filter(None, (request.config,)), "--quiet")
-    for override in request.overrides:
-        yield from ("-o", override)
-    options = {
-        "--skill": session.context.skill or None,
-        "--run": request.run,
-        "--from": request.start,
-        "--max-calls": request.caps.max_calls,
-        "--max-tokens": request.caps.max_tokens,
-        "--max-usd": request.caps.max_usd,
-    }
-    for option, value in options.items():
-        if value is not None:
-            yield from (option, str(value))
-    if request.ask_again:
-        yield "--ask-again"
-    if request.fresh:
-        yield "--fresh"
-    if session.form is Form.JSON:
-        yield "--json"
-    if strict:
-        yield "--exit-code"
 
 
 WAIT_SECONDS = 4.0  # after so long in silence, and again, a command says what it is doing

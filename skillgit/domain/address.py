@@ -36,7 +36,7 @@ class Address:
         return str(self.kind) if self.kind is AddressKind.END else f"{self.kind}{self.number}"
 
     def seen_from(self, run: str) -> str:
-        """Return the address as it is written beside events of ``run``: ``v7`` within it, ``run/v7`` elsewhere."""
+        """Return the address as it is written among events of ``run``: ``v7`` within it, ``run/v7`` elsewhere."""
         return self.label if self.run == run else str(self)
 
 

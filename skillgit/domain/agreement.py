@@ -231,7 +231,7 @@ def _beta_chance(x: float, a: float, b: float) -> float:
         d = 1.0 / (1.0 + term * d or tiny)
         c = 1.0 + term / c or tiny
         total *= c * d
-        if abs(1.0 - c * d) < 1e-12:  # noqa: PLR2004 - what a float tells from 1
+        if abs(1.0 - c * d) < 1e-12:  # noqa: PLR2004 - equal to 1 for a float
             break
     return front * (total - 1.0)
 

@@ -116,7 +116,7 @@ _counts = attrgetter(*_COUNTS)
 
 
 class CostSum:
-    """Adds up costs exactly: the total is the same, to the bit, in whatever order they come; parts are left out."""
+    """Adds up costs exactly: the total is the same, to the bit, in any order; parts are left out."""
 
     def __init__(self) -> None:
         self._counts = [0] * len(_COUNTS)
@@ -140,7 +140,7 @@ class CostSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """What work may cost at most; None is no cap.
+    """What work may cost at most; None means no cap.
 
     >>> Caps(max_calls=100, max_usd=2.5).exceeded_by(Cost(calls=80, usd=3.1))
     'max_usd'

@@ -185,7 +185,7 @@ def _check_shape(edit: Edit) -> None:
 
 
 def _locate(text: str, parts: Sequence[Block], anchor: str) -> tuple[int, int]:
-    """Return start and end of the only place that ``anchor`` fits and that lies wholly in one body block."""
+    """Return start and end of the only place that ``anchor`` fits and that is wholly inside one body block."""
     spans = spans_of(text, anchor)
     inside = [
         (start, end)
@@ -197,7 +197,7 @@ def _locate(text: str, parts: Sequence[Block], anchor: str) -> tuple[int, int]:
     if inside:
         raise _RefusedError(EditStatus.AMBIGUOUS, f"the anchor occurs {len(inside)} times")
     if spans:
-        raise _RefusedError(EditStatus.PROTECTED, "the anchor lies in a protected region")
+        raise _RefusedError(EditStatus.PROTECTED, "the anchor is in a protected region")
     raise _RefusedError(EditStatus.ANCHOR_MISSING, "the anchor does not occur in the file")
 
 
@@ -219,7 +219,7 @@ def _insert_after(text: str, parts: Sequence[Block], end: int, content: str, *, 
     newline = text.find("\n", end if text[end - 1] != "\n" else end - 1)
     line_end = len(text) if newline < 0 else newline
     if line_end > body_end:
-        raise _RefusedError(EditStatus.PROTECTED, "a protected region stands on the anchor's line")
+        raise _RefusedError(EditStatus.PROTECTED, "a protected region is on the anchor's line")
     separator = _separator(text[:line_end], content, prose=prose)
     head, tail = text[:line_end], text[line_end:]
     if separator == "\n\n" and not tail.startswith("\n\n") and tail.strip("\n"):
@@ -264,7 +264,7 @@ def _contains_paragraph(text: str, content: str) -> bool:
     return normalised(content) in map(normalised, parts)
 
 
-QUARANTINED = "leak: "  # how the reason of an edit begins that quotes what nobody may quote
+QUARANTINED = "leak: "  # how the reason of an edit that quotes held-out text begins
 _SHOWN = 72
 _BULLET = re.compile(r"^(?:[-*+#>|]+|\d+[.)])\s+")
 

@@ -122,13 +122,13 @@ def load_counts(outcomes: Iterable[Scored]) -> LoadCounts | None:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The outcome of an item that was evaluated; both scores lie in [0, 1].
+    """The outcome of an item that was evaluated; both scores are in [0, 1].
 
     Attributes:
         hard: The strict score, for most environments 0 or 1.
         soft: The score with partial credit.
         parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
-        cut: Whether a reply of the target ended at the limit of its length. It is no part of the score.
+        cut: Whether a reply of the target ended at the limit of its length. The score ignores it.
         loading: Whether the target, an agent, loaded the skill; None where a model reads it as text.
         tokens: The tokens that the target read and wrote for it, those of the skill included; a mean where the item
             was rolled out several times. Absent where they are not known, and where no gate asks for them.
@@ -144,14 +144,14 @@ class Scored:
     def __post_init__(self) -> None:
         if not (_is_share(self.hard) and _is_share(self.soft)):
             raise DataError(
-                f"scores must lie between 0 and 1, not hard={_shown(self.hard)} soft={_shown(self.soft)}",
-                hint="mend the scorer of the environment",
+                f"scores must be between 0 and 1, not hard={_shown(self.hard)} soft={_shown(self.soft)}",
+                hint="fix the scorer of the environment",
             )
         for name, value in self.parts:
             if not (isinstance(name, str) and isinstance(value, int | float) and abs(value) <= _LARGEST_PART):
                 raise DataError(
                     f"the result of a single check must be a number, not {_shown(name)}={_shown(value)}",
-                    hint="mend the scorer of the environment",
+                    hint="fix the scorer of the environment",
                 )
 
     def value(self, metric: Metric, soft_weight: float) -> float:
@@ -235,11 +235,11 @@ class FailedToEvaluate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauge:
-    """How a run turns outcomes into the one number that its gate compares and that every headline tells.
+    """How a run turns outcomes into the one number that its gate compares and that every headline reports.
 
     Attributes:
         metric: The metric.
-        soft_weight: Share of the soft score in the mixed metric; under the others it is 0.5, whatever was given.
+        soft_weight: Share of the soft score in the mixed metric; under the others it is always 0.5.
     """
 
     metric: Metric = Metric.HARD
@@ -278,7 +278,7 @@ def cut_phrase(cut: int, scored: int) -> str:
 
 
 def mean(values: list[float]) -> float:
-    """Return the exactly rounded mean, whatever the order of ``values``; 0 for none."""
+    """Return the exactly rounded mean, the same for any order of ``values``; 0 for none."""
     return fsum(values) / len(values) if values else 0.0
 
 

@@ -78,7 +78,7 @@ class _Event:
         epoch: 1-based; 0 before the first step.
         title: The commit's title without prefix and score.
         why: The reasons, as paragraphs.
-        step: 1-based over the whole run; the last one for an event that is no step itself.
+        step: 1-based over the whole run; the last one for an event outside steps.
         version: The version that it made.
         base: The version that it was proposed on, or that was the current one before it.
         evaluation: Its score on the selection split.
@@ -188,7 +188,7 @@ class Accepted(_Proposed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected(_Proposed):
-    """A candidate was refused, or the gate could not decide; it stands on a side branch.
+    """A candidate was refused, or the gate could not decide; it is kept on a side branch.
 
     Attributes:
         at: The version that the run was at, where that is not the base.
@@ -293,7 +293,7 @@ class Reverted(_Event):
 class Edited(_Event):
     """A person changed the skill with a commit of their own on the run's branch.
 
-    The commit has no trailers; everything here is told by its message, its author and its place in the history.
+    The commit has no trailers; everything here comes from its message, its author and its place in the history.
 
     Attributes:
         author: Who made the commit.
@@ -318,7 +318,7 @@ class Edited(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(_Event):
-    """The current version, whose text nobody had measured, got a score to go on from.
+    """The current version, whose text was unmeasured, got a score to go on from.
 
     Attributes:
         version: The version that was measured.

@@ -1,4 +1,4 @@
-"""The files of an event's evidence: what they are called in the tree that is kept beside the commit."""
+"""The files of an event's evidence: what they are called in the tree that is kept next to the commit."""
 
 from __future__ import annotations
 

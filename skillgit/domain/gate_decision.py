@@ -26,7 +26,7 @@ class Decision(StrEnum):
 
 
 class NoRegression(StrEnum):
-    """Which items may not score lower than under the current version, whatever the mean."""
+    """Which items may not score lower than under the current version, even with a higher mean."""
 
     NONE = "none"
     PINNED = "pinned"
@@ -42,7 +42,7 @@ class Objective(StrEnum):
 
 PINNED_TYPE = "type:"
 """What the name of a task type is behind, where all items of that type are pinned."""
-LOSS_LEVEL = 0.05  # of the test that tells items lost by a candidate from those that infrastructure loses now and then
+LOSS_LEVEL = 0.05  # of the test that separates items a candidate lost from those that infrastructure loses
 _NEARLY = Fraction(1, 10**12)  # what floats in a trailer may be off by
 
 
@@ -430,13 +430,13 @@ def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> 
 
 
 def decisions(verdict: Verdict) -> frozenset[Decision]:
-    """Return the decisions that follow from the numbers of ``verdict``: one, unless they lie on the edge of two.
+    """Return the decisions that follow from the numbers of ``verdict``: one, unless they are on the edge of two.
 
     Its numbers are floats, and the gate decided on exact ones. What a policy from elsewhere makes of them is not known.
     """
     policy = POLICIES.get(verdict.policy)
     gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
-    # Equal floats are a tie; others may lie on either side of a margin that they are near to.
+    # Equal floats are a tie; others may fall on either side of a margin that they are near to.
     nearby = (gain - _NEARLY, gain, gain + _NEARLY) if gain else (gain,)
     accepts = {True, False} if policy is None else {_accepts(verdict, policy, _told(verdict, near)) for near in nearby}
     return frozenset(_decision(verdict, accept, _leads(verdict, lead)) for accept in accepts)

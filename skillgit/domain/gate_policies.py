@@ -89,7 +89,7 @@ class Policy(ABC):
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Say whether a candidate that is still being evaluated can be accepted; a run stops paying once it cannot.
 
-        It must not say no to a candidate that ``accepts`` would take in the end, whatever the open items bring.
+        It must not say no to a candidate that ``accepts`` would accept in the end for any outcome of the open items.
         ``best`` is the comparison if every open item is solved, ``count`` how many of its items are not open, and
         ``thorough`` whether there is time for a p-value; it is seldom asked so.
         """

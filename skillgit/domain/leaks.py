@@ -22,8 +22,8 @@ from math import ceil
 from skillgit.domain.evaluation import Split
 
 QUOTED_WORDS = 8  # so many words in a row make a quotation of a long text; a shorter text is quoted if all of it is
-SHORTEST_QUOTED = 4  # a text of fewer words can be met by chance and is no quotation
-TYING_WORDS = 3  # so many telling words of an item beside its answer memorise it, whatever the answer is
+SHORTEST_QUOTED = 4  # a text of fewer words can match by chance and does not count as a quotation
+TYING_WORDS = 3  # so many telling words of an item next to its answer memorise it, for any answer
 FEWEST_TYING_WORDS = 2  # enough where the question has no more, or where no other item has the answer
 MANY_TYING_WORDS = 5  # enough also where they are less than half of what is said there
 FEWEST_SAID = 3  # so many words make the whole of a line that may stand for its item; of a name, one does
@@ -36,9 +36,9 @@ CLOSED_SHARE = 1 / 3  # answers are a closed set if at most this share of the it
 LIST_ITEMS = 6  # so many items, each tied by one word of its own, make a list of items and not of rules
 LIST_SHARE = 0.5  # if they are this share of the answers that the text names
 LIST_REACH = 5  # how many words from the answer the item's word is
-CLAUSE_WORDS = 60  # what is further apart is not in one clause, whatever its punctuation
+CLAUSE_WORDS = 60  # what is further apart is not in one clause, with any punctuation
 ENUMERATION = 4  # so many labels side by side are a list of the vocabulary
-NAMES_LISTED = 3  # beside so many names of items, such a list is their answers
+NAMES_LISTED = 3  # next to so many names of items, such a list is their answers
 NUMBER_DIGITS = 3  # a shorter number is met by chance
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
@@ -155,7 +155,7 @@ class _Asked:
 
     item: str
     answers: tuple[str, ...]  # folded words between blanks
-    is_own: bool  # no other item has the answer, and the answer is no label
+    is_own: bool  # no other item has the answer, and the answer is not a label
     names: tuple[str, ...]  # what names the item alone, as folded words between blanks: the value of a field
     proper: frozenset[str]  # telling words that are written as a proper name
     parts: tuple[frozenset[str], ...]  # the telling words of each line or sentence
@@ -305,7 +305,7 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     """Return the first leak in ``text``.
 
     A long text is quoted by eight of its words in a row, unless several items share them. An item is tied to its answer
-    if the answer is in the same clause, the clause next to it or the heading above, beside
+    if the answer is in the same clause, the clause next to it or the heading above, next to
 
     - a name that this item alone has: the whole value of a field such as ``Package: lbzip2``; or
     - three telling words of the question, half of those of the line that they come from; both, if it has only two; or
@@ -538,7 +538,7 @@ def _holders(index: SecretIndex, own_words: Iterable[str]) -> int:
 
 
 def _listed(task_words: Vocabulary, clause: _Clause) -> frozenset[str]:
-    """Return the words of answers that stand in a row as a list: there they are vocabulary."""
+    """Return the words of answers that form a list in a row: there they are vocabulary."""
     if task_words.is_closed:
         return frozenset()  # the words of labels identify no item anyway
     is_answer = [word in task_words.counts or word in _LIST_WORDS for word in clause.words]

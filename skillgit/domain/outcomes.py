@@ -306,7 +306,7 @@ def contradicted(seed: EvaluationSummary, best: EvaluationSummary, metric: Metri
 
 LONGEST: Final = 200  # characters of a reason that are kept
 NAMED: Final = 24  # items of a pattern that are named
-PATTERNS: Final = 20  # patterns that are told, the most frequent ones
+PATTERNS: Final = 20  # patterns that are reported, the most frequent ones
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|(?<!\w)\'[^\']*\'(?!\w)|`[^`]*`')
 _SEVERAL = re.compile(r'"…"(?:\s*(?:,|;|or|and)\s*"…")+')
 _NUMBER = re.compile(r"(?<![\w#])[-+]?\d+(?:[.,:]\d+)*%?(?!\w)")

@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRecord:
-    """An applied edit as its trailer tells it; its text is the diff.
+    """An applied edit as its trailer records it; its text is the diff.
 
     Attributes:
         op: What it did.
@@ -71,7 +71,7 @@ class BudgetSource(StrEnum):
     SCHEDULE = "schedule"
     OPTIMIZER = "optimizer"
     FALLBACK = "fallback"  # the schedule, because what the optimizer said could not be used
-    NONE = "none"  # nobody: there was no limit
+    NONE = "none"  # no limit was set
     META = "meta"  # the budget of the reflection on an epoch
 
 
@@ -126,9 +126,9 @@ class Screening:
     """How a candidate did on train items before the selection split was touched.
 
     Attributes:
-        failing: Items that its base fails, tried anew; those that its edits rest on are among them.
+        failing: Items that its base fails, tried again; those that its edits rest on are among them.
         fixed: How many of these it solves.
-        solved: Items that its base solves, tried anew.
+        solved: Items that its base solves, tried again.
         broken: How many of these it fails.
     """
 

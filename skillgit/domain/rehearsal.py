@@ -11,7 +11,7 @@ WORDS = "rehearsal, not language models"
 
 
 def rehearsal(*, target: str, optimizer: str = "", judge: str = "") -> str:
-    """Say that some of the models, each as ``backend/model``, are no language models; empty where all are.
+    """Say that some of the models, each as ``backend/model``, are not language models; empty where all are.
 
     >>> rehearsal(target="offline/reader", optimizer="offline/analyst")
     'rehearsal, not language models'

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_common(state: RunState, event: Event) -> None:
-    """Refuse an event that cannot follow ``state``, whatever its kind."""
+    """Refuse an event that cannot follow ``state``, for every kind."""
     name = event.kind
     is_of_person = isinstance(event, Reverted | Edited | Measured) or event_origin(event).intervenes
     check(state.outcome is None or is_of_person, f"{name} after the run has finished")

@@ -117,7 +117,7 @@ class RunState:
         return len(self.versions) - 1
 
     def known_evaluation(self, version: int) -> EvaluationSummary | None:
-        """Return the measured score of ``version``, following inheritance; None if nobody has measured its text."""
+        """Return the measured score of ``version``, following inheritance; None if its text is unmeasured."""
         summary = self.versions[version].evaluation
         while isinstance(summary, Inherited):
             summary = self.versions[summary.version].evaluation

@@ -2,7 +2,7 @@
 
 The evaluation of a candidate ends early once nothing can change its refusal any more. What it would have scored is not
 known then, but for the highest that it could have been. So a comparison with a bound has three answers: yes, no, and
-that nobody knows.
+that is unknown.
 """
 
 from __future__ import annotations

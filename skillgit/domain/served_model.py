@@ -172,7 +172,7 @@ _BETWEEN = "+"  # separates facts in a trailer
 def compact_facts(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Return what a server says, in an order that is always the same, and short enough for a trailer.
 
-    What a server leaves empty is no fact. Of a long value the beginning and a digest remain, and of the facts that have
+    Empty values are not recorded. Of a long value the beginning and a digest remain, and of the facts that have
     no room a digest of them all, so that different facts stay different.
     """
     short_facts: list[tuple[str, str]] = []

@@ -23,13 +23,13 @@ DESCRIPTION = "frontmatter.description"
 MOST_DOCUMENT = 1 << 20
 """Bytes of a ``SKILL.md``: more than a model is shown with a question, and compared and drawn in seconds."""
 MOST_COMPANION = 4 << 20
-"""Bytes of another text file of a skill, such as a table; pictures and other files that are no text have no limit."""
+"""Bytes of another text file of a skill, such as a table; pictures and other binary files have no limit."""
 _SHORTER = "move what is data out of the skill, or into several files"
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    r"""An Agent Skills folder as a value; a SkillError if it has no ``SKILL.md`` in UTF-8, or a name that is no path.
+    r"""A skill folder as a value; a SkillError without a ``SKILL.md`` in UTF-8, or for a name that is not a path.
 
     Wherever it comes from, its name and the paths of its files are ``TreePath``: they can be joined to a folder.
 
@@ -163,13 +163,13 @@ def pattern_problem(pattern: str) -> str:
     if pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern or ":" in parts[0]:
         return "does not stay inside the skill folder"
     if not {"", "."}.isdisjoint(parts) or pattern != pattern.strip():
-        return "is no path in its shortest form"
+        return "is not a path in its shortest form"
     if "#" in pattern or parts[-1].casefold() == "frontmatter":
         return f"names a part of a file, and only whole files are trained, and {DESCRIPTION}"
     if any("**" in part for part in parts):
         return "has a '**', and patterns go folder by folder, as in references/*.md"
     if any(part.startswith(".") for part in parts):
-        return "names hidden files, which are no part of a skill"
+        return "names hidden files, which do not belong to a skill"
     if _ending(pattern) in _BINARY:
         return "names binary files, and only text can be trained"
     return ""
@@ -194,7 +194,7 @@ def new_file_problem(skill: Skill, path: str) -> str:
         return "a new file has a plain name and holds text"
     if fault := path_fault(path):
         return f"a new file has a name that every system can hold: {fault}"
-    return next((f"it would stand in the way: {clash}" for clash in clashes((*skill.files, path))), "")
+    return next((f"it would collide: {clash}" for clash in clashes((*skill.files, path))), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ class Hidden:
 
 
 def hidden_characters(path: str, content: bytes) -> Hidden | None:
-    """Return what is hidden in the file at ``path``; None if nothing is, or it is no text."""
+    """Return what is hidden in the file at ``path``; None if nothing is, or it is not text."""
     try:
         text = "" if b"\0" in content and not is_prose(path) else content.decode()
     except UnicodeDecodeError:

@@ -217,7 +217,7 @@ def _alike(
     """Return new place to old place and similarity of rules that were changed, the most similar ones first."""
     before, after = {i: words(old[i].text) for i in rest}, {j: words(new[j].text) for j in came}
     candidates = ((similarity(before[i], after[j]), i, j) for i, j in _comparable(before, after))
-    # equally similar ones in one order from either side: those that stand nearest, the upper ones of these
+    # equally similar ones in one order from either side: the nearest, and of these the upper ones
     ranking = sorted(
         (candidate for candidate in candidates if candidate[0] >= ALIKE),
         key=lambda candidate: (-candidate[0], abs(candidate[1] - candidate[2]), candidate[1] + candidate[2]),
@@ -308,7 +308,7 @@ def _crossed(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _elsewhere(old: Rule, new: Rule, headings_before: set[str], headings_after: set[str]) -> bool:
-    """Say whether a rule is in another part of the text; a part that was only renamed is no other one."""
+    """Say whether a rule is in another part of the text; a part that was only renamed is the same part."""
     if old.region is not new.region:
         return True
     return old.heading != new.heading and (old.heading in headings_after or new.heading in headings_before)

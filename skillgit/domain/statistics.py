@@ -10,7 +10,7 @@ from hashlib import shake_256
 from math import ceil, comb, exp, fsum, lgamma, log, log1p, sqrt
 from operator import add
 
-LEVEL = 0.05  # the level at which a gain counts as more than chance, where nobody set another one
+LEVEL = 0.05  # the level at which a gain counts as more than chance, unless another one is set
 EXACT_ITEMS = 24  # up to so many items the sign-flip test counts every assignment of signs; above, it samples them
 FLIPS = 9_999  # assignments of signs that the sign-flip test samples
 RESAMPLES = 2_000  # samples with replacement that a bootstrap interval rests on

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from skillgit.domain.sequence_diff import ALIKE, UNSPACED, agreeing, differences, similarity, words
 
 CONTEXT = 3  # unchanged lines around a change
-PAIRED_AT_MOST = 10_000  # where more removed lines times added lines stand together, none of them are paired
+PAIRED_AT_MOST = 10_000  # where a hunk has more removed times added lines, none of them are paired
 _LETTERS = 10**11
 """Where characters of the removed times those of the added lines are more, none are paired: it would take long."""
 MOVED_AT_LEAST = 8  # letters and digits that a line needs for its other place to be called where it moved to
@@ -84,10 +84,10 @@ class FileDiff:
 
 
 def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDiff, ...]:
-    """Return ``files``, as git tells them, with headings, changed words and moved lines, cut to what is near a change.
+    """Return git's ``files`` with headings, changed words and moved lines, cut to what is near a change.
 
     Removed and added lines that are next to each other are paired in their order so that their similarity is the
-    greatest in sum; two lines of which less than half of the words are common are no pair. Headings are looked for in
+    greatest in sum; lines with less than half of their words in common are not paired. Headings are looked for in
     the lines that are there.
     """
     diffs = [
@@ -212,7 +212,7 @@ def _places(files: Iterable[FileDiff]) -> dict[tuple[Sign, str], list[Place]]:
 
 
 def _with_moves(lines: Iterable[Line], index: dict[tuple[Sign, str], list[Place]]) -> tuple[Line, ...]:
-    """Mark lines without a partner that stand elsewhere; every place is taken once."""
+    """Mark lines without a partner that occur elsewhere; every place is taken once."""
     new_lines: list[Line] = []
     for line in lines:
         sign = Sign.REMOVED if line.sign is Sign.ADDED else Sign.ADDED

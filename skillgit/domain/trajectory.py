@@ -22,7 +22,7 @@ class Item:
     Attributes:
         content: Everything that the environment knows of it, gold included, as JSON values.
         group: What it comes from, such as a session of use; items of one group are never divided. Not part of the
-            digest, for it says nothing of the task. Empty for an item that stands alone.
+            digest, for it says nothing of the task. Empty for an item without a group.
     """
 
     id: str

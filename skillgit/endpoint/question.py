@@ -16,7 +16,7 @@ Fields = dict[str, Any]
 
 
 class QuestionError(ValueError):
-    """A body that is no question of its dialect, or asks for what cannot be passed on; its text says what."""
+    """A body that is not a question of its dialect, or asks for what cannot be passed on; its text says what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ class Lease:
         return max(self.exchanges, key=lambda exchange: len(exchange[0].messages), default=None)
 
     def turns(self) -> tuple[Turn, ...]:
-        """Return the longest conversation: what an agent asks beside it, as for a title, is left out."""
+        """Return the longest conversation: side questions of an agent, as for a title, are left out."""
         if self._last is None:
             return ()
         question, reply = self._last
@@ -251,14 +251,14 @@ async def _body(request: web.Request) -> dict[str, object]:
     try:
         body = read_document(await request.read())
     except (DocumentError, web.HTTPRequestEntityTooLarge) as error:
-        raise QuestionError(f"the body is no JSON that can be read: {error}") from error
+        raise QuestionError(f"the body is not readable JSON: {error}") from error
     if not isinstance(body, dict):
         raise QuestionError("the body has to be an object")
     return body
 
 
 def _noted(lease: Lease, error: SkillgitError) -> str:
-    """Note why an agent gets no answer, unless another question may get one, and return what it is told."""
+    """Note why an agent gets no answer, unless another question may get one, and return what it gets."""
     if not isinstance(error, UnanswerableError):
         lease.refusal = lease.refusal or error
     return error.message

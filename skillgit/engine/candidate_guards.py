@@ -76,7 +76,7 @@ def skill_tokens(skill: Skill) -> int:
 
 
 def file_tokens(skill: Skill) -> dict[str, int]:
-    """Return about how many tokens each text file beside ``SKILL.md`` has."""
+    """Return about how many tokens each text file except ``SKILL.md`` has."""
     texts = {path: text for path, text in skill.text_files() if path != DOCUMENT}
     return {path: ceil(len(text) / CHARACTERS_PER_TOKEN) for path, text in texts.items()}
 
@@ -100,7 +100,7 @@ def _no_agent_skill(session: Session, skill: Skill, candidate: Skill) -> Refusal
 
 
 def _excess(candidate: Skill) -> Refusal | None:
-    """Return the refusal of a text that nobody could read in again, whatever the settings allow."""
+    """Return the refusal of a text that could not be read in again; no setting allows it."""
     if not candidate.excess:
         return None
     why = f"With the candidate, {candidate.excess}."
@@ -250,7 +250,7 @@ async def check_seed(session: Session, skill: Skill) -> None:
     if complaint := await self_check(session, skill):
         raise ConfigError(
             f"the skill that training starts from fails optimizer.check: {' '.join(complaint.split())}",
-            hint="mend the skill or the command; every candidate would fail it too",
+            hint="fix the skill or the command; every candidate would fail it too",
         )
 
 
@@ -401,7 +401,7 @@ def check_files(session: Session, skill: Skill) -> None:
     for path in files.patterns:
         if path in skill.files and path not in texts:
             raise ConfigError(
-                f"optimizer.files has '{path}', which is no text in skill '{skill.name}'", hint="only text is trained"
+                f"optimizer.files has '{path}', which is not text in skill '{skill.name}'", hint="only text is trained"
             )
     if not any(files.covers(path) for path in texts):
         raise ConfigError(

@@ -270,7 +270,7 @@ def _orphaned(report: EditReport, losses: Iterable[str]) -> EditReport:
 
 
 def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tuple[Draft, ...], tuple[EditReport, ...]]:
-    """Return ``drafts`` without edits that cannot be applied, which nobody merges or ranks, and reports on those."""
+    """Return ``drafts`` without edits that cannot be applied, which are not merged or ranked, and reports on those."""
     if session.settings.optimizer.skill_update_mode is not UpdateMode.PATCH:
         return tuple(drafts), ()
     lint = edit_lint(session, skill)
@@ -354,7 +354,7 @@ async def _consolidated(
 
 
 def fresh(standing: Iterable[str], notes: Iterable[SkillText]) -> tuple[SkillText, ...]:
-    """Return those of ``notes`` that do not stand yet, each once, in their order."""
+    """Return those of ``notes`` that are new, each once, in their order."""
     keys = {note_key(note) for note in standing}
     fresh_notes: list[SkillText] = []
     for note in notes:

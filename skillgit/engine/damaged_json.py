@@ -96,7 +96,7 @@ def repaired_object(text: str, names: frozenset[str]) -> dict[str, object] | Non
     """Return the one object in ``text``, repaired if need be; None if it holds none that has one reading.
 
     ``names`` are the keys that an object may have after a repair: a text that is taken apart at a quotation mark shows
-    as a key that nobody asked for.
+    as an unexpected key.
     """
     try:
         return object_in(text) or None

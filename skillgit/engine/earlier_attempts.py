@@ -125,7 +125,7 @@ class Attempts:
     def edits(self, item: str, *, since: int, until: int) -> list[ItemEdit]:
         """Return the edits that steps ``since`` to ``until`` made for ``item``, in their order.
 
-        One that the candidate of a later step took up is that candidate's, whatever words it has there.
+        One that the candidate of a later step took up is that candidate's, even if reworded there.
         """
         edits = [edit for edit in self._edits if item in edit.items and since <= edit.step <= until]
         unions = {edit.step for edit in edits}
@@ -236,7 +236,7 @@ def earlier_section(session: Session, state: RunState, rollouts: Sequence[Rollou
 def _note(
     rollout: Rollout, answer: str, earlier: ItemAttempt, edits: Sequence[ItemEdit], line: Collection[int]
 ) -> tuple[int, str]:
-    """Return what is said of an earlier attempt, and its rank: 0 is the most telling."""
+    """Return what is said of an earlier attempt, and its rank: 0 is the most informative."""
     is_same = answer.split() == earlier.answer.split()
     is_solved = isinstance(rollout.outcome, Scored) and rollout.outcome.passed
     outcome_now = f"now it is {_PASSED[is_solved]}, answered {'as before' if is_same else quoted(answer)}"
@@ -259,7 +259,7 @@ _PASSED = {True: "solved", False: "failed"}
 
 
 def pair_lines(session: Session, step: int) -> list[str]:
-    """Return what the candidate of ``step`` did to the train items that it was tried on, the most telling first."""
+    """Return what the candidate of ``step`` did to the train items that it was tried on, the most informative first."""
     items = {item.id: item for item in session.task.items[Split.TRAIN]}
     pairs = sorted(session.attempts().pairs(step), key=lambda pair: _ORDER.index((pair[0].passed, pair[1].passed)))
     lines = [
@@ -272,7 +272,7 @@ def pair_lines(session: Session, step: int) -> list[str]:
 
 
 def part_lines(attempts: Attempts, step: int) -> list[str]:
-    """Return what parts of the patch of ``step`` did alone, which tells whose items moved."""
+    """Return what parts of the patch of ``step`` did alone, which shows whose items moved."""
     return [
         f"{' and '.join(quoted(text) for text in part.edits)} alone: {part.decision} {part.score:.4f},"
         f" {part.fixes} fixed, {part.breaks} broken"

@@ -75,7 +75,7 @@ def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditBudget:
-    limit: int | None  # proposals at most; None is no limit
+    limit: int | None  # proposals at most; None means no limit
     by: BudgetSource
     available: int = 0  # the proposals that there were, where the optimizer was asked
     reply: BudgetReply | None = None

@@ -1,7 +1,7 @@
 """What follows from an epoch at its end: edits of a reflection on its steps, then the guidance of the slow update.
 
 The reflection, meta reflect, is the only stage that sees which accepted edits were worth what. Its candidate passes the
-gate in every mode, with a gate of its own event: a version on the run branch, or a rejected candidate beside it. The
+gate in every mode, with a gate of its own event: a version on the run branch, or a rejected candidate next to it. The
 slow update compares the epoch with the one before and writes guidance for the skill and memory for the optimizer.
 """
 

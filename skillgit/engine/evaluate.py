@@ -1,13 +1,13 @@
 """Evaluation: one skill on the items of one split, or a candidate for as long as the gate's decision is open.
 
 An open item is at best solved, so that the most a candidate can still reach is known at any time. Once the policy
-refuses even that, it refuses whatever comes, and nothing more need be paid for: an exact early stop. A candidate that
-is accepted is always evaluated in full. Items that fail to evaluate never end an evaluation: that they do is no fact
+refuses even that, it refuses any outcome, and nothing more need be paid for: an exact early stop. A candidate that
+is accepted is always evaluated in full. Items that fail to evaluate never end an evaluation: that they do says nothing
 about the candidate.
 
 Items are evaluated in a fixed order and in waves. A wave has as many items as are needed at least to settle the
 decision, and never fewer than a fixed number if there are so many left; the last one is that in which it is settled.
-So the outcomes alone say which items are rolled out, in whatever order they come in. All bookkeeping is running sums.
+So the outcomes alone say which items are rolled out, in any order. All bookkeeping is running sums.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ async def evaluate_candidate(
     """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
 
     Items are rolled out in waves. A wave has as many items as are needed at least to settle the decision, and never
-    fewer than ``wave`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
+    fewer than ``wave`` if there are so many left. Items beyond the one that settled it are paid for and not used.
     An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
 
     ``base`` is the evaluation of the version that it was proposed on; other draws than the first ``sample`` are made
@@ -206,7 +206,7 @@ class EarlyStop:
         self._worst = [self._sums(item, _WORST) for item in self.items]
         at_best = reduce(lambda total, sums: total.swapped(_NOTHING, sums), self._best, _NOTHING)
         # With the outcomes up to the first open item; with every open item of the waves so far at worst; and with every
-        # open item that is sure at worst. What lies behind them is at best.
+        # open item that is sure at worst. The items after them are at best.
         self._at_known = self._at_end = self._at_sure = at_best
         self._hopeless = rule.enabled and base.summary().coverage < rule.min_coverage
         self._slow = rule.is_slow

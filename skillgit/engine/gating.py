@@ -1,7 +1,7 @@
 """The judge: a candidate is measured against the version that it was proposed on, and the gate decides.
 
 A version that no stage of the method made gets a score as well, so that the run can go on from it: someone may have
-edited the skill by hand, or taken up a text that was. Then nothing is decided: the version stays whatever it scores.
+edited the skill by hand, or taken up a text that was. Then nothing is decided: the version stays with any score.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
 
 
 async def measured_base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
-    """Return the outcomes of ``version``, measured anew only where that may help, and evidence of what is new."""
+    """Return the outcomes of ``version``, measured again only where that may help, and evidence of what is new."""
     base = recorded(session, version)
     if base is None:
         measurement = (await evaluate(session, skill, Split.SELECTION)).evaluation

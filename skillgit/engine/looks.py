@@ -192,7 +192,7 @@ def _row(look: LookResult) -> dict[str, object]:
     }
     if look.partial != look.gain:
         row["partial"] = round(look.partial, 6)
-    if look.objection:  # such a text may quote what nobody may quote
+    if look.objection:  # such a text may quote held-out items
         return row | {"objection": look.objection}
     return row | {
         "proposals": [

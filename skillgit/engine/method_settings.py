@@ -25,7 +25,7 @@ class ControlMode(StrEnum):
 
     FIXED = "fixed"  # the schedule
     AUTONOMOUS = "autonomous"  # the optimizer, asked once a step
-    NONE = "none"  # nobody: there is no limit
+    NONE = "none"  # there is no limit
 
 
 CONTROL_ALIASES = {
@@ -55,7 +55,7 @@ class PairPolicy(StrEnum):
 
 
 class Companions(StrEnum):
-    """What a target is told of a skill's other files."""
+    """What a target sees of a skill's other files."""
 
     INLINE = "inline"  # the texts that ``SKILL.md`` names
     NONE = "none"  # nothing
@@ -142,7 +142,7 @@ class OptimizerSettings(_Section):
         "cosine", description="Course of the edit budget; autonomous is another way to set lr_control_mode."
     )
     lr_control_mode: Annotated[ControlMode, _called(CONTROL_ALIASES)] = Field(
-        ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
+        ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or no one."
     )
     budget_unit: Literal["edits", "rules"] = Field(
         "rules",
@@ -238,7 +238,7 @@ class OptimizerSettings(_Section):
         try:
             shlex.split(self.check)
         except ValueError as error:
-            raise ValueError(f"check is '{self.check}', which is no command: {error}") from error
+            raise ValueError(f"check is '{self.check}', which is not a command: {error}") from error
         return self
 
 

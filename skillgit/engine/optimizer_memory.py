@@ -26,13 +26,13 @@ from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.redaction import redact
 
 HISTORY_TOKENS = 3000  # the budget where the settings name none
-CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many
+CHANGES_SHOWN = 24  # changed lines of one step that are shown; a rewrite may have many
 REPEATED = 3  # changed lines in a row that are shown where the skill has them now; of more, the first and the number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """What a history refers to instead of saying it again, and what the run has recorded beside its events.
+    """What a history refers to instead of saying it again, and what the run has recorded besides its events.
 
     Attributes:
         lines: The lines of the skill that is shown with the history.
@@ -168,7 +168,7 @@ def _step(
     return "\n  ".join([*lines, *trials])
 
 
-FEEDBACK_TOKENS = 1000  # about how long the section may be; the newest feedback is told first
+FEEDBACK_TOKENS = 1000  # about how long the section may be; the newest feedback comes first
 _INTRODUCTION = (
     "People who read or used versions of this skill wrote the following, the newest first. Take it as advice on what"
     " matters and what to look for; propose only what the trajectories support."
@@ -214,7 +214,7 @@ def feedback_file(feedback: Sequence[Feedback]) -> evidence_files.Evidence:
 
 
 TRIED_FILE = "tried.json"
-TRIED_TOKENS = 1000  # about how long the section may be; the newest candidate is told first, and whatever its length
+TRIED_TOKENS = 1000  # about how long the section may be; the newest candidate comes first, at any length
 _INTRODUCTION_OF_OTHERS = (
     "Before this run began, the following changes were tried on its first version or on one of those before, and a gate"
     " rejected each of them. Propose none of them again unless the trajectories show that it fits now."

@@ -76,7 +76,7 @@ def prompts_digest(*more: str) -> str:
 
 
 def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:
-    """Return a prompt, told the task of ``environment`` if there is one, and as user message its sections."""
+    """Return a prompt, with the task of ``environment`` if there is one, and as user message its sections."""
     taxonomy = environment.taxonomy().strip() if environment is not None else ""
     instructions = prompt(name).replace("{taxonomy}", taxonomy).rstrip()
     material = "\n\n".join(filter(None, (environment_section(environment), *sections)))
@@ -84,7 +84,7 @@ def conversation(name: str, environment: Environment | None, sections: Iterable[
 
 
 _MARK = "\udfff"
-"""Holds the place of the number that tells a tag from tags in texts; half of a surrogate pair is in no text at all."""
+"""Placeholder of the number of a tag; half of a surrogate pair, which no text contains."""
 _LIKE_A_TAG = re.compile(r"</?([a-z_]+)(?:-(\d{1,9}))?(?=[\s>])")
 
 

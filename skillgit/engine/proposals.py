@@ -215,7 +215,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _same_words(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Say whether each word of one side stands on the other, perhaps in another form."""
+    """Say whether each word of one side occurs on the other, perhaps in another form."""
     sides = ((first - second, second - first), (second - first, first - second))
     return all(any(_twins(word, twin) for twin in theirs) for ours, theirs in sides for word in ours)
 

@@ -52,7 +52,7 @@ def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
         raise UnusableReplyError(str(error)) from error
     except DocumentError:
         value = None
-    except RecursionError as error:  # what was mended may be nested as deep as it likes
+    except RecursionError as error:  # a repaired reply may be nested at any depth
         raise UnusableReplyError("its JSON is nested too deeply") from error
     if value is None:
         raise UnusableReplyError("it contains no JSON object")
@@ -90,7 +90,7 @@ async def ask(
 
     Return None if the second reply does not fit either, or the question will never be answered: it is left out like a
     reply that cannot be used, see :func:`skillgit.engine.session.unanswered`. A reply of which only some edits have no
-    place is better than none: it is returned if the second is no better.
+    place is better than none: it is returned unless the second is better.
 
     ``draw`` is the place in the run that the call belongs to. ``check`` raises an UnusableReplyError if a reply of the
     right shape cannot be used all the same.

@@ -102,7 +102,7 @@ class Reading:
     async def reflection(self) -> Reflection:
         """Return what all analysts say; every item of the step has been taken before."""
         self._complete = True
-        # nobody knew before how many analysts there are
+        # the number of analysts was unknown before
         self._session.monitor.stage(Stage.REFLECT, len(self._analysts))
         for _ in range(self._read):
             self._session.monitor.tick()

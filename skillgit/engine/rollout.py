@@ -1,6 +1,6 @@
 """Rollout: the target model works on items with a skill, and the environment scores what it did.
 
-An environment may be a user's own class, so that anything may go wrong in it. Whatever it raises is a failure of the
+An environment may be a user's own class, so that anything may go wrong in it. Anything it raises is a failure of the
 item that it worked on, never a score, and other items go on. What ends a run ends it also if an environment catches it.
 """
 
@@ -175,7 +175,7 @@ async def kept_row(
 
 
 def _go_on(*conversations: RoleConversation) -> None:
-    """Raise what ends more than one item, which an environment may have caught, or that nobody waits any more."""
+    """Raise what ends more than one item, which an environment may have caught, or that no caller waits any more."""
     for conversation in conversations:
         if conversation.end is not None:
             raise conversation.end
@@ -247,7 +247,7 @@ def named_texts(skill: Skill) -> list[tuple[str, str]]:
 
 
 def _mention(path: str) -> re.Pattern[str]:
-    """Return what finds ``path`` where it is no part of another path; a folder's placeholder may be before it."""
+    """Return what finds ``path`` where it is not part of another path; a folder's placeholder may be before it."""
     return re.compile(rf"(?:(?<![\w./\-])(?:\./)?|(?<=\}}/)){re.escape(path)}(?![\w/\-]|\.\w)")
 
 

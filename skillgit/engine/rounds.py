@@ -1,8 +1,8 @@
 """Rounds: steps that are proposed from one version at once, and the race of their candidates.
 
-A round is computed as a whole and told step by step, an event each. It follows from the state in which it began and
+A round is computed as a whole and reported step by step, an event each. It follows from the state in which it began and
 from recorded calls alone, so that a run that was killed between two of its events computes the same round again. What a
-step asks is charged to that step, whoever of the round waits for it.
+step asks is charged to that step, even if others of the round wait for it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Rounds:
         return range(max((begin, *by_hand)), min(begin + width, end))
 
     def is_open(self, state: RunState) -> bool:
-        """Whether some steps of a round are told and others are not."""
+        """Whether some steps of a round are reported and others are not."""
         return state.step < self.session.steps and self.steps(state, state.step + 1).start <= state.step
 
     async def transition(self, state: RunState, step: int, *, on_refusal: Refused | None = None) -> Transition:
@@ -150,7 +150,7 @@ def _based(search: Search, session: Session) -> Search:
 
 
 def _quietly(search: Search, *, is_first: bool) -> Search:
-    """Return ``search`` without displays, which show one step at a time; what is rolled out is told all the same."""
+    """Return ``search`` without displays, which show one step at a time; rollouts are reported all the same."""
     monitor = search.session.monitor
     return search if is_first else replace(search, session=replace(search.session, monitor=Monitor(saw=monitor.saw)))
 

@@ -1,7 +1,7 @@
 """When a run ends before its last step, how it turned out, and the sentence that says why.
 
 Only what the run found out is recorded. A provider that failed, a cap that was reached and a user who stopped it end a
-process, not the run: they write no event, and the run goes on where it stands.
+process, not the run: they write no event, and the run continues from there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skillgit.errors import NotLoadedError
 
 
 def stop_at_once(session: Session, state: RunState) -> str:
-    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
+    """Return why nothing more can be gained, so that the run ends now; empty if something can."""
     settings, evaluation = session.settings, state.evaluation(state.version)
     is_covered = evaluation.coverage >= settings.evaluation.min_coverage
     if session.ends_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
@@ -129,7 +129,7 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
 
 
 def is_chance(session: Session, state: RunState) -> bool:
-    """Say whether the gain of the best version over the seed on the selection split cannot be told from chance."""
+    """Say whether the gain of the best version over the seed on the selection split may be chance."""
     first, best = _selection_scores(session, state)
     evaluation = state.known_evaluation(state.best)
     items = evaluation.scored if evaluation is not None else 0

@@ -88,7 +88,7 @@ class Ahead:
         self._over = True
 
     async def settled(self) -> None:
-        """Begin no further rollout, and wait for those in progress; whoever stops the calls before waits briefly."""
+        """Begin no further rollout, and wait for those in progress; stop the calls first to keep the wait short."""
         self.give_way()
         if self._task is not None:
             await asyncio.wait((self._task,))
@@ -138,7 +138,7 @@ class Trainer:
         except BaseException:
             await self.close()
             raise
-        if transition is None or isinstance(transition.event, SlowMerged):  # which asks nobody
+        if transition is None or isinstance(transition.event, SlowMerged):  # which asks no model
             return transition
         return replace(transition, evidence=evidence_files.merged([transition.evidence, unanswered_file(self.session)]))
 
@@ -148,7 +148,7 @@ class Trainer:
         await self.ahead.settled()
 
     async def close(self) -> None:
-        """Cancel what runs ahead; whoever stops asking for transitions before the run is finished calls this."""
+        """Cancel what runs ahead; call this when you stop asking for transitions before the run is finished."""
         await self.ahead.close()
 
     async def _next(self, state: RunState | None) -> Transition | None:

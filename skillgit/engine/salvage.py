@@ -91,7 +91,7 @@ def halves(edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
 
 
 async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[PatchPart]:
-    """Return the halves that can stand alone, the one that breaks least first."""
+    """Return the halves that work alone, the one that breaks least first."""
     item_ids = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
     items = [item for item in session.task.items[Split.SELECTION] if item.id in item_ids]
     before = await roll_out(session, skill, items, "selection")

@@ -225,7 +225,7 @@ class Watcher(Protocol):
     def happened(self, event: Event, commit: str) -> None: ...
 
     def remark(self, text: str) -> None:
-        """Something is worth telling that is no event."""
+        """A remark for the user that is not an event."""
         ...
 
 

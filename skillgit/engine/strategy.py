@@ -351,7 +351,7 @@ class Guarded(Strategy):
         raise StrategyError(message, hint=_MEND)
 
 
-_MEND = "mend the strategy and give the same command again: what was paid for is kept"
+_MEND = "fix the strategy and give the same command again: what was paid for is kept"
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def elide(text: str, limit: int) -> str:
 
 
 def failing_turn(turns: Sequence[Turn]) -> int:
-    """Return the place of the last reply that tells of trouble, else of the target's last turn: the answer."""
+    """Return the place of the last reply that reports trouble, else of the target's last turn: the answer."""
     surroundings = [index for index, turn in enumerate(turns) if index and turn.role in ("tool", "user")]
     troubles = [index for index in surroundings if _TROUBLE.search(turns[index].text)]
     spoken = [index for index, turn in enumerate(turns) if turn.role == "assistant"]

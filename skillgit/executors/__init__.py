@@ -1,1 +1,1 @@
-"""Where rollouts are carried out: in this process, in worker processes beside it, or on the nodes of a Ray cluster."""
+"""Where rollouts are carried out: in this process, in worker processes, or on the nodes of a Ray cluster."""

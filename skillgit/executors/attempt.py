@@ -40,7 +40,7 @@ class AskedModel(ABC):
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), form: ReplyForm | None = None
     ) -> Reply:
         if not all(isinstance(message, Message) for message in messages):
-            raise TypeError("chat was given what is no Message")
+            raise TypeError("chat was given something else than a Message")
         reply = await self.ask(messages, tools, form)
         self.replies.append(reply)
         if reply.turns:
@@ -51,7 +51,7 @@ class AskedModel(ABC):
     async def serve(self) -> AsyncIterator[ModelEndpoint]:
         async with self.lease(self._ask_and_count) as lease:
             yield lease
-        if lease.refusal is not None:  # what the program did without an answer is no result
+        if lease.refusal is not None:  # what the program did without an answer is not a result
             raise lease.refusal
 
     async def _ask_and_count(self, question: AgentQuestion, provider: str, number: int) -> Reply:
@@ -73,7 +73,7 @@ class AskedModel(ABC):
 
 
 class RestartableModel(AskedModel):
-    """A conversation that can begin anew, for an attempt that was cut off: equal questions are equal draws."""
+    """A conversation that can start over, for an attempt that was cut off: equal questions are equal draws."""
 
     @abstractmethod
     def restart(self) -> None: ...
@@ -159,7 +159,7 @@ def _checked(score: object) -> Scored:
 async def _attempt(environment: Environment, item: Item, skill: Skill, target: AskedModel, judge: AskedModel) -> Row:
     target.judge = judge
     trajectory = await environment.rollout(item, skill, target)
-    replies = tuple(target.replies)  # a scorer may ask the target too, whose verdicts are no part of the answer
+    replies = tuple(target.replies)  # a scorer may ask the target too, whose verdicts are not part of the answer
     score, feedback = await environment.score(item, trajectory, judge)
     score, feedback = _with_cuts(_checked(score), feedback, trajectory, replies)
     loading = Loading.of_calls(reply.loading for reply in replies)
@@ -170,7 +170,7 @@ async def _attempt(environment: Environment, item: Item, skill: Skill, target: A
     turns = [each.row for turn in trajectory.turns for each in (*_work_before(turn, target), turn)]
     row: Row = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
-        raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
+        raise TypeError("an answer, a feedback, a role or the content of a turn is not text")
     tokens = sum(reply.usage.tokens_in + reply.usage.tokens_out for reply in replies)
     return row | outcome_row(replace(score, tokens=tokens or None))
 
@@ -181,7 +181,7 @@ _NOT_LOADED = "the agent did not load the skill, so this says nothing about its 
 def _with_cuts(score: Scored, feedback: str, trajectory: Trajectory, replies: Sequence[Reply]) -> tuple[Scored, str]:
     """Return score and feedback, which say which replies ended at the limit of their length.
 
-    An answer that a cut reply ends with may be half of one: it is not right, whatever the scorer makes of it. An answer
+    An answer that a cut reply ends with may be half of one: it never counts as right. An answer
     that was complete before the cut, such as one in a closed tag, keeps its score.
     """
     note = _cut_note(replies)
@@ -231,7 +231,7 @@ def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
 
 
 def fault_of(error: BaseException) -> EnvironmentFaultError:
-    return EnvironmentFaultError(f"the environment raised {described(error)}", hint="mend the environment")
+    return EnvironmentFaultError(f"the environment raised {described(error)}", hint="fix the environment")
 
 
 def described(error: BaseException, caller: str = __file__) -> str:

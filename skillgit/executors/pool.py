@@ -30,7 +30,7 @@ _GIVE_WAY_S: Final = 5.0
 """Seconds that a cancelled attempt has to end what it started; one that never gives way is killed with its worker."""
 _FALSE_STARTS: Final = 3  # for each worker, one after the other
 _LOOK_S: Final = 10.0
-"""Seconds after which whoever waits for a worker looks whether there is room for more."""
+"""Seconds after which a caller that waits for a worker checks for room for more."""
 
 
 class WorkerLink(Protocol):
@@ -266,7 +266,7 @@ class WorkerPool:
                     worker.inboxes[frame.attempt].put_nowait(frame)
         except SkillgitError as error:
             self._fault = error
-        except Exception as error:  # noqa: BLE001 - whoever waits for a worker is told, if it happens again
+        except Exception as error:  # noqa: BLE001 - the caller that waits for a worker gets it, if it happens again
             self._reason = f": {described(error)}"
         finally:
             await self._bury(worker)

@@ -31,19 +31,19 @@ _LOOK_S: Final = 10.0
 
 
 def _keep_to_the_log(data: Any, ignore_prefix: bool) -> None:  # noqa: ANN401, FBT001 - Ray's signature
-    """Log what Ray tells of a node that died, a hundred lines of its state, at a level that is usually off."""
+    """Log what Ray says of a node that died, a hundred lines of its state, at a level that is usually off."""
     del ignore_prefix
     logging.getLogger("ray").debug("\n".join(map(str, data.get("lines", ()))))
 
 
-# Ray prints such news to standard output, amid progress and JSON, whatever ray.init(log_to_driver=False) says.
+# Ray prints such news to standard output, amid progress and JSON, even with ray.init(log_to_driver=False).
 ray_driver.print_to_stdstream = _keep_to_the_log
 
 
 class RayFleet:
     """Actors on a cluster, which is joined, or started on this machine, when the first one is asked for."""
 
-    tries, alone_from = 4, 2  # a node that died is no item's fault
+    tries, alone_from = 4, 2  # a node that died is not the fault of an item
 
     def __init__(self, address: str, most: int) -> None:
         if address.startswith("ray://"):

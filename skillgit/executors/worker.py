@@ -76,7 +76,7 @@ def told(error: BaseException) -> bytes:
 
 
 def retold(body: bytes) -> SkillgitError:
-    """Return the error that the other side has told."""
+    """Return the error that the other side reported."""
     name, message, hint = pickle.loads(body)  # noqa: S301 - of our own worker
     error: SkillgitError = getattr(errors, name)(message, hint=hint)
     return error
@@ -132,7 +132,7 @@ class _FarModel(AskedModel):
 
 
 class Worker:
-    """Carries out attempts, as many at once as it is told to; ``post`` sends a frame to the near side."""
+    """Carries out attempts, as many at once as it may; ``post`` sends a frame to the near side."""
 
     _environment: Environment
     _endpoint: MeteredEndpoint | None = None
@@ -176,7 +176,7 @@ class Worker:
             frame = Frame("row", number, body=json.dumps(row).encode())
         except asyncio.CancelledError:
             frame = Frame("cancelled", number)
-        except BaseException as error:  # noqa: BLE001 - the near side is told of any error
+        except BaseException as error:  # noqa: BLE001 - any error is reported to the near side
             frame = Frame("failed", number, body=told(error))
         self._post(frame)
 

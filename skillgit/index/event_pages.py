@@ -32,7 +32,7 @@ _HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
 class NumberComparison:
     """A comparison with a number.
 
-    A score of which only a bound is known passes where it is certain, whatever the score was: with ``<`` and ``<=``
+    A score of which only a bound is known passes where it is certain for every possible score: with ``<`` and ``<=``
     if the bound passes too, and never with the others.
     """
 

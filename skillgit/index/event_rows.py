@@ -1,6 +1,6 @@
 """How events and their evidence become rows: what each table holds of them.
 
-Evidence may come from strangers and may be damaged: whatever is not as it should be is left out, never an error.
+Evidence may come from strangers and may be damaged: anything malformed is left out, never an error.
 
 Everything here but the numbers of events is a function of the events alone, never of the order in which they arrived,
 so that an index that grew event by event equals one that was built at once.
@@ -139,7 +139,7 @@ class Beside:
     """What rows are made from besides their events."""
 
     seed: Callable[[Recorded], str]  # returns the text of the skill that a run starts from, for searching
-    # returns what the evidence of an event tells, given its kind and the evidence tree; None if it is not here, or not
+    # returns what the evidence of an event says, given its kind and the evidence tree; None if it is not here, or not
     # looked at yet
     proof: Callable[[str, str], Proof | None] = lambda _kind, _tree: None
     before: Before = field(default_factory=Before)  # what the index has of the run already
@@ -302,7 +302,7 @@ def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
 
 
 def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
-    """Return a candidate's items, how many were saved, and whether it was stopped; a version is no candidate."""
+    """Return a candidate's items, how many were saved, and whether it was stopped; a version is not a candidate."""
     if parts.merge or parts.measures is not None or not parts.evaluations:
         return (None, None, 0)
     evaluation = parts.evaluations[0]
@@ -311,7 +311,7 @@ def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
 
 def _flip_rows(number: int, fixes: Iterable[str], breaks: Iterable[str]) -> Iterable[tuple[int, str, int]]:
     rose = {**dict.fromkeys(breaks, 0), **dict.fromkeys(fixes, 1)}
-    # an item's name is a stranger's: half a surrogate pair is no text that SQLite takes
+    # an item's name is a stranger's: SQLite refuses half a surrogate pair
     return [(number, item, is_gain) for item, is_gain in rose.items() if not _SURROGATE.search(item)]
 
 

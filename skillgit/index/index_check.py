@@ -1,4 +1,4 @@
-"""Whether an index says what one that is built anew would say."""
+"""Whether an index says what a rebuilt one would say."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def drop_damaged(repo: Repo) -> HistoryError | None:
         schema.discard(path_of(repo))
     return HistoryError(
         "the index of this repository was damaged and has been removed; git has everything that it held",
-        hint="run the command again, which builds the index anew",
+        hint="run the command again, which rebuilds the index",
     )
 
 
@@ -84,7 +84,7 @@ def fault(repo: Repo) -> IndexFault | None:
     try:
         with Index(repo, schema.in_memory(), on_disk=False) as fresh:
             reference = content(fresh)
-    except Exception:  # noqa: BLE001 - whatever it is, it is not the file's fault
+    except Exception:  # noqa: BLE001 - no error here is the file's fault
         return None
     try:
         if not path_of(repo).is_file():

@@ -181,5 +181,5 @@ def _compared(name: str, sign: str) -> str:
 
 
 def _match(words: str) -> str:
-    """Return an FTS5 query for text with words that begin with each of ``words``, whatever characters they have."""
+    """Return an FTS5 query for text with words that begin with each of ``words``, with any characters."""
     return " ".join('"{}"*'.format(word.replace('"', '""')) for word in words.split())

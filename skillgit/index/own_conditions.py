@@ -14,7 +14,7 @@ from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit
 
 Otherwise = Literal["model", "server", "environment", "judge", "items", "configuration"]
-"""What a noted evaluation differs in from the measurements of the run; `configuration` where nothing else tells why."""
+"""What a noted evaluation differs in from the run's measurements; `configuration` where nothing else explains it."""
 
 _SPLITS, _ENVIRONMENT = "splits.json", "environment.json"
 _START = "SELECT e.oid, e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0"
@@ -91,7 +91,7 @@ class OwnConditions:
         self, *, target: str, environment: str, judge: str, served: str, setup: str
     ) -> tuple[Otherwise, ...]:
         start, differs = self._start, list[Otherwise]()
-        # a line that names no server tells it by the digest of its setup, which contains the server
+        # a line that names no server identifies it by the digest of its setup, which contains the server
         is_server_implied = not served and setup == self._setup != ""
         if start is not None:
             own, judge_name = start.served_as("target"), start.models.judge.rpartition("@")[0] or start.models.judge

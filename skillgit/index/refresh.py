@@ -1,6 +1,6 @@
 """How the index follows git: opening it, and bringing it up to date by comparing the tips of refs.
 
-Git is the truth. An index on disk that cannot be used, whatever the reason, is replaced by one in memory, and one that
+Git is the truth. An index on disk that cannot be used, for any reason, is replaced by one in memory, and one that
 is damaged is removed, so that the next command builds it again.
 
 An index as it was right after an event (:func:`as_of`) hides in temporary views what came later: of the event's own
@@ -100,7 +100,7 @@ class Index:
             self.broken = refresh(self.connection, self.repo)
         except SkillgitError:
             raise
-        except Exception as error:  # whatever damaged rows lead to, git has it all
+        except Exception as error:  # git has everything that damaged rows may break
             if not self.on_disk or isinstance(error, OSError):
                 raise
             self._leave_disk(error)
@@ -146,7 +146,7 @@ def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
             break
         except SkillgitError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever damaged rows and messages lead to, git has it all
+        except Exception as error:  # noqa: BLE001 - git has everything that damaged rows and messages may break
             if is_about_access(error):
                 break
         with suppress(OSError):
@@ -182,7 +182,7 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
         connection.close()
         raise
     if is_new:
-        # whoever opens it next tries again
+        # the next opening tries again
         with suppress(sqlite3.OperationalError):
             schema.share(connection)
     return index
@@ -258,7 +258,7 @@ def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) ->
 
 
 def _packed(look: RefSnapshot, repo: Repo) -> str:
-    """Return what tells git's packed refs and the choice of the trunk from any other; empty if that is not known."""
+    """Return what identifies git's packed refs and the choice of the trunk; empty if that is not known."""
     return f"{look.stamp} {trunk(repo)}" if look.stamp else ""
 
 
@@ -389,7 +389,7 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
 
 
 def _summarise(connection: sqlite3.Connection) -> None:
-    """Make the rows of runs anew; those of runs that had ended are taken as they are."""
+    """Rebuild the rows of runs; those of runs that had ended are taken as they are."""
     from skillgit.index.table_writer import summarise  # noqa: PLC0415 - loads libgit2
 
     connection.execute("CREATE TEMP TABLE run AS SELECT * FROM main.run WHERE name IN (SELECT run FROM temp.event)")

@@ -42,7 +42,7 @@ class RunRow:
     # the seed's score on the test split under the run's metric, on the items of `best_test`; absent if it was not
     # measured on them
     first_test: float | None = None
-    # the best version's, as the run measured it at its end, else as the newest note tells it
+    # the best version's, as the run measured it at its end, else as the newest note has it
     best_test: float | None = None
     best_items: int = 0  # selection items that the best score is a mean of; 0 if that is not known
     test_items: int = 0  # test items that `best_test` is a mean of; 0 if that is not known
@@ -51,7 +51,7 @@ class RunRow:
     unpriced: int = 0  # calls whose price is not known
     reused: int = 0  # answers that other commands had paid for
     unidentified: int = 0  # those of them of which no server was recorded
-    rehearsal: str = ""  # which of its models are no language models; empty where all are
+    rehearsal: str = ""  # which of its models are not language models; empty where all are
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class SpentRow:
     epoch: int
     version: int | None
     models: Mapping[str, str]  # role to the model that played it, as `backend/model`
-    cost: Cost  # what it cost, with its parts as far as the history tells them
+    cost: Cost  # what it cost, with its parts as far as the history has them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ class EditRow:
 
 
 def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
-    """Return commit to the event that it holds; commits that are no events are left out."""
+    """Return commit to the event that it holds; other commits are left out."""
     oids = sorted(commits)
     events: dict[str, OriginRow] = {}
     for start in range(0, len(oids), _AT_ONCE):

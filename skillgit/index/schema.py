@@ -183,7 +183,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     with _settled(path, fcntl.LOCK_SH):
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
-            # what a machine that lost its power left of a file that was being filled is no database, and is made again
+            # what a power failure left of a file that was being filled is not a database, and is made again
             connection.execute("PRAGMA synchronous = OFF")
             has_tables = is_current(connection)
         except sqlite3.Error:
@@ -192,7 +192,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     try:
         if has_tables:
             share(connection)
-        # an index that is built anew should not have to write what does not fit before its end
+        # an index that is rebuilt should not have to write what does not fit before its end
         connection.execute("PRAGMA cache_size = -131072")
     except sqlite3.Error:
         connection.close()

@@ -42,7 +42,7 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
 
 
 def spent_sums(index: Index, run: str) -> tuple[SpentRow, ...]:
-    """Return what ``run`` cost in few rows, as if all events of the same models were one; steps are not told apart."""
+    """Return what ``run`` cost in few rows, as if all events of the same models were one."""
     wholes: list[tuple[Any, ...]] = []
     parts: dict[tuple[Any, ...], list[CostPart]] = {}
     for target, optimizer, judge, level, role, stage, *amounts in index.select(_SUMS, (run,)):

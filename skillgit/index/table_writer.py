@@ -160,7 +160,7 @@ def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, in
 def _confirmed(connection: sqlite3.Connection, run: str, outcome: str, best: int, gauge: tuple[str, float]) -> str:
     """Return how ``run`` ended, where it recorded ``outcome``.
 
-    Before there was a ``not-confirmed``, runs were recorded as improved beside test scores that had fallen. Where every
+    Before there was a ``not-confirmed``, runs were recorded as improved although test scores had fallen. Where every
     test item has a score, the scores themselves say so.
     """
     if outcome != "improved":
@@ -301,7 +301,7 @@ def _refresh_run(
     if records:
         insert(connection, run, records, lambda record: _seed_text(repo, record))
     chain = refs.evidence_ref(run)
-    # refs do not move at once for whoever looks at them: an event may come after the end of the chain with its evidence
+    # refs do not move at once for a reader: an event may come after the end of the chain with its evidence
     if chain in new and (old.get(chain) != new[chain] or any(record.evidence for record in records)):
         _load_evidence(connection, repo, run)
 
@@ -309,7 +309,7 @@ def _refresh_run(
 def _added(
     connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
 ) -> list[Recorded] | None:
-    """Return the events that came since; None if the run has to be read anew."""
+    """Return the events that came since; None if the run has to be read again."""
     before, after = (_sources(repo, run, tips) for tips in (old, new))
     if not before or not all(name in after and _grew(repo, oid, after[name]) for name, oid in before.items()):
         return None

@@ -168,7 +168,7 @@ def part_type(*kinds: type) -> type[DocumentPart]:
 
 
 def _type_of(annotation: ast.expr) -> Any:  # noqa: ANN401 - a type or an alias of one
-    """Return the type of a value of ``annotation`` in a document: what is no number and no part is a text."""
+    """Return the type of a value of ``annotation`` in a document: what is neither a number nor a part is a text."""
     match annotation:
         case ast.BinOp(left=left, right=right):
             return _type_of(left) | _type_of(right)

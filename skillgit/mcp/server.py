@@ -47,7 +47,7 @@ from skillgit.view.runs import RUNS
 from skillgit.view.score_tables import records
 
 INSTRUCTIONS: Final = f"""The history of Agent Skills that are trained in this repository: which rule came from where,
-what it scored, what was rejected. To learn why a rule of a skill stands, call `why` with the rule's words; one call
+what it scored, what was rejected. To learn why a rule is in a skill, call `why` with the rule's words; one call
 answers. Revisions are v7, best, head, r4 (rejected at step 4) or RUN/v7. Nothing here changes anything.
 {answers.NOTICE}"""
 _RESOURCE: Final = 1 << 20  # bytes of a resource at most
@@ -123,7 +123,7 @@ class History:
         skill: Annotated[Word, Field(description="a skill's name, to look at a run that trains it")] = "",
         revision: Revision = "",
     ) -> ToolAnswer:
-        """Explain why a rule stands: its step, the rollouts that failed, the gate's scores, who rejected variants.
+        """Explain why a rule is there: its step, the rollouts that failed, the gate's scores, who rejected variants.
 
         Rules that were removed or never accepted are found, too.
         """
@@ -245,7 +245,7 @@ class History:
             try:
                 with one_snapshot():
                     return function(**arguments)
-            except Exception as error:  # what it means to the reader is told below
+            except Exception as error:  # what it means to the reader is said below
                 failure = explained(error, self._context)
                 if failure is None:
                     raise
@@ -267,7 +267,7 @@ def _resource(content: bytes) -> str:
     try:
         return visible(redact(content.decode()))
     except UnicodeDecodeError as error:
-        raise UsageError("this file is no text", hint="look at it with git show") from error
+        raise UsageError("this file is not text", hint="look at it with git show") from error
 
 
 class HistoryServer(MCPServer):
@@ -341,7 +341,7 @@ def listen(address: str) -> socket.socket:
     match = _ADDRESS.fullmatch(address)
     if match is None or int(match["port"]) > _LARGEST_PORT:
         raise UsageError(
-            f"'{address}' is no address on this machine alone",
+            f"'{address}' is not an address on this machine alone",
             hint="--http PORT, or localhost:PORT; 0 takes a free one",
         )
     host = "::1" if match["host"] == "[::1]" else "127.0.0.1"
@@ -360,7 +360,7 @@ def link_of(listener: socket.socket) -> str:
 def http_server(server: MCPServer, listener: socket.socket) -> uvicorn.Server:
     """Return what answers there: no page of another site, which has another origin, and no other name that leads here.
 
-    It runs until it is told to end.
+    It runs until its exit is requested.
     """
     port = listener.getsockname()[1]
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]

@@ -127,7 +127,7 @@ class Request:
 
     ``schema`` is the JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
     ``title``. The prompt asks for the same, so a backend need not hand it on. ``native`` asks for the reply in the
-    provider's own form too where it thinks, for whoever goes on with the conversation. ``folder`` is what an agent is
+    provider's own form too where it thinks, for callers that continue the conversation. ``folder`` is what an agent is
     to work in; a backend that can do that is a ``WorksInFolder``.
     """
 
@@ -139,7 +139,7 @@ class Request:
     tools: tuple[Tool, ...] = ()
     top_p: float | None = None  # share of the likeliest tokens that are sampled from
     seed: int | None = None
-    stop: tuple[str, ...] = ()  # texts at which a reply ends; they are no part of it
+    stop: tuple[str, ...] = ()  # texts at which a reply ends; they are not part of it
     schema: Mapping[str, object] | None = None
     tool_choice: str = ""  # `none`, `required` or the name of the tool to use; empty leaves it to the model
     native: bool = False
@@ -409,7 +409,7 @@ def flatten(messages: Sequence[Message]) -> str:
     return "\n".join(f"{message.role}: {message.text}" for message in messages)
 
 
-CHARACTERS_PER_TOKEN = 4  # about; for estimates where nobody counts tokens
+CHARACTERS_PER_TOKEN = 4  # about; for estimates where tokens are not counted
 
 
 def estimated_tokens(text: str) -> int:
@@ -417,7 +417,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def estimated_usage(messages: Sequence[Message], text: str) -> Usage:
-    """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
+    """Return about what a call took that was answered with ``text``, where its tokens are not counted."""
     return Usage(tokens_in=estimated_tokens(flatten(messages)), tokens_out=estimated_tokens(text))
 
 

@@ -58,7 +58,7 @@ def check_storable(where: str, value: object) -> None:
 
 
 def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
-    """Return the first of the fields ``names`` that is not empty, stripped; a DataError if one is no text or number."""
+    """Return the first of the fields ``names`` that is not empty, stripped; a DataError unless text or number."""
     for name in names:
         value = fields.get(name)
         if kind := next((words for wrong_type, words in _NO_TEXT.items() if isinstance(value, wrong_type)), ""):
@@ -70,7 +70,7 @@ def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
 
 def text_or_blanks(where: str, fields: Mapping[str, object], name: str) -> str:
     """Return what :func:`text_field` does, but a text of blanks alone, as some published data have, as it is."""
-    # It is for what is asked beside a picture or a workbook, which is an item without it.
+    # It is for what is asked with a picture or a workbook, which is an item without it.
     value = fields.get(name)
     return text_field(where, fields, name) or (value if isinstance(value, str) else "")
 

@@ -68,7 +68,7 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assets:
-    """Files that rows name, such as pictures and workbooks; they are written to one folder beside the items."""
+    """Files that rows name, such as pictures and workbooks; they are written to one folder next to the items."""
 
     option: str  # of the environment, which names that folder
     folder: str  # its name
@@ -123,7 +123,7 @@ class PublicSource:
 
     kind: SourceKind
     place: str  # the repository as owner/name; for files on the web, the address above them, with {revision} in it
-    layout: str  # what has to be where, and which option names it; for whoever places the data by hand
+    layout: str  # what has to be where, and which option names it; for those who place the data by hand
     revision: str = ""  # the commit that is fetched; empty where none is known: the newest one is, and is recorded
     other_place: str = ""  # another name of the repository, which has moved, or may have
     files: tuple[str, ...] = ()  # patterns of the files that are fetched; on the web, their names
@@ -197,7 +197,7 @@ class ModelEndpoint(Protocol):
         ...
 
     def turns(self) -> tuple[Turn, ...]:
-        """Return the longest conversation that was had so far; shorter ones beside it are left out."""
+        """Return the longest conversation that was had so far; shorter ones are left out."""
         ...
 
 

@@ -41,7 +41,7 @@ def clusters(items: Sequence[Item]) -> list[Cluster]:
 
 
 def repeated_content(item: Item) -> str:
-    """Return what items have in common that repeat each other, under whatever names their pictures are."""
+    """Return what items have in common that repeat each other, under any names of their pictures."""
     if "pictures" not in item.content or "images" not in item.content:
         return item.digest
     return digest({name: value for name, value in item.content.items() if name != "images"})[:16]
@@ -50,7 +50,7 @@ def repeated_content(item: Item) -> str:
 def cut(parts: Sequence[Cluster], counts: Sequence[int]) -> list[list[Cluster]]:
     """Divide clusters, in their order, into shares whose numbers of items are ``counts``, or as near as they come.
 
-    The order is cut where that comes nearest, and then the clusters beside the cuts are laid as brings the numbers
+    The order is cut where that comes nearest, and then the clusters next to the cuts are assigned as brings the numbers
     nearest: of up to eight clusters, no division is nearer. No share of at least one item stays empty if there are as
     many clusters.
     """
@@ -67,11 +67,11 @@ def cut(parts: Sequence[Cluster], counts: Sequence[int]) -> list[list[Cluster]]:
     ]
 
 
-_BESIDE = 8  # clusters beside the cuts, whose sides are all tried
+_BESIDE = 8  # clusters next to the cuts, whose sides are all tried
 
 
 def _lay_borders(parts: Sequence[Cluster], counts: Sequence[int], sides: list[int]) -> None:
-    """Change the sides of clusters beside a cut so that the shares come as near to ``counts`` as they can."""
+    """Change the sides of clusters next to a cut so that the shares come as near to ``counts`` as they can."""
     numbers = [
         sum(len(cluster) for cluster, side in zip(parts, sides, strict=True) if side == n) for n in range(len(counts))
     ]

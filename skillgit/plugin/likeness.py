@@ -40,7 +40,7 @@ def _without(text: str, common_pairs: set[_Pair]) -> str:
         end = start + 1
         while end < len(tokens) and (tokens[end - 1], tokens[end]) in common_pairs:
             end += 1
-        if end - start < SHORTEST_QUOTED:  # a few common words in a row are no form, but language
+        if end - start < SHORTEST_QUOTED:  # a few common words in a row are language, not a form
             rest += tokens[start:end]
         start = end
     return " ".join(rest)

@@ -95,7 +95,7 @@ def _imported(path: Path, code: bytes, folder: Path) -> Iterator[Path]:
     try:
         nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
     except (SyntaxError, ValueError):
-        return  # whoever imports it is told
+        return  # importing it reports the error
     for node in nodes:
         level = node.level if isinstance(node, ast.ImportFrom) else 0
         start = path.parents[level - 1] if level else folder

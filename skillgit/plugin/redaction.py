@@ -1,7 +1,7 @@
 """Takes credentials out of texts before they are recorded, shown or sent.
 
 What looks like a credential is one question, which ``domain.credentials`` answers. Here the values of environment
-variables that are named like credentials are added to it, whatever they look like. What is recorded of a run loses only
+variables that are named like credentials are added to it, whatever their form. What is recorded of a run loses only
 what is certain: a run must not lose words of an answer because they are long.
 """
 

@@ -71,7 +71,7 @@ class ForeignPolicy(Policy):
             return method(*args, **options)
         except (Exception, SystemExit) as error:  # the code is someone else's and may fail in any way
             message = " ".join(f"{type(error).__name__}: {error}".split())
-            raise UsageError(f"gate policy {self._origin} broke down: {message}", hint="mend the policy") from error
+            raise UsageError(f"gate policy {self._origin} broke down: {message}", hint="fix the policy") from error
 
     def _truth(self, method: str, answer: object) -> bool:
         if not isinstance(answer, bool):
@@ -115,7 +115,7 @@ def installed(group: str) -> tuple[Plugin, ...]:
 
 @cache
 def _shipped(group: str) -> dict[str, Plugin]:
-    """Return the plug-ins that come with skillgit: one file tells, where all installed packages are some hundred."""
+    """Return the plug-ins that come with skillgit: one file lists them, and not a hundred packages."""
     try:
         brings = distribution("skillgit")
     except PackageNotFoundError:
@@ -233,7 +233,7 @@ class _FromBytes(SourceFileLoader):
 
 
 class _Neighbours(MetaPathFinder):
-    """Finds the modules beside the plug-in files that were loaded, where nothing that is installed has their name."""
+    """Finds the modules next to the plug-in files that were loaded, where nothing that is installed has their name."""
 
     # It is asked before all others: Python's own finder knows the folder too, once a package of it is loaded or where
     # it is the working directory, and would execute compiled code of an earlier edit.
@@ -242,7 +242,7 @@ class _Neighbours(MetaPathFinder):
         self._files: dict[str, tuple[Path, bytes]] = {}
 
     def replace(self, files: Mapping[str, tuple[Path, bytes]]) -> None:
-        """Let ``files`` be found by their names; what was loaded under one of these from here is loaded anew."""
+        """Let ``files`` be found by their names; what was loaded under one of these from here is loaded again."""
         for name, (path, _) in files.items():
             paths = {str(path), str(self._files[name][0]) if name in self._files else ""}
             if getattr(sys.modules.get(name), "__file__", None) in paths:
@@ -271,7 +271,7 @@ def _spec(name: str, path: Path, code: bytes) -> ModuleSpec | None:
 
 def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
     """Execute the plug-in ``path`` and return its module."""
-    # It and the modules in its folder that it imports get the bytes in ``files``, whatever is on the disk by then, and
+    # It and the modules in its folder that it imports get the bytes in ``files``, even if the disk has changed, and
     # in a process that has loaded it before.
     folder = path.parent
     _NEIGHBOURS.replace({module_name(file, folder): (file, code) for file, code in files.items()})

@@ -38,7 +38,7 @@ def write_files(
 ) -> None:
     """Write ``files`` into the new folder ``folder``, with ``durable`` to the disk; the only way from names to files.
 
-    Whoever moves a link into the folder meanwhile gets an error and no file elsewhere: each folder on the way is opened
+    A link that is moved into the folder gives an error and no file elsewhere: each folder on the way is opened
     inside the one before, and no link is followed. A path that leads out of the folder, or would be another file on
     some system, is an UnsafeNameError, and nothing is written.
     """
@@ -63,7 +63,7 @@ def write_files(
 
 
 def _opened(root: int, folders: Sequence[str]) -> int:
-    """Return an open folder that lies in ``root``; those that are missing are made."""
+    """Return an open folder below ``root``; those that are missing are made."""
     handle = os.dup(root)
     for name in folders:
         try:

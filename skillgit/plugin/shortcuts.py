@@ -40,9 +40,9 @@ GAIN = 0.05  # of the score; a shortcut that adds less to chance harms nothing
 MOST_ITEMS = 5_000  # of more, a part is measured that digests of ids choose
 LEAST_HALF = 50  # train items, and items of the other splits, that make halves by themselves
 TEXT_LEVEL = 0.02  # a choice text is taken for a cue from this p-value on, in the half that it is learnt on
-TEXT_WORDS = 4  # from so many words on, the text of a cue can be told from language
+TEXT_WORDS = 4  # from so many words on, the text of a cue differs from ordinary language
 CANDIDATES = 3  # the most frequent answers, which are tried as constants
-LEAST_SEEN = 3  # ids of a form, before it tells anything
+LEAST_SEEN = 3  # ids of a form, before it means anything
 MOST = 0.5  # a usual label is a cue if it is that of most items, clearly more than this share
 MOST_LEVEL = 0.05
 
@@ -658,7 +658,7 @@ def _order(name: str) -> list[tuple[int, int, str]]:
 
 
 def _of_id(cases: Sequence[MeasuredItem]) -> GuessRule:
-    """Learn which part of an id, or its place in their order, tells the answer best; by leaving each item out."""
+    """Learn which part of an id, or its place in their order, predicts the answer best; by leaving each item out."""
     spelling = {case.right: case.right if case.choices else case.answers[0] for case in cases}
     usual = Counter(case.right for case in cases).most_common(1)[0][0]
     scores = {

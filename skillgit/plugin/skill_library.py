@@ -18,7 +18,7 @@ from skillgit.files import read_plain
 
 DESCRIPTION_LENGTH = 1024  # characters of a description, by the rules of Agent Skills
 _LONGEST_HEAD = 64_000  # characters of a frontmatter; YAML takes its time over nested nonsense
-_LONGEST = 1 << 20  # bytes of a document; a longer one is no skill
+_LONGEST = 1 << 20  # bytes of a document; a longer one is not a skill
 
 
 @runtime_checkable
@@ -73,7 +73,7 @@ def with_description(document: str, description: str) -> str:
         if key.value == "description" and isinstance(value, yaml.ScalarNode):
             end = start + value.end_mark.index
             line_end = "\n" if value.style in {"|", ">"} else ""
-            # a JSON string is a YAML string too, whatever is in it
+            # every JSON string is a YAML string too
             text = json.dumps(description, ensure_ascii=False) + line_end
             return document[: start + value.start_mark.index] + text + document[end:]
     raise SkillError(f"{DOCUMENT} has no description to replace", hint="skillgit lint")

@@ -3,7 +3,7 @@
 An environment reads files, this module does the rest: it finds the files, divides items by ratio where they are not
 divided yet, takes those that a manifest names, and refuses what would spoil a measurement: ids that occur twice,
 content that is in two splits, and splits without items. A manifest says by ids which items train, select and test: it
-is a folder like one of divided data, but its rows are ids, or objects with an ``id`` and whatever else.
+is a folder like one of divided data, but its rows are ids, or objects with an ``id`` and anything else.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def split_items(
 
 
 def first_items(splits: Mapping[Split, Sequence[Item]], limit: int) -> Splits:
-    """Return ``splits`` without what spoils a measurement, which :func:`check` refuses; 0 is no limit."""
+    """Return ``splits`` without what spoils a measurement, which :func:`check` refuses; 0 means no limit."""
     return {split: items[: limit or None] for split, items in check(splits).items()}
 
 

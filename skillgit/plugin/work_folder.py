@@ -1,6 +1,6 @@
 """A folder that an agent works in: what it is given, and what it has changed there, as values that a ledger can hold.
 
-What an agent leaves behind is data of a stranger: nothing of it is followed, and what is no plain text under a safe
+What an agent leaves behind is data of a stranger: nothing of it is followed, and what is not plain text under a safe
 name is refused by a sentence.
 """
 
@@ -148,7 +148,7 @@ def changes_in(root: Path, folder: WorkFolder, answer: str = "") -> FolderChange
 def _entries(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield path and place of all that is in ``folder`` and no folder; hidden files and byte code are passed over."""
     if folder.is_symlink() or not folder.is_dir():
-        raise OSError(0, "it is no folder any more")
+        raise OSError(0, "it is not a folder any more")
     count = 0
     for parent, folders, names in os.walk(folder, onerror=_raised):
         links = [name for name in folders if Path(parent, name).is_symlink()]
@@ -186,7 +186,7 @@ def _text(content: bytes, size: int) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise ValueError("it is no text")
+        raise ValueError("it is not text")
     return text
 
 

@@ -5,30 +5,32 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import skillgit
+from skillgit.app.history.show import RunSetting
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall
 from skillgit.domain.skill_rules import Region
+from skillgit.domain.text_diff import Line, interleaved
 from skillgit.index.rows import LogRow, RunRow
-from skillgit.report import figures
-from skillgit.report.figures import NARROW, POINTS, WIDE, chart, curve, delta, drawn_rows, score
+from skillgit.view import diff, numbers
 from skillgit.view import event_marks as cells
+from skillgit.view.curve import POINTS, Curve, course
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import CHECKS, TYPES
-from skillgit.view.numbers import chance, not_measured, plural
+from skillgit.view.numbers import chance, delta, not_measured, plural, score
 from skillgit.view.plan import COST
 from skillgit.view.surface import UNICODE
-from skillgit.view.table import Surface
-from skillgit.view.text import inert
+from skillgit.view.table import Column, Surface, Table
+from skillgit.view.text import fit, inert, one_line
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
@@ -66,26 +68,20 @@ def page(report: RunReport) -> str:
 
 def header(summary: RunSummary, wide: int = POINTS, narrow: int = POINTS) -> dict[str, object]:
     """Return what templates print of a run in short, with curves of so many of its decisions, the newest ones."""
+    run = summary.run
     return {
-        "run": summary.run,
-        "outcome": ", ".join((_OUTCOMES.get(summary.run.outcome, summary.run.outcome), *summary.run.remarks)),
+        "run": run,
+        "outcome": ", ".join((_OUTCOMES.get(run.outcome, run.outcome), *run.remarks)),
         "gate_rule": rule(summary.verdict),
-        **plotted(summary.run, summary.rows, summary.score_counts, wide, narrow),
+        "drawings": plotted(run, summary.rows, summary.score_counts, wide, narrow),
     }
 
 
 def plotted(
     run: RunRow, rows: Sequence[LogRow], counts: Mapping[int, int], wide: int = POINTS, narrow: int = POINTS
-) -> dict[str, object]:
-    """Return what ``plot.html`` draws: curves for wide and narrow windows, and the signs of their legend."""
-    intervals = run.metric == Metric.HARD.value
-    drawings = {
-        name: curve(rows, counts, size, intervals=intervals, most=most)
-        for name, size, most in (("wide", WIDE, wide), ("narrow", NARROW, narrow))
-    }
-    # A candidate of whose score no more than a bound is known has a sign of its own.
-    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(rows)}
-    return {"curves": drawings, "shapes": sorted(shapes)}
+) -> dict[str, Curve]:
+    """Return the curves of a run for wide and narrow windows; means of partial credit have no intervals."""
+    return course(run.name, rows, counts if run.metric == Metric.HARD.value else {}, (wide, narrow))
 
 
 @cache
@@ -100,16 +96,17 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(figures.FILTERS)
     environment.filters.update(FILTERS)
     environment.globals.update(
-        chart=chart,
         verdict_of=verdict_of,
         compared=compared,
         not_measured=not_measured,
         refusal=refusal,
+        beside=diff.rows,
+        interleaved=interleaved,
         CHECKS=CHECKS,
         COST=COST,
+        SETTINGS=SETTINGS,
         TYPES=TYPES,
         on_page=Surface.PAGE,
         regions={region.value: words for region, words in _REGIONS.items()},
@@ -211,7 +208,48 @@ def outcome_mark(cell: ItemOutcome) -> OutcomeMark:
     return _SOLVED if cell.hard >= 1 else _PARTIAL if cell.soft else _FAILED
 
 
+def pieces(line: Line) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a line of a difference, each with whether it stands out."""
+    at = 0
+    for start, end in line.spans:
+        if start > at:
+            yield line.text[at:start], False
+        yield line.text[start:end], True
+        at = end
+    if at < len(line.text) or not line.text:
+        yield line.text[at:], False
+
+
+_CHOSEN = {
+    "default": "default",
+    "set": "set for this run",
+    "environment": "option of the environment",
+    "backend": "option of a backend",
+}
+SETTINGS: Final[Table[RunSetting]] = Table(
+    columns=(
+        Column("key", head="key"),
+        Column("value", head="value", show=lambda row: fit(row.value, 600)),
+        Column("chosen", head="comes from", show=lambda row: _CHOSEN[row.chosen]),
+    )
+)
+
 FILTERS = {
+    "score": lambda value: score(value) or "–",  # noqa: RUF001 - a dash
+    "delta": delta,
+    "interval": lambda value: f"{score(value[0])} to {score(value[1])}",
+    "number": "{:,}".format,
+    "date": "{:%Y-%m-%d %H:%M} UTC".format,
+    "rfc3339": numbers.rfc3339,
+    "cut": lambda text, most=400: fit(one_line(text), most),
+    "paragraphs": lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
+    "pieces": pieces,
+    "short": numbers.short,
+    "price": numbers.price,
+    "money": numbers.money,
+    "count": numbers.count,
+    "duration": numbers.duration,
+    "chance": chance,
     "mark": outcome_mark,
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
@@ -219,7 +257,7 @@ FILTERS = {
     "decision": lambda row: cells.decision(Entry.of_row(row)),
     "source": lambda word: _SOURCES.get(word, word),
 }
-"""What templates can do with an event, or with an outcome."""
+"""What templates can do with a value."""
 
 
 # Code points that HTML does not allow.

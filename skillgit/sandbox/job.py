@@ -54,7 +54,7 @@ class Job:
         for name in (*self.files, *self.links):
             check_name(name)
             if names & set(PurePosixPath(name).parents):
-                raise EnvironmentFaultError(f"'{name}' lies in a file, not in a folder", hint="rename one of the two")
+                raise EnvironmentFaultError(f"'{name}' is in a file, not in a folder", hint="rename one of the two")
         if self.files.keys() & self.links.keys():
             raise EnvironmentFaultError("a file and a link of a job have one name", hint="rename one of the two")
         if sum(map(len, self.files.values())) > self.limits.disk_mb << 20:
@@ -90,7 +90,7 @@ def check_name(name: str) -> None:
     inside = not path.is_absolute() and ".." not in path.parts and path.parts and str(path) == name
     if not inside or "\0" in name or "\\" in name:
         hint = "use a relative path without '..' and backslashes"
-        raise EnvironmentFaultError(f"{name!r} is no path in the work folder of a job", hint=hint)
+        raise EnvironmentFaultError(f"{name!r} is not a path in the work folder of a job", hint=hint)
 
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[[^\]/]+\]|.", re.DOTALL)
@@ -142,7 +142,7 @@ def folders(user: int | None) -> Iterator[tuple[str, str]]:
 
 
 def _remove(root: Path) -> None:
-    """Remove what a job has left, however deep it lies and whatever rights it has."""
+    """Remove what a job has left, at any depth and with any rights."""
     try:
         shutil.rmtree(root)
     except (OSError, RecursionError):

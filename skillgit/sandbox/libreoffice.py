@@ -37,7 +37,7 @@ _SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 </item>
 </oor:items>
 """
-"""Calculate every formula when a workbook is opened, whatever value the file says it has."""
+"""Calculate every formula when a workbook is opened, and not only show the value that the file holds."""
 _UNREADABLE = "source file could not be loaded"
 _SHOWN = 300
 _MOST_AT_ONCE = 32  # workbooks of one call, which its limits are made for
@@ -153,7 +153,7 @@ def office_program() -> str:
 
 
 def _needed(program: str) -> tuple[Path, ...]:
-    """Return what LibreOffice reads besides the system's programs: its own folder, if it lies elsewhere."""
+    """Return what LibreOffice reads besides the system's programs: its own folder, if that is elsewhere."""
     folder = Path(program).parents[1]
     own = () if folder.is_relative_to("/usr") else (folder,)
     return (*own, *((_STATE,) if _STATE.is_dir() else ()))

@@ -24,7 +24,7 @@ from skillgit.sandbox.launcher.protocol import Bounds, Order
 from skillgit.sandbox.syscalls import seccomp_filter
 
 NOBODY = 65534  # the user that jobs run as where this process may choose
-LAUNCHER = Path(supervisor.__file__).parent  # imported above, so that its compiled form lies ready for each launch
+LAUNCHER = Path(supervisor.__file__).parent  # imported above, so that its compiled form is ready for each launch
 FOLDER, SCRATCH = "/job", "/tmp"  # noqa: S108 - inside the sandbox
 """The folders of a job where it has a file system of its own; elsewhere its output is written as if it had."""
 _START = "import sys; sys.path.append(sys.argv[1]); from launcher.supervisor import main; main(int(sys.argv[2]))"

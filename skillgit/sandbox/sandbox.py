@@ -1,4 +1,4 @@
-"""Owns the choice of a way to isolate jobs, and running them: so many at a time, whoever asks."""
+"""Owns the choice of a way to isolate jobs, and running them: so many at a time, for all callers."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ async def carry_out(launch: Launch, job: Job) -> Result:
 async def _spoken(  # noqa: PLR0917 - the parts of one conversation
     process: Process, reader: StreamReader, writer: StreamWriter, launch: Launch, job: Job, output: _Output, log: _Told
 ) -> None:
-    """Feed the launcher and listen until everything is told, the output is too long or nobody answers any more."""
+    """Feed the launcher and listen until everything is reported, the output is too long or the launcher is gone."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise AssertionError("all streams are pipes")
     listening = asyncio.create_task(_listen(reader, log, job.limits.disk_mb << 20))
@@ -203,7 +203,7 @@ async def _spoken(  # noqa: PLR0917 - the parts of one conversation
     try:
         patience = _START_S + job.limits.wall_s + _END_S
         await asyncio.wait({listening, flood}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
-        writer.close()  # the launcher ends the job when nobody listens
+        writer.close()  # the launcher ends the job when its caller is gone
         await _over(process)
         # All of the job is gone, so that the streams end.
         await asyncio.wait({listening, *tasks}, timeout=_END_S)
@@ -234,7 +234,7 @@ async def _give(stream: StreamWriter, content: bytes) -> None:
 
 
 async def _listen(reader: StreamReader, log: _Told, limit: int) -> None:
-    """Take down what the launcher tells; it is not believed about sizes and names."""
+    """Take down what the launcher reports; it is not believed about sizes and names."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while log.report is None:
             report = Report(*json.loads(await _frame(reader, _LONGEST_REPORT)))
@@ -253,7 +253,7 @@ async def _listen(reader: StreamReader, log: _Told, limit: int) -> None:
 async def _frame(reader: StreamReader, limit: int) -> bytes:
     size = int(HEADER.unpack(await reader.readexactly(HEADER.size))[0])
     if size > limit:
-        raise EnvironmentFaultError("a sandboxed job told more than its limit", hint="raise the limit on its files")
+        raise EnvironmentFaultError("a sandboxed job reported more than its limit", hint="raise the limit on its files")
     return await reader.readexactly(size)
 
 

@@ -1,7 +1,7 @@
 """Owns which calls to the kernel a job may make: a seccomp filter that knows each call by its number.
 
 ``system_calls.tsv`` lists every call that was looked at, with its number on each processor and a rule. The filter lets
-through what the table allows. Whatever else a job calls, by a number that the table refuses, that no kernel had when
+through what the table allows. Any other call of a job, by a number that the table refuses, that no kernel had when
 the table was written, or that belongs to another ABI of the processor, ends with ENOSYS, as on a kernel that has no
 such call; C libraries and programs fall back on older calls then.
 """

@@ -130,9 +130,9 @@ def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
     try:
         arguments = storable_json(json.loads(call.arguments or "{}"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the arguments are no JSON: {error}") from error
+        raise ValueError(f"the arguments are not JSON: {error}") from error
     if not isinstance(arguments, dict):
-        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 - one kind of error for the model
+        raise ValueError("the arguments are not a JSON object")  # noqa: TRY004 - one kind of error for the model
     properties: Any = tool.parameters["properties"]
     names: Any = tool.parameters["required"]
     for name in names:

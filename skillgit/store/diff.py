@@ -139,7 +139,7 @@ class NewCommit:
     commit: str
     message: str
     files: tuple[NewFile, ...]
-    hidden: bool  # whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything
+    hidden: bool  # whether it belongs to a hidden ref, such as the chain of evidence, and is not a version
 
 
 def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Iterator[NewCommit]:
@@ -195,7 +195,7 @@ def _new_files(commit: pygit2.Commit) -> Iterator[NewFile]:
 
 def _differing(root: pygit2.Tree, before: list[pygit2.Tree]) -> Iterator[tuple[str, pygit2.Object, tuple[str, ...]]]:
     """Yield path, entry and the parents' contents of every file that no parent has at the same path."""
-    waiting = [(root, before, "")]  # no recursion: folders lie as deep as a stranger likes
+    waiting = [(root, before, "")]  # no recursion: a stranger's folders may be of any depth
     while waiting:
         tree, parents, prefix = waiting.pop()
         for entry in tree:

@@ -210,14 +210,14 @@ class RunWriter:
         self._remember(record, updates, chain_end)
 
     def _derived(self, record: Recorded) -> list[RefUpdate]:
-        """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
+        """Return the moves of tags and best; the first event of a process repairs what an earlier one left undone."""
         if self._is_resumed:
             commits = self._versions | history.versions([record])
             return history.derived_moves(self._run, [record], commits, self._tips)
         return history.derived_updates(self._run, [*self._records, record], self._tips)
 
     def _evidence_end(self) -> str | None:
-        """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
+        """Return the end of the evidence chain, repaired first if an earlier process was killed while refs moved."""
         if self._is_resumed or not self._records:
             return self._evidence
         last = self._records[-1]

@@ -189,7 +189,7 @@ def kept_trees(repo: Repo, run: str) -> frozenset[str]:
 
 
 def lost_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Recorded]:
-    """Return the events whose evidence should be here and is not: nobody dropped it, and it did not stay elsewhere.
+    """Return the events whose evidence should be here and is not: it was not dropped, and it did not stay elsewhere.
 
     A clone may have none, or only what it wrote since.
     """
@@ -252,7 +252,7 @@ def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], chain: 
     try:
         staying = spared(records, inheritance=False)
     except InvariantError:
-        # the events contradict each other, which is told where they are folded
+        # the events contradict each other, which is reported where they are folded
         return
     trees = {line.partition(" ")[0] for line in lines}
     for record in records:
@@ -313,7 +313,7 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
 
 
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
-    """Write the evidence chain of ``records`` anew, as their writer wrote it, and return its end."""
+    """Rewrite the evidence chain of ``records`` as their writer wrote it, and return its end."""
     end: str | None = None
     for record in records:
         if record.evidence:

@@ -58,7 +58,7 @@ _SETTINGS = (
     # a tree is checked out alike on every system, and none of them lets it into git's own folder
     "core.protectHFS=true",
     "core.protectNTFS=true",
-    # what is larger is told to differ, and not read whole; no text of a skill is as large
+    # what is larger is reported as different, and not read whole; no text of a skill is as large
     "core.bigFileThreshold=16m",
 )
 _NO_HOOKS = f"core.hooksPath={os.devnull}"
@@ -80,7 +80,7 @@ def command(*arguments: str, hooks: bool = False) -> list[str]:
 
 
 def place_of(repo: Repo) -> list[str]:
-    """Return the options that lead git to ``repo`` whatever GIT_DIR in the environment says, as in a hook."""
+    """Return the options that lead git to ``repo`` even if the environment sets GIT_DIR, as in a hook."""
     return [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
 
 
@@ -106,7 +106,7 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
 def git(
     repo: Repo, *arguments: str, hooks: bool = False, stdin: bytes = b"", beside: Mapping[str, str] | None = None
 ) -> GitResult:
-    """Run git at the top of ``repo``, with the variables ``beside`` too; a NotFoundError without git."""
+    """Run git at the top of ``repo``, with the variables ``beside`` added; a NotFoundError without git."""
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
     return _run(line, quiet(os.environ) | dict(beside or {}), stdin)
 
@@ -159,7 +159,7 @@ def _ask_git(repo: Repo, text: str, now: datetime) -> int:
 _T = TypeVar("_T")
 _PROCESSES = Path("/proc")
 _TRIES = 20
-"""How often something is written though nobody is seen who may have pruned a part of it."""
+"""How often something is rewritten although no prune was seen."""
 _PATIENCE_S = 60.0
 _LONG_PATIENCE_S = 600.0
 """How long a process that ends waits for a git that may prune what it wrote."""

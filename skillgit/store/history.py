@@ -46,7 +46,7 @@ class Folded:
 
 
 def read_attic(repo: Repo, tip: str) -> list[Folded]:
-    """Return the candidates in the chain that ends at ``tip``, oldest first; a HistoryError if it is no attic."""
+    """Return the candidates in the chain that ends at ``tip``, oldest first; a HistoryError if it is not an attic."""
     candidates: list[Folded] = []
     oid: str | None = tip
     while oid is not None:

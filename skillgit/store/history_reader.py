@@ -1,10 +1,10 @@
 """History is read here: runs, their events, the skills of their versions.
 
 A run is one walk along its accepted line and its slow line, back to the event that started it, plus one look at each
-rejected candidate. What lies before the start is someone else's history and is not touched.
+rejected candidate. What precedes the start is someone else's history and is not touched.
 
 On the line, a commit without trailers that changes the skill folder is a version that a person made; one that leaves it
-alone is no event. A commit whose trailers are broken or out of place is an error, for it may be a forged event.
+alone is not an event. A commit whose trailers are broken or out of place is an error, for it may be a forged event.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
 
 
 def placed(repo: Repo, chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
-    """Yield the events of the line; an edit comes after those of ``sides``, the events beside it, on older versions."""
+    """Yield the events of the line; an edit comes after those of ``sides``, side events on older versions."""
     version, step, epoch = before.version, before.step, before.epoch
     for link in chain:
         if link.trailers is None:
@@ -146,7 +146,7 @@ def placed(repo: Repo, chain: Iterable[Link], before: LinePosition, sides: Seque
 
 
 def _check_place(commit: pygit2.Commit, event: Event) -> None:
-    """Refuse a line that leads through a branch beside it, as does a merge with its parents swapped."""
+    """Refuse a line that leads through a side branch, as does a merge with its parents swapped."""
     branch = refs.branch_of(event)
     if branch != refs.run_branch(event.run):
         line = refs.short(refs.run_branch(event.run))
@@ -225,7 +225,7 @@ def read_run(repo: Repo, run: str) -> list[Recorded]:
 def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, str] | None = None) -> list[Recorded]:
     """Return the events of ``run``, in their order, that are not reached from the tips ``since``.
 
-    Where a tip is no ancestor of what its ref points to now, the whole branch is returned. ``now`` are the refs of the
+    If a tip is not an ancestor of what its ref points to now, the whole branch is returned. ``now`` are the refs of the
     run, if the caller has them.
     """
     branches = history.sources(repo, run, repo.tips(run) if now is None else now)
@@ -254,7 +254,7 @@ def _place_before(repo: Repo, run: str, chain: list[Link], stop: str | None) -> 
 
 
 def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:
-    """Return the events of a branch beside the run's line that are not reached from ``boundary``."""
+    """Return the events of a side branch of the run that are not reached from ``boundary``."""
     if branch.ref.kind is refs.RefKind.REJECTED:
         return [] if branch.tip in boundary else [read_commit(repo, branch.tip)]
     records: list[Recorded] = []
@@ -277,7 +277,7 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
             if record.commit == oid:
                 return record
         raise TrailerError(
-            f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
+            f"commit {oid[:12]} does not belong to run {run}", hint="skillgit log shows the commits that are"
         )
     content = decoded(repo, commit)
     at = event_at(content.event)

@@ -14,7 +14,7 @@ from skillgit.store.repo import Repo
 
 
 class IgnoreRules:
-    """What git ignores below a folder; a file that git tracks is not ignored, whatever the rules say."""
+    """What git ignores below a folder; a file that git tracks is never ignored."""
 
     def __init__(self, raw: pygit2.Repository, root: Path) -> None:
         self._raw, self._root = raw, root

@@ -1,7 +1,7 @@
 """Locks between processes: one writer per run, and one short lock around every change of refs.
 
-Both are ``flock``s, which the kernel gives back when their holder dies, so that none is ever stale. Files beside the
-lock of a run say how far it is and that someone wants it to stop; they are no history, and may be lost.
+Both are ``flock``s, which the kernel gives back when their holder dies, so that none is ever stale. Files next to the
+lock of a run say how far it is and that someone wants it to stop; they are not history, and may be lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PAUSE_S = 0.01
 
 
 def repo_lock(repo: Repo) -> AbstractContextManager[None]:
-    """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs."""
+    """Hold the repository-wide lock; waits for it, since it is held only for a change of refs."""
     return _held(repo, "lock")
 
 

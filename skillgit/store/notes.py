@@ -131,7 +131,7 @@ def withdraw(repo: Repo, feedback: Feedback, *, time: datetime) -> None:
 
 
 def feedback_in(lines: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
-    """Return the feedback in ``lines``, commits with a line of a note each, that nobody withdrew, oldest first."""
+    """Return the feedback in ``lines``, commits with a line of a note each, that was not withdrawn, oldest first."""
     entries: dict[str, Feedback] = {}
     withdrawn: set[str] = set()
     for commit, line in lines:

@@ -26,7 +26,7 @@ from skillgit.store.tree import check_way, entry_id, outward_links, read_file, r
 from skillgit.store.trunk import trunk, trunk_revision
 
 TRAILER = "Promoted"
-"""``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""
+"""``Skillgit-Promoted: <run>/v<N>``: a promotion is not an event of a run, and this is its one trailer."""
 
 PROPOSED = "Proposed"
 """``Skillgit-Proposed: <run>/v<N>``: likewise, for the commit of a proposal."""
@@ -196,7 +196,7 @@ def move_trunk(
     beside: Sequence[RefUpdate] = (),
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move the branch ``name``, with the refs ``beside`` or not at all, and its work trees; ``write`` makes objects."""
+    """Move the branch ``name``, with the refs ``beside``, all or none, and its work trees; ``write`` makes objects."""
     trees = _work_trees(repo, name)
     for tree in trees:
         _check(tree, name, _follow(tree, old, new, write, "--dry-run"))

@@ -200,7 +200,7 @@ _RECENT_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefSnapshot:
-    stamp: str  # what tells this packed file from any other; empty if it is too young to tell
+    stamp: str  # identifies this packed file; empty if it is too young
     loose: Mapping[str, str]  # name to commit for refs in files of their own; empty for one that is symbolic or damaged
 
 

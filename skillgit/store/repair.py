@@ -1,4 +1,4 @@
-"""What ``fsck --repair`` mends: refs that follow from the history, files that dead processes left, a run's lost end.
+"""What ``fsck --repair`` repairs: refs that follow from the history, files that dead processes left, a run's lost end.
 
 Where a disk lost what was written last, a run steps back to its last whole event. The events that are lost can be made
 again, as they were in progress once: what was paid for is in the ledger. So only events at the end go, and none whose
@@ -223,7 +223,7 @@ def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> 
 
 
 _PATIENCE_S = 1.0
-"""How long a lock file has to stand unchanged while nobody of skillgit's writes, to be taken for left over."""
+"""How long a lock file has to stay unchanged while skillgit does not write, to count as left over."""
 _PACKED = re.compile(rb"#.*|(?:[0-9a-f]{40} refs/[^\s\0]+|\^[0-9a-f]{40}) *")
 
 
@@ -234,7 +234,7 @@ def packed_damage(repo: Repo) -> str:
 
 
 def mend_packed(repo: Repo) -> list[str]:
-    """Keep the readable lines of ``packed-refs`` and set the whole file aside; return what was mended."""
+    """Keep the readable lines of ``packed-refs`` and set the whole file aside; return what was repaired."""
     with repo_lock(repo):
         if not (damage := packed_damage(repo)):
             return []
@@ -249,7 +249,7 @@ def mend_packed(repo: Repo) -> list[str]:
 def _packed_lines(repo: Repo) -> Iterator[tuple[bytes, bool]]:
     """Yield the lines of ``packed-refs``, each with whether git can read it; one without an end may have been longer.
 
-    The peeled line after an unreadable ref goes with it.
+    The peeled line after an unreadable ref is removed too.
     """
     try:
         content = (repo.common_dir / "packed-refs").read_bytes()
@@ -290,7 +290,7 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
 
 
 def restore_candidates(repo: Repo, run: str) -> list[str]:
-    """Bring back the branches that :func:`lost_candidates` names; return what was mended. Hold the run's lock."""
+    """Bring back the branches that :func:`lost_candidates` names; return what was repaired. Hold the run's lock."""
     candidates = lost_candidates(repo, run)
     updates = [RefUpdate(name=name, new=oid, old=None) for name, oid in sorted(candidates.items())]
     if updates:
@@ -332,13 +332,13 @@ def repair_run(repo: Repo, run: str) -> list[str]:
 
 
 def left_locks(repo: Repo) -> list[str]:
-    """Return lock files, under the git folder, that a killed process left; nobody could move their refs."""
+    """Return lock files, under the git folder, that a killed process left; they block their refs."""
     with repo_lock(repo):
         return [path.relative_to(repo.common_dir).as_posix() for path in _left(repo)]
 
 
 def remove_locks(repo: Repo) -> list[str]:
-    """Remove the files that :func:`left_locks` names; return what was mended."""
+    """Remove the files that :func:`left_locks` names; return what was repaired."""
     with repo_lock(repo):
         locks = _left(repo)
         for path in locks:
@@ -364,7 +364,7 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
         for name in repo.damaged_refs(run):
             ref = refs.parse(name)
             if ref is not None and ref.kind in _DERIVED:
-                # nobody could move it
+                # it could not be moved
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
     tips = repo.tips(run)
@@ -375,7 +375,7 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
 
 
 def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
-    """Write the chain anew if it keeps evidence of other runs, or not all of this one's that is here."""
+    """Rewrite the chain if it keeps evidence of other runs, or not all of this one's that is here."""
     if repo.tip(refs.evidence_ref(run)) is None and not is_own(repo, start=records[0].commit):
         return
     chain, drops, present = read_chain(repo, run), dropped_trees(repo, run), set[str]()

@@ -28,7 +28,7 @@ REPAIR = "skillgit fsck --repair"
 """What helps where a file of git's is missing or damaged."""
 _SHORT = 12
 _LAST_TIME = 253_402_300_799
-"""The end of the year 9999, in seconds since 1970: what lies behind it is no date to most programs."""
+"""The end of the year 9999, in seconds since 1970: most programs reject later dates."""
 _REFUSALS = (
     ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
     ("refstorage", "keeps its refs as reftable, which skillgit cannot read", "create one with git init"),
@@ -176,7 +176,7 @@ class Repo:
         return {name: oid for tips, _ in self._groups(run) for name, oid in tips.items()}
 
     def damaged_refs(self, run: str = "") -> list[str]:
-        """Return refs, of ``run`` or all, whose file holds no commit (also symbolic ones): nobody can move them."""
+        """Return refs, of ``run`` or all, whose file holds no commit (also symbolic ones): they cannot be moved."""
         if self._still is None:
             return sorted(name for name, oid in self.look().loose.items() if not oid and _is_of(name, run))
         return sorted(name for _, names in self._groups(run) for name in names)
@@ -194,7 +194,7 @@ class Repo:
             with repo_lock(self):
                 tips, names = self.tips(), self.damaged_refs()
         except ConflictError:
-            # where nobody can write, nobody moves a part of a run's refs meanwhile
+            # in a read-only repository a part of a run's refs cannot move meanwhile
             tips, names = self.tips(), self.damaged_refs()
         groups: dict[str, tuple[dict[str, str], list[str]]] = {}
         for name, oid in tips.items():
@@ -227,8 +227,8 @@ class Repo:
             hint = "git fetch --unshallow" if self.raw.is_shallow else REPAIR
             raise RevisionNotFoundError(f"there is no commit {oid}", hint=hint)
         if isinstance(obj, pygit2.Commit):
-            raise HistoryError(f"commit {oid[:_SHORT]} has a time that is no date", hint="skillgit fsck")
-        raise RevisionNotFoundError(f"{oid} is no commit but a {obj.type_str}", hint="skillgit fsck")
+            raise HistoryError(f"commit {oid[:_SHORT]} has a time that is not a date", hint="skillgit fsck")
+        raise RevisionNotFoundError(f"{oid} is not a commit but a {obj.type_str}", hint="skillgit fsck")
 
     def write_blob(self, content: bytes) -> pygit2.Oid:
         """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to."""
@@ -255,7 +255,7 @@ class Repo:
         try:
             return tip == ancestor or bool(self.raw.descendant_of(tip, ancestor))
         except pygit2.GitError:
-            # one of them is no commit
+            # one of them is not a commit
             return False
 
 

@@ -5,7 +5,7 @@ skills. All of it is believed, so that it has to be this user's. A folder or an 
 ``.git`` with such a folder in it: it lacks the seal, is moved out of the way, and nothing in it is read.
 
 The recorded configuration of a run that began here is the user's own words and may be acted on. It can name programs
-and files, and that of a run which was fetched is a stranger's, whoever wrote to the run here since. A run is known by
+and files, and that of a run which was fetched is a stranger's, even if it was continued here. A run is known by
 the commit that started it, since its name may come to stand for another one, and its mark is sealed, so that no other
 user's counts. Of such a run, others may have written a part: its evidence stays with them unless it is fetched, and is
 not lost when it is not here.
@@ -35,7 +35,7 @@ ELSEWHERE = "skillgit-elsewhere"
 """How the names of folders begin that were moved out of the way."""
 _NAME, _SEAL = "skillgit", "seal"
 _KEPT = ("ledger.db", "adopted", "damaged")
-"""What nobody can make anew."""
+"""What cannot be recreated."""
 _KEY_BYTES = 32
 
 
@@ -92,7 +92,7 @@ def _make(folder: Path, digest: str) -> None:
 
 
 def _move_away(folder: Path) -> None:
-    """Free the name of ``folder``; what can be made anew is removed, for containers may bring a new key each time."""
+    """Free the name of ``folder``; what can be recreated is removed, for containers may bring a new key each time."""
     names = (f"{ELSEWHERE}{f'-{number}' if number > 1 else ''}" for number in count(1))
     target = next(name for name in map(folder.with_name, names) if not os.path.lexists(name))
     folder.rename(target)
@@ -160,7 +160,7 @@ def _read(repo: Repo, start: str) -> dict[str, object] | None:
         if digest and isinstance(local, dict) and hmac.compare_digest(mark["seal"], digest):
             return local
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
-        pass  # whoever wrote that, it was not this user
+        pass  # it was not written by this user
     return None
 
 

@@ -141,7 +141,7 @@ class Record(Generic[T]):
         return "" if default is NEEDED and field.kind is TEXT else default
 
     def read(self, text: str, *more: object) -> T:
-        """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere."""
+        """Return what the value ``text`` says; ``more`` is the attribute stored elsewhere."""
         match = self._match(f" {text}") or self._match(self._in_order(text))
         try:
             if match is not None:

@@ -40,7 +40,7 @@ def format_token(value: str | float) -> str:
         return repr(value)
     if _PLAIN.fullmatch(value):
         return value
-    # urllib takes the tilde for safe, whatever it is told.
+    # urllib always takes the tilde for safe.
     return quote(value, safe=_SAFE, errors="replace").replace("~", "%7E")
 
 
@@ -144,7 +144,7 @@ def parse_block(message: str) -> TrailerBlock:
 
 @lru_cache(maxsize=1 << 8)
 def _key(name: str) -> str | None:
-    """Return the trailer's name without prefix: empty for a trailer of others, None if it is no name."""
+    """Return the trailer's name without prefix: empty for a trailer of others, None if it is not a name."""
     if _NAME.fullmatch(name) is None:
         return None
     return name[len(PREFIX) :] if name.startswith(PREFIX) else ""

@@ -162,6 +162,6 @@ def _check_names(repo: Repo, updates: Sequence[RefUpdate]) -> None:
             outer = "/".join(parts[:end])
             if repo.tip(outer) is not None:
                 raise ConflictError(
-                    f"{short(update.name)} cannot be made beside {short(outer)}",
+                    f"{short(update.name)} cannot exist next to {short(outer)}",
                     hint=f"rename it: git branch -m {short(outer)} <name>",
                 )

@@ -94,7 +94,7 @@ def read_skill(repo: Repo, tree: pygit2.Tree, path: str) -> Skill:
     entries: list[tuple[str, pygit2.Object]] = []
     for name, entry in walk(folder, SKILL_FILES):
         if isinstance(entry, pygit2.Tree):
-            raise SkillError(f"the folder {shown(name)} of a skill lies too deep", hint="git ls-tree -r <revision>")
+            raise SkillError(f"the folder {shown(name)} of a skill is too deep", hint="git ls-tree -r <revision>")
         if not isinstance(entry, pygit2.Blob) or entry.filemode not in _FILES:
             continue
         if name == DOCUMENT:
@@ -166,7 +166,7 @@ def with_skill(
     """Return ``tree``, or a new one, with the folder ``path`` holding exactly the files of ``skill``.
 
     Links and submodules in the folder stay, since a skill cannot say anything about them. Everything is written
-    at once, so that no unused tree is left over. ``beside`` are other files to set, or to remove with ``None``.
+    at once, so that no unused tree is left over. ``beside`` holds other files to set, or to remove with ``None``.
     """
     old = _subtree(tree, path)
     nodes: dict[str, _Node] = {}
@@ -188,7 +188,7 @@ def without_document(repo: Repo, tree: pygit2.Tree, path: str) -> pygit2.Tree:
 
 
 def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) -> pygit2.Tree:
-    """Return ``tree`` with the tree ``folder`` at ``path``, whatever was there, and everything else as it was."""
+    """Return ``tree`` with the tree ``folder`` at ``path``, replacing what was there, and everything else unchanged."""
     return _with_entries(repo, tree, {path: (folder, FileMode.TREE)})
 
 

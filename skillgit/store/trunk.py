@@ -21,7 +21,7 @@ _USUAL = ("main", "master", "trunk", "develop")
 def trunk(repo: Repo) -> str:
     """Return the trunk of ``repo``, as ``refs/heads/NAME``; it may have no commit yet.
 
-    It is the branch that HEAD is on. Branches of runs and of proposals are no trunk: where HEAD is on one of them, or
+    The branch that HEAD is on. Branches of runs and proposals are never the trunk: where HEAD is on one of them, or
     on none, it is the first of these that exists here or on ``origin``: the branch that HEAD was on last,
     ``init.defaultBranch``, the branch of ``origin/HEAD``, the only branch there is, one with a usual name.
     """

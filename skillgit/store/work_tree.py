@@ -296,7 +296,7 @@ def _as_text(path: str) -> str:
 
 
 def _checked(entry: pygit2.Object) -> str:
-    """Return the name of ``entry`` unless it is unsafe, on whatever system; git would not check it out either."""
+    """Return the name of ``entry`` unless it is unsafe on any system; git would not check it out either."""
     raw = entry.raw_name or b""
     # git would find only half-way that no file can be called so
     long = f"it is longer than {COMPONENT_BYTES} bytes" if len(raw) > COMPONENT_BYTES else ""

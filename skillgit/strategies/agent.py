@@ -188,7 +188,7 @@ def _with_file(session: Session, skill: Skill, path: str, text: str, *, is_execu
     if folder_hunks(skill, skill.with_text(path, new), support=1, source=EditSource.FAILURE):
         executable = (skill.executable - {path}) | ({path} if is_executable else frozenset())
         return replace(skill.with_text(path, new), executable=executable)
-    return skill  # blank lines and rights alone are no change
+    return skill  # blank lines and rights alone do not count as a change
 
 
 def _faults(session: Session, skill: Skill, candidate: Skill) -> Iterator[str]:

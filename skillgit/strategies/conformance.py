@@ -57,7 +57,7 @@ run = SmallRun(settings=json.loads(settings)).train(strategy, RunLog(Promises(na
 print(asyncio.run(run).digest)
 """
 _RESUMED = "a run that is killed and resumed comes to other events: an answer has to follow from the search alone"
-_FRESH = 5  # new instances by which chance is told from memory
+_FRESH = 5  # new instances that distinguish chance from memory
 _LIVES = 4  # times as many lives as calls, after which a run that is killed at each call has no end
 
 
@@ -238,7 +238,7 @@ class _Examination:
             try:
                 await self.run.train(WatchedStrategy(self._fresh(), log), log, ledger=ledger, history=history)
             except SkillgitError as error:
-                self.promises.note(f"with {name} the run stops, and does not go on once it is mended: {error.message}")
+                self.promises.note(f"with {name} the run stops, and does not go on once it is fixed: {error.message}")
         except Exception as error:  # noqa: BLE001 - as above
             self.promises.note(f"with {name} the run breaks down: {described(error)}")
 

@@ -36,7 +36,7 @@ class DescriptionReply(ReplyModel):
 
 
 class DescriptionRewrite(Strategy):
-    """One candidate a step: the skill with its description written anew.
+    """One candidate a step: the skill with its description rewritten.
 
     The optimizer is shown the description and the train requests of the step that were decided wrongly, false positives
     and false negatives alike, and nothing of the other splits. Every other byte of the skill stays.

@@ -56,7 +56,7 @@ class Pareto(Racing):
         return await super().propose(search) if join is None else join
 
     async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
-        """Return the union of a round, but of none with a join, which stands on its own so that it is tried once."""
+        """Return the union of a round, but of none with a join, which is its own round so that it is tried once."""
         is_alone = any(proposal.joined is not None for proposal in proposals)
         return None if is_alone else await super().unite(search, proposals)
 

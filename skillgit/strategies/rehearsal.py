@@ -187,7 +187,7 @@ def _filled(name: str, schema: Mapping[str, Any], words: Sequence[str]) -> objec
 
 
 class RehearsalHistory(list["Transition"]):
-    """What stands in for git."""
+    """A stand-in for git."""
 
     def skill(self, version: int) -> Skill:
         for transition in self:

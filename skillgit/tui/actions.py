@@ -114,13 +114,13 @@ class VersionScreen(SearchScreen):
     def action_version_export(self) -> None:
         row = self.current
         if row is not None:
-            archive, words = f"{str(row.address).replace('/', '-')}.skill", ("export", str(row.address), "--to")
+            archive, words = f"{str(row.address).replace('/', '-')}.skill", ("export", str(row.address))
             self._ask("Folder, FILE.zip or FILE.skill to write", archive, lambda path: (*words, path or archive))
 
     def action_version_adopt(self) -> None:
         row = self.current
         if row is not None:
-            from skillgit.app.deliver.install import USUAL_AGENTS, Scope  # noqa: PLC0415 - few sessions install
+            from skillgit.app.deliver.requests import USUAL_AGENTS, Scope  # noqa: PLC0415 - few sessions install
             from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
             targets = [f"{agent.value} --scope {scope.value}" for agent in USUAL_AGENTS for scope in Scope]

@@ -25,7 +25,7 @@ class CostRequest(OfRun, OfSkill, OfPast):
 
     What a stopped run has spent on an event that is not recorded yet is below, apart from the sums.
 
-    It says what the history holds, and not what ablate, retry, eval and others measured beside it, or what a merge
+    It says what the history holds, and not what ablate, retry, eval and others measured apart from it, or what a merge
     that brought nothing spent; each of them prints that.
     """
 

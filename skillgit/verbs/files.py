@@ -11,7 +11,7 @@ from skillgit.errors import SkillgitError
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path``, which holds the old content or the new one whatever happens."""
+    """Write ``content`` to ``path``, which holds the old content or the new one at any moment."""
     refuse_way_out(path.absolute(), follow=True)
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):

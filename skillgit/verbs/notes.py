@@ -1,4 +1,4 @@
-"""What several verbs say beside their answers."""
+"""Notes that several verbs add to their answers."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def _settings(entries: Sequence[ConfigEntry], screen: Screen, *, origins: bool) 
     if not (origins and entries):
         yield from lines
         return
-    places = [screen.paint(Style.FAINT, str(entry.origin)) for entry in entries]
-    yield from table([*zip(places, lines, strict=True)], align="ll")
+    origins_shown = [screen.paint(Style.FAINT, str(entry.origin)) for entry in entries]
+    yield from table([*zip(origins_shown, lines, strict=True)], align="ll")
 
 
 def _value(value: object) -> str:

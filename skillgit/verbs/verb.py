@@ -88,7 +88,7 @@ class Answer:
         rows: The rows of a list; without ``lines`` the table draws them.
         exit_code: What the command ends with.
         pager: Whether a terminal pages it.
-        notes: What is said beside the answer: sentences, each with a hint or none; or a hint alone.
+        notes: Sentences in addition to the answer, each with a hint or none; or a hint alone.
         error: What the command ends with after its answer: a part of the work failed.
     """
 
@@ -97,7 +97,7 @@ class Answer:
     lines: Iterable[str | bytes] | None = None
     table: Table[Any] | None = None
     rows: Iterable[object] = ()
-    exit_code: ExitCode = ExitCode.OK
+    exit_code: int = ExitCode.OK
     pager: bool = False
     notes: Sequence[tuple[str, str]] = ()
     error: SkillgitError | None = None
@@ -153,7 +153,7 @@ class ReadingSession(VerbSession):
 
 
 class TerminalSession(VerbSession):
-    """A session with whoever typed the command: it asks back, shows progress and writes while it works.
+    """A session with the person who typed the command: it asks back, shows progress and writes while it works.
 
     Verbs that run in this process only; pages and screens start them as commands of their own.
     """
@@ -177,6 +177,22 @@ class TerminalSession(VerbSession):
     @abstractmethod
     def listener(self) -> Listener:
         """Who hears what another repository says, and answers its questions."""
+
+    @property
+    @abstractmethod
+    def form_words(self) -> tuple[str, ...]:
+        """The options that ask for the form of this session."""
+
+    @abstractmethod
+    def watch_run(self, words: Sequence[str], *, instead: str) -> int:
+        """Train by a command line in a process of its own, show the run, and return how that process ended.
+
+        ``instead`` is what to type where there is no terminal.
+        """
+
+    @abstractmethod
+    def present(self, answer: Answer) -> None:
+        """Print an answer before the command ends, as that of one that fails."""
 
     @abstractmethod
     def write(self, lines: Iterable[str | bytes]) -> None:

@@ -15,10 +15,13 @@ class CommandEntry(NamedTuple):
 
 SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Start": (
-        CommandEntry("init", "commands.start", "Create a repository for skills, or prepare an existing one"),
-        CommandEntry("tasks", "commands.tasks", "Add to a file of tasks, or have tasks drafted"),
-        CommandEntry("train", "commands.training", "Train a skill as CONFIG says, one commit for each decision"),
-        CommandEntry("import", "commands.start", "Turn the output directory of a SkillOpt run into a run"),
+        CommandEntry("init", "start", "Create a repository for skills, or prepare an existing one"),
+        CommandEntry("tasks", "", "Add tasks, have them drafted, and review drafts"),
+        CommandEntry("tasks add", "tasks", "Add a task to FILE after checking it"),
+        CommandEntry("tasks draft", "tasks", "Draft tasks for SKILL: by a model, from sessions or eval cases"),
+        CommandEntry("tasks review", "tasks", "Show drafts of tasks, and accept, edit or drop them"),
+        CommandEntry("train", "train", "Train a skill as CONFIG says, one commit for each decision"),
+        CommandEntry("import", "start", "Turn the output directory of a SkillOpt run into a run"),
         CommandEntry("status", "runs", "Show the default run, its newest and its best version"),
         CommandEntry("use", "runs", "Make RUN the default run"),
     ),
@@ -50,31 +53,23 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry("merge", "commands.change", "Merge another run into RUN, where scores decide what both changed"),
         CommandEntry("retry", "commands.change", "Try rejected candidates again, on what the run has become since"),
-        CommandEntry("ablate", "commands.rules", "Leave out each rule of a version and measure what it is worth"),
+        CommandEntry("ablate", "measure", "Leave out each rule of a version and measure what it is worth"),
         CommandEntry("prune", "commands.rules", "Drop the rules that change nothing, if the score does not fall"),
         CommandEntry("compress", "commands.rules", "Say the same in fewer words, if the score does not fall"),
     ),
     "Use": (
-        CommandEntry("checkout", "commands.deliver", "Put a version in the work tree"),
-        CommandEntry("install", "commands.deliver", "Put the skill of a version where an agent looks for it"),
-        CommandEntry("whence", "commands.deliver", "Name the version that an installed skill is"),
-        CommandEntry("uninstall", "commands.deliver", "Bring back what an installed skill took the place of"),
-        CommandEntry(
-            "export", "commands.deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"
-        ),
-        CommandEntry("plugin", "commands.deliver", "Build a plug-in of skills, which Claude Code and Codex take"),
+        CommandEntry("checkout", "deliver", "Put a version in the work tree"),
+        CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
+        CommandEntry("uninstall", "deliver", "Restore what an installed skill replaced"),
+        CommandEntry("export", "deliver", "Write a skill, a plug-in or a run elsewhere, without git"),
         CommandEntry("promote", "commands.change", "Bring a version to the trunk with a merge commit"),
         CommandEntry(
             "propose", "commands.propose", "Train skills on reviewed tasks, and leave what is better as a branch"
         ),
-        CommandEntry("eval", "commands.measure", "Measure versions side by side and note the scores on their commits"),
-        CommandEntry(
-            "claim", "commands.measure", "Sign what history says of a version's score, for people who do not know you"
-        ),
-        CommandEntry(
-            "verify", "commands.measure", "Measure a version again and say whether its score, or a claim of it, holds"
-        ),
-        CommandEntry("gate", "commands.measure", "Judge the skills that a pull request changes by their scores"),
+        CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
+        CommandEntry("claim", "measure", "Sign a version's recorded score so that others can verify it"),
+        CommandEntry("verify", "measure", "Check a signed claim of a score, against history and by measuring again"),
+        CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (
         CommandEntry("push", "exchange", "Send runs to another repository"),
@@ -115,5 +110,8 @@ ELSEWHERE = {
     "data": "plugins NAME --fetch DIR",
     "data check": "doctor CONFIG",
     **dict.fromkeys(("envs", "backends", "strategies"), "plugins"),
+    "harvest": "tasks draft --from sessions",
+    "whence": "install --list PATH",
+    "plugin": "export --as plugin",
 }
 """What other programs call a command."""

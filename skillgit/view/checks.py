@@ -62,16 +62,16 @@ class FindingForm:
         for (hint, _), group in groupby(findings, key=lambda finding: (finding.hint, finding.severity)):
             for finding in group:
                 word = f"{screen.paint(_STYLES[finding.severity], self.word(finding))}:"
-                place = _place(finding, screen)
+                where = _where(finding, screen)
                 rule = f" [{finding.rule}]" if finding.rule else ""
-                yield f"{f'{place}: ' if place else ''}{word} {finding.sentence}{rule}"
+                yield f"{f'{where}: ' if where else ''}{word} {finding.sentence}{rule}"
                 if evidence := "  ".join(filter(None, (finding.fingerprint, finding.excerpt))):
                     yield f"    {screen.paint(Style.FAINT, evidence)}"
             if hint and not finding.repairable:
                 yield f"    {screen.paint(Style.FAINT, hint)}"
 
 
-def _place(finding: Finding, screen: Screen) -> str:
+def _where(finding: Finding, screen: Screen) -> str:
     position = finding.path or ("message" if finding.commit and finding.line else "")
     where = f"{position}:{finding.line}" if finding.line else position
     commit = screen.paint(Style.OID, short(finding.commit)) if finding.commit else ""
@@ -113,8 +113,8 @@ def _remade(run: RemadeRun, screen: Screen, *, is_sound: bool) -> Iterator[str]:
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:
     for skill in report.skills:
-        places = ((fault, f"{skill.place}/{fault.path}" if fault.path else skill.place) for fault in skill.faults)
-        yield from LINT.lines([replace(fault, path=place) for fault, place in places], screen)
+        paths = ((fault, f"{skill.place}/{fault.path}" if fault.path else skill.place) for fault in skill.faults)
+        yield from LINT.lines([replace(fault, path=path) for fault, path in paths], screen)
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
     yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
 

@@ -19,13 +19,13 @@ from skillgit.view.table import Column, Table
 from skillgit.view.text import facts, inert, one_line, table, under, wrap
 
 if TYPE_CHECKING:
-    from skillgit.app.deliver.export.folder import ExportedSkill, PublishedSkills
+    from skillgit.app.deliver.export.folder import CheckedOut, ExportedSkill, PublishedSkills
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
-    from skillgit.app.deliver.install import Installed, InstallResult, InstallState, UninstallResult
+    from skillgit.app.deliver.install import InstallResult, InstallState, UninstallResult
+    from skillgit.app.deliver.installed import Installed
     from skillgit.app.deliver.plugin import BuiltPlugin
-    from skillgit.app.deliver.whence import SkillOrigin
     from skillgit.app.exchange.pull import Cloned, FetchedRef, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.sources.plugin_evals import ImportedEvals
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIGNS = {"added": "A", "removed": "D", "changed": "M"}
+
+
+def checked_out(result: CheckedOut, *, whole: bool) -> str:
+    version = f"{name(result.row)} of {result.row.run}" if result.row else numbers.short(result.commit)
+    files = f"{numbers.plural(len(result.files), 'file')} written"
+    if not whole:
+        return f"{files} from {version}; see: git diff"
+    state = f"is on branch {result.branch}" if result.branch else f"holds {version}"
+    back = f"; back: git switch {quote(result.back)}" if result.back else ""
+    return f"work tree {state}, {files}{back}"
 
 
 def exported(result: ExportedSkill) -> Iterator[str]:
@@ -76,7 +86,10 @@ def uninstalled(result: UninstallResult) -> Iterator[str]:
         yield f"would leave nothing at {path}" if result.restored is None else f"would bring back {again} to {path}"
 
 
-_NONE = "nothing was installed from here"
+def _condition(row: Installed) -> str:
+    if not row.name:
+        return "not from this repository"
+    return row.state if row.time is not None else f"{row.state}, by {row.source}"
 
 
 def _place(row: Installed) -> str:
@@ -86,31 +99,14 @@ def _place(row: Installed) -> str:
 INSTALLED: Final[Table[Installed]] = Table(
     schema="adopted/1",
     rows="places",
-    plain="place skill name state newer time commit",
+    plain="place skill name state newer time commit release source",
     columns=(
-        Column("name", head="", show=lambda row: _called(row.name)),
-        Column("state", head=""),
+        Column("name", head="", show=lambda row: _called(row.name) or "unknown"),
+        Column("release", head="", only_if=lambda rows, _: any(row.release for row in rows)),
+        Column("state", head="", show=_condition),
         Column("place", head="", show=_place),
     ),
-    empty=_NONE,
-)
-
-
-def _condition(row: SkillOrigin) -> str:
-    return f"{row.state}, by {row.told_by}" if row.version else "no version of a run here"
-
-
-ORIGINS: Final[Table[SkillOrigin]] = Table(
-    schema="whence/1",
-    rows="skills",
-    plain="place skill version release state told_by commit",
-    columns=(
-        Column("version", head="", show=lambda row: _called(row.version) or "unknown"),
-        Column("release", head=""),
-        Column("state", head="", show=_condition),
-        Column("place", head="", show=lambda row: one_line(row.place)),
-    ),
-    empty=_NONE,
+    empty="nothing was installed from here",
 )
 
 

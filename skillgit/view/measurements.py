@@ -259,7 +259,7 @@ def claim_lines(result: SignedClaim, screen: Screen) -> Iterator[str]:
         *([("file", result.file)] if result.file else []),
         ("notes", "1 new claim on refs/notes/skillgit/evals" if result.noted else "nothing new"),
         *([("salt", f"{result.salt} opens the digests of items; it is not kept")] if result.salt else []),
-        ("next", f"skillgit verify --claim {result.file or result.name}"),
+        ("next", f"skillgit verify {result.file or result.name}"),
     ]
     yield from facts(rows, screen, label=_LABEL)
 

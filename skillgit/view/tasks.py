@@ -14,9 +14,8 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
-    from skillgit.app.sources.draft_review import HarvestReview
+    from skillgit.app.sources.draft_review import HarvestReview, PendingDraft
     from skillgit.app.sources.harvest import Harvested
-    from skillgit.app.sources.pending_draft import PendingDraft
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
 

@@ -17,7 +17,6 @@ from markupsafe import Markup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import OWNER, Role
 from skillgit.report import page as report
-from skillgit.view.diff import rows
 
 __all__ = ["STATIC", "Access", "Page", "PageRoute", "Redirect", "Role", "Visit", "address", "html", "stylesheet"]
 
@@ -138,7 +137,7 @@ def fragment(template: str, **values: object) -> Markup:
 @cache
 def _environment() -> Environment:
     environment = report.environment(_FOLDER / "templates")
-    environment.globals.update(address=address, beside=rows, in_shell=lambda *words: shlex.join(["skillgit", *words]))
+    environment.globals.update(address=address, in_shell=lambda *words: shlex.join(["skillgit", *words]))
     return environment
 
 

@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "app" / "sources" / "sessions
 import measure
 import worlds
 
-from skillgit.app.sources.harvest import HarvestRequest, harvest
+from skillgit.app.sources.harvest import harvest
+from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.workspace.context import Context
 
 SESSIONS, SIZE = measure.sized((500, 2_000_000), (2, 2_000))
@@ -92,7 +93,7 @@ def main() -> None:
         parsed = time.process_time() - began
         context = replace(Context.from_process(folder), environ={**os.environ, "CLAUDE_CONFIG_DIR": str(config)})
         began, cpu = time.perf_counter(), time.process_time()
-        result = harvest(context, HarvestRequest(skill="totals", source="claude", dry_run=True))
+        result = harvest(context, DraftRequest(subject="totals", source="claude", dry_run=True))
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures = {

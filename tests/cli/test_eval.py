@@ -9,15 +9,15 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.measure.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
+from skillgit.app.measure.eval import ArmScores, Evaluated, SplitScores
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation
 from skillgit.app.recorded.score_summary import Scores, SkillComparison
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.model_session import EvalProgress
-from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LiveEvalWatcher
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 from skillgit.view.surface import Screen
 
@@ -120,12 +120,10 @@ def test_the_request_is_handed_on(skillgit, fake):
         overrides=("train.seed=1",),
         split="all",
         note=False,
-        caps=Caps(max_calls=9, max_tokens=8, max_usd=0.5),
+        max_calls=9,
+        max_tokens=8,
+        max_usd=0.5,
     )
-
-
-def test_the_splits_on_offer_are_those_of_the_use_case():
-    assert OFFERED == SPLITS
 
 
 def test_as_json(skillgit, fake):

@@ -41,7 +41,7 @@ def archived(repository: Path, commit: str, folder: str) -> dict[str, bytes]:
 
 
 def test_a_folder_holds_what_git_archive_writes(sums, tmp_path):
-    told = skillgit("export", "main", "--to", tmp_path / NAME, cwd=sums)
+    told = skillgit("export", "main", tmp_path / NAME, cwd=sums)
 
     assert files_in(tmp_path / NAME) == archived(sums, "main", "skills/sums") == FILES
     assert programs_in(tmp_path / NAME) == PROGRAMS
@@ -51,7 +51,7 @@ def test_a_folder_holds_what_git_archive_writes(sums, tmp_path):
 
 
 def test_a_version_is_the_text_that_cat_prints(trained, tmp_path):
-    skillgit("export", f"{RUN}/v1", "--to", tmp_path / "searchqa", cwd=trained)
+    skillgit("export", f"{RUN}/v1", tmp_path / "searchqa", cwd=trained)
 
     assert (tmp_path / "searchqa" / "SKILL.md").read_bytes() == skillgit(
         "show", f"{RUN}/v1:SKILL.md", cwd=trained
@@ -61,16 +61,16 @@ def test_a_version_is_the_text_that_cat_prints(trained, tmp_path):
 def test_a_rejected_candidate_can_be_taken_out_too(trained, tmp_path):
     rows = json.loads(skillgit("log", "--json", cwd=trained).out)["events"]
     refused = next(row for row in rows if row["kind"] == "rejected")
-    skillgit("export", f"{RUN}/r{refused['step']}", "--to", tmp_path / "searchqa", cwd=trained)
+    skillgit("export", f"{RUN}/r{refused['step']}", tmp_path / "searchqa", cwd=trained)
     assert files_in(tmp_path / "searchqa") == archived(trained, refused["commit"], "skills/searchqa")
 
 
 def test_the_same_again_writes_nothing(trained, tmp_path):
     place = tmp_path / "searchqa"
-    skillgit("export", "v1", "--to", place, cwd=trained)
+    skillgit("export", "v1", place, cwd=trained)
     before = place.stat().st_ino
 
-    again = skillgit("export", "v1", "--to", place, cwd=trained)
+    again = skillgit("export", "v1", place, cwd=trained)
 
     assert again.out == f"{place} holds v1 of {RUN} already\n"
     assert place.stat().st_ino == before
@@ -78,17 +78,17 @@ def test_the_same_again_writes_nothing(trained, tmp_path):
 
 def test_other_content_is_replaced_only_by_force_and_what_would_change_is_told_before(trained, tmp_path):
     place = tmp_path / "searchqa"
-    skillgit("export", "v1", "--to", place, cwd=trained)
+    skillgit("export", "v1", place, cwd=trained)
     (place / "mine.md").write_text("mine")
     before = files_in(place)
 
-    refused = skillgit("export", "v2", "--to", place, cwd=trained, code=ExitCode.CONFLICT)
+    refused = skillgit("export", "v2", place, cwd=trained, code=ExitCode.CONFLICT)
 
     assert refused.err.splitlines()[:2] == ["M  SKILL.md", "D  mine.md"]
     assert "2 of its files would change" in refused.err
     assert "hint: --force" in refused.err
     assert files_in(place) == before
-    document = json.loads(skillgit("export", "v2", "--to", place, "--force", "--json", cwd=trained).out)
+    document = json.loads(skillgit("export", "v2", place, "--force", "--json", cwd=trained).out)
     assert [(change["path"], change["status"]) for change in document["changes"]] == [
         ("SKILL.md", "changed"),
         ("mine.md", "removed"),
@@ -106,20 +106,20 @@ def test_a_folder_that_is_no_skill_is_never_replaced(trained, tmp_path, holds, o
     (place / "SKILL.md").write_text("precious") if holds.startswith(".git") else None
     before = files_in(place)
 
-    refused = skillgit("export", "v1", "--to", place, *option, cwd=trained, code=ExitCode.USAGE)
+    refused = skillgit("export", "v1", place, *option, cwd=trained, code=ExitCode.USAGE)
 
-    assert f"hint: --to {place}/searchqa" in refused.err
+    assert f"hint: write to {place}/searchqa" in refused.err
     assert files_in(place) == before
 
 
 def test_a_folder_with_another_name_is_remarked_on(trained, tmp_path):
-    told = skillgit("export", "v1", "--to", tmp_path / "elsewhere", cwd=trained)
+    told = skillgit("export", "v1", tmp_path / "elsewhere", cwd=trained)
     assert told.err == "agents look for this skill in a folder called searchqa\n"
 
 
 @pytest.mark.parametrize("name", ["sums.zip", "sums.skill"])
 def test_an_archive_holds_one_folder_with_modes_that_unzip_restores(sums, tmp_path, name):
-    skillgit("export", "main", "--to", tmp_path / name, cwd=sums)
+    skillgit("export", "main", tmp_path / name, cwd=sums)
 
     with zipfile.ZipFile(tmp_path / name) as archive:
         assert archive.testzip() is None
@@ -133,25 +133,25 @@ def test_an_archive_holds_one_folder_with_modes_that_unzip_restores(sums, tmp_pa
 
 
 def test_equal_skills_give_equal_archives_whenever_and_however_they_are_written(sums, tmp_path):
-    skillgit("export", "main", "--to", tmp_path / "a.zip", cwd=sums)
+    skillgit("export", "main", tmp_path / "a.zip", cwd=sums)
     later = {"SKILLGIT_CLOCK": "2031-01-01T00:00:00Z", "TZ": "Asia/Tokyo"}
-    skillgit("export", "main", "--to", tmp_path / "b.skill", cwd=sums, env=later)
+    skillgit("export", "main", tmp_path / "b.skill", cwd=sums, env=later)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.skill").read_bytes()
 
 
 def test_an_archive_with_other_content_is_replaced_only_by_force(trained, tmp_path):
     file = tmp_path / "a.zip"
-    skillgit("export", "v1", "--to", file, cwd=trained)
+    skillgit("export", "v1", file, cwd=trained)
     before = file.read_bytes()
-    assert "already" in skillgit("export", "v1", "--to", file, cwd=trained).out
-    skillgit("export", "v2", "--to", file, cwd=trained, code=ExitCode.CONFLICT)
+    assert "already" in skillgit("export", "v1", file, cwd=trained).out
+    skillgit("export", "v2", file, cwd=trained, code=ExitCode.CONFLICT)
     assert file.read_bytes() == before
-    skillgit("export", "v2", "--to", file, "--force", cwd=trained)
+    skillgit("export", "v2", file, "--force", cwd=trained)
     assert file.read_bytes() != before
 
 
 def test_markers_are_left_out_of_the_exported_text_only(sums, tmp_path):
-    skillgit("export", "main", "--to", tmp_path / NAME, "--strip-markers", cwd=sums)
+    skillgit("export", "main", tmp_path / NAME, "--strip-markers", cwd=sums)
 
     text = (tmp_path / NAME / "SKILL.md").read_text()
     assert text.splitlines() == [line for line in DOCUMENT.splitlines() if "skillgit:" not in line]
@@ -163,18 +163,18 @@ def test_markers_are_left_out_of_the_exported_text_only(sums, tmp_path):
     ("words", "code", "said"),
     [
         (("v1",), ExitCode.USAGE, "say where to write"),
-        (("v99", "--to", "x"), ExitCode.NOT_FOUND, "has no v99"),
-        (("v1", "--to", "a-file"), ExitCode.USAGE, "is no folder"),
-        (("v1", "--to", "a-file/x"), ExitCode.USAGE, "a file stands where a folder has to be"),
-        (("v1", "--to", "a-folder.zip"), ExitCode.USAGE, "is a folder"),
-        (("v1", "--to", "a-pipe"), ExitCode.CONFLICT, "neither a file nor a folder"),
+        (("v99", "x"), ExitCode.NOT_FOUND, "has no v99"),
+        (("v1", "a-file"), ExitCode.USAGE, "is not a folder"),
+        (("v1", "a-file/x"), ExitCode.USAGE, "a file stands where a folder has to be"),
+        (("v1", "a-folder.zip"), ExitCode.USAGE, "is a folder"),
+        (("v1", "a-pipe"), ExitCode.CONFLICT, "neither a file nor a folder"),
     ],
 )
 def test_places_and_names_that_cannot_be_are_refused_in_one_sentence(trained, tmp_path, words, code, said):
     (tmp_path / "a-file").write_text("text")
     (tmp_path / "a-folder.zip").mkdir()
     os.mkfifo(tmp_path / "a-pipe")
-    placed = [tmp_path / word if words[number - 1] == "--to" else word for number, word in enumerate(words)]
+    placed = [tmp_path / word if number else word for number, word in enumerate(words)]
     refused = skillgit("export", *placed, cwd=trained, code=code)
     assert said in refused.err
     assert (tmp_path / "a-file").read_text() == "text"
@@ -185,5 +185,5 @@ def test_a_commit_with_several_skills_is_not_guessed_at(sums, tmp_path):
     shutil.copytree(repository / "skills" / NAME, repository / "skills" / "other")
     git("add", ".", cwd=repository)
     git("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "commit", "-qm", "other", cwd=repository)
-    refused = skillgit("export", "main", "--to", tmp_path / "x", cwd=repository, code=ExitCode.USAGE)
+    refused = skillgit("export", "main", tmp_path / "x", cwd=repository, code=ExitCode.USAGE)
     assert "main has 2 skills: other, sums" in refused.err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,14 +12,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from skillgit.app.measure.library_gate import LibraryVerdict, Shadowing
-from skillgit.app.measure.pull_request_gate import GateRequest
 from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
+from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError
-from skillgit.view.gate import MARK, MOST_ITEMS, code, markdown
+from skillgit.view.gate import MARK, MOST_ITEMS, code, library_lines, markdown
+from skillgit.view.surface import Screen
 
 BASE, HEAD = "a" * 40, "b" * 40
 BASIS = ResultBasis(
@@ -216,7 +216,7 @@ def test_a_comparison_is_asked_for_in_full(skillgit, fake):
     assert calls[0][0] == GateRequest(
         base="main", head="topic", configs=("a=demo", "b=demo"), overrides=("train.seed=7",), split="test",
         rule="not-worse", recorded_only=True, note=False, dry_run=True,
-        caps=Caps(max_calls=4, max_tokens=5, max_usd=1.0),
+        max_calls=4, max_tokens=5, max_usd=1.0,
     )  # fmt: skip
 
 
@@ -277,14 +277,11 @@ def test_words_of_others_change_nothing_but_themselves(name):
     assert [kind for kind, _ in inlines(wild)] == kinds
 
 
-def test_a_library_is_judged_without_a_model(skillgit, fake):
+def test_what_a_library_loses_is_said_skill_by_skill():
     shadowing = Shadowing(skill="old", by=("new",), sentence="both have the same name")
     verdict = LibraryVerdict(base="main", head="HEAD", skills=2, changes=("new",), shadowings=(shadowing,))
-    calls = fake("measure.library_gate.library_gate", verdict)
-    ended = skillgit("gate", "--base", "main", "--library", "lib")
-    assert (ended.code, calls[0]) == (1, ("main", "HEAD", Path("lib")))
-    assert ended.text.splitlines() == [
+    assert verdict.exit_code == ExitCode.NO
+    assert list(library_lines(verdict, Screen())) == [
         "new shadows old: both have the same name",
         "does not pass: new changed in a library of 2 skills",
     ]
-    assert skillgit("gate", "--base", "main", "--library", "lib", "--markdown").code == 2

@@ -226,7 +226,7 @@ def test_a_project_has_folders_of_its_own(trained, tmp_path):
         assert not (trained / folder).exists()
     git("clone", "-q", "--bare", trained, tmp_path / "bare.git", cwd=tmp_path)
     refused = skillgit("install", "HEAD", "--to", "codex", "--scope", "project", cwd=tmp_path / "bare.git", code=2)
-    assert "a bare repository is no project" in refused.err
+    assert "an agent cannot work in a bare repository" in refused.err
 
 
 def test_a_dry_run_tells_and_does_nothing(trained, place, claude):
@@ -257,11 +257,11 @@ def test_documents_name_what_was_there_before(trained, place, claude):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give either REV or --list"),
-        (("v1", "--list"), "give either REV or --list"),
-        (("v1",), "say where to: --to claude, codex, copilot or a folder of skills"),
-        (("v1", "--to", "x", "--scope", "user"), "--scope goes with an agent's name, and 'x' is a folder"),
-        (("v1", "--to", "x", "-z"), "goes with --list"),
+        ((), "give either one REV or --list"),
+        (("v1", "--to", "x", "--list"), "--list cannot be combined with --to"),
+        (("v1",), "--to is missing: claude, codex, copilot or a folder of skills"),
+        (("v1", "--to", "x", "--scope", "user"), "--scope needs an agent's name, and 'x' is a folder"),
+        (("v1", "--to", "x", "-z"), "need --list"),
     ],
 )
 def test_what_makes_no_sense_is_refused(trained, words, said):
@@ -286,7 +286,7 @@ def test_a_copy_that_is_gone_cannot_be_brought_back(trained, place, claude):
     skillgit("install", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
     shutil.rmtree(trained / ".git/skillgit/adopted/kept")
     refused = skillgit("uninstall", cwd=trained, code=ExitCode.NOT_FOUND)
-    assert "is gone" in refused.err
+    assert "is missing from" in refused.err
     assert list(files_in(place)) == ["SKILL.md"]
 
 
@@ -308,7 +308,7 @@ def test_an_empty_place_is_refused_and_a_hint_with_spaces_works(trained, tmp_pat
     for words in (("install", "v1"), ("uninstall",)):
         refused = skillgit(*words, "--to", "", cwd=trained, code=ExitCode.USAGE)
         assert refused.err.startswith("skillgit: --to is empty\n")
-    assert "--to is empty" in skillgit("export", "v1", "--to", "", cwd=trained, code=ExitCode.USAGE).err
+    assert "is empty" in skillgit("export", "v1", "", cwd=trained, code=ExitCode.USAGE).err
     for folder in ("a b", "b c"):
         skillgit("install", "v1", "--to", tmp_path / folder, cwd=trained)
     refused = skillgit("uninstall", cwd=trained, code=ExitCode.USAGE)

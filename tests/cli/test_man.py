@@ -48,7 +48,7 @@ def test_the_installed_pages_are_those_of_the_commands():
 def test_every_command_has_a_page():
     names = set(written())
     assert {"skillgit.1", "skillgit-log.1", "skillgit-rev-parse.1", "skillgit-tasks-add.1"} <= names
-    assert {f"skillgit-{name}.1" for name in ENTRIES} <= names
+    assert {f"skillgit-{name.replace(' ', '-')}.1" for name in ENTRIES} <= names
 
 
 def test_groff_finds_no_fault_in_any_page():

@@ -9,11 +9,12 @@ import cli_sample as sample
 import pytest
 from sample_run import MODELS, RUN, write_run
 
-from skillgit.app.measure.retest import Retested, RetestPlan, RetestRequest, RetestRow
-from skillgit.app.measure.verify import Claim, ClaimVerdict, Verified, VerifyPlan, VerifyRequest
+from skillgit.app.measure.requests import EvalRequest
+from skillgit.app.measure.retest import Retested, RetestPlan, RetestRow
+from skillgit.app.measure.verify import Claim, ClaimVerdict, Verified, VerifyPlan
 from skillgit.app.recorded.score_summary import Scores, SkillComparison
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import BudgetError, ExitCode
 from skillgit.store import notes
 
@@ -63,6 +64,7 @@ def scores(hard: float) -> Scores:
     )
 
 
+SAMPLE = ("eval", "--fresh")
 PLAN = RetestPlan(target="other/model", split="test", items=40, names=("v8",))
 PAIR = SkillComparison(
     split="test", name="v8", against="offline/target", metric="hard", n=40, delta=-0.25, interval=(-0.4, -0.1),
@@ -94,7 +96,7 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
         f"next   skillgit matrix {sample.RUN} --split test",
     ]
     request = calls[0][0]
-    assert request == RetestRequest(revisions=("v8",), model="other/model", split="test", caps=Caps(max_usd=1.0))
+    assert request == EvalRequest(revisions=("v8",), model="other/model", split="test", max_usd=1.0)
 
 
 def verified(verdict: ClaimVerdict, cost: Cost | None = COST) -> Verified:
@@ -127,13 +129,13 @@ cost      40 calls · 12k in · 400 out
 
 def test_a_verdict_comes_first_and_decides_the_exit_code(skillgit, fake):
     fake("measure.verify.verify", verified(LOWER))
-    ended = skillgit("verify", "v8", "--sample", "10")
+    ended = skillgit(*SAMPLE, "v8", "--sample", "10")
     assert (ended.code, ended.text) == (ExitCode.NO, LOWER_TEXT)
     fake(
         "measure.verify.verify",
         verified(ClaimVerdict(word="consistent", n=10, measured=0.8, delta=0.05, interval=(0.4, 0.9))),
     )
-    ended = skillgit("verify", "v8")
+    ended = skillgit(*SAMPLE, "v8", "--sample", "20")
     assert ended.code == ExitCode.OK
     assert "could not be paired" in ended.text
 
@@ -143,7 +145,7 @@ def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
         "measure.verify.verify",
         verified(ClaimVerdict(word="not comparable", differs=("the items are others",)), cost=None),
     )
-    ended = skillgit("verify", "v8")
+    ended = skillgit(*SAMPLE, "v8", "--sample", "20")
     assert ended.code == ExitCode.NO
     assert ended.text.splitlines()[0] == "v8  not comparable"
     assert "differs   the items are others" in ended.text
@@ -167,21 +169,25 @@ def test_a_verification_is_asked_for_in_full(skillgit, fake):
         "--max-tokens",
         "9",
     )
-    skillgit("verify", "best", "--sample", "5", *options)
-    assert calls[0][0] == VerifyRequest(
-        revision="best",
+    skillgit(*SAMPLE, "best", "--sample", "5", *options)
+    assert calls[0][0] == EvalRequest(
+        revisions=("best",),
+        fresh=True,
         sample=5,
         seed=3,
         split="test",
         config="demo",
         overrides=("a.b=c",),
         note=False,
-        caps=Caps(max_calls=4, max_tokens=9),
+        max_calls=4,
+        max_tokens=9,
     )
-    assert json.loads(skillgit("verify", "best", "--json").out)["schema"] == "skillgit.verify/2"
+    assert json.loads(skillgit(*SAMPLE, "best", "--sample", "5", "--json").out)["schema"] == "skillgit.verify/2"
 
 
-@pytest.mark.parametrize(("work", "words"), [("retest", ("eval", "--fresh")), ("verify", ("verify",))])
+@pytest.mark.parametrize(
+    ("work", "words"), [("retest", ("eval", "--fresh")), ("verify", ("eval", "--fresh", "--sample", "3"))]
+)
 def test_a_cap_exits_as_it_does_everywhere(work, words, skillgit, fake):
     fake(f"measure.{work}.{work}", BudgetError("the cap", hint="more"))
     assert skillgit(*words, "v1").code == ExitCode.BUDGET
@@ -191,7 +197,11 @@ def test_a_cap_exits_as_it_does_everywhere(work, words, skillgit, fake):
     "arguments",
     [
         ("verify",),
-        ("verify", "v1", "--sample", "0"),
+        ("eval", "--fresh", "v1", "--sample", "0"),
+        ("eval", "v1", "--sample", "3"),
+        ("eval", "v1", "--fresh", "--seed", "3"),
+        ("eval", "--fresh", "v1", "v2", "--sample", "3"),
+        ("eval", "--fresh", "v1", "--sample", "3", "--model", "m"),
         ("eval", "--fresh", "v1", "--against", "v0"),
         ("eval", "--fresh", "v1", "--split", "all"),
     ],

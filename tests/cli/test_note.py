@@ -136,7 +136,7 @@ def test_without_a_text_a_terminal_opens_the_editor(trained, tmp_path):
         (("v1", " \n"), ExitCode.USAGE, "a note without a text says nothing"),
         (("v1", "x" * 4001), ExitCode.USAGE, "has 4001 characters, and 4000 are allowed"),
         (("v99", "x"), ExitCode.NOT_FOUND, "has no v99"),
-        (("main", "x"), ExitCode.NOT_FOUND, "is no event of a run"),
+        (("main", "x"), ExitCode.NOT_FOUND, "belongs to no run"),
         (("v1", "x", "--list"), ExitCode.USAGE, "give either"),
         (("v1", "x", "--plain"), ExitCode.USAGE, "--plain goes with --list"),
         (("--remove", ""), ExitCode.USAGE, "--remove is empty"),

@@ -59,7 +59,7 @@ def home(repo, clock, monkeypatch, skillgit):
 
 def test_the_tree_has_commands_of_every_kind():
     assert {("train",), ("doctor",), ("config",)} == set(CONFIG_FIRST)
-    assert {("eval",), ("gate",), ("verify",), ("bisect",), ("merge",)} <= WITH_CONFIG.keys()
+    assert {("eval",), ("gate",), ("ablate",), ("bisect",), ("merge",)} <= WITH_CONFIG.keys()
 
 
 @pytest.mark.parametrize("path", WITH_CONFIG, ids=" ".join)

@@ -13,7 +13,7 @@ def test_a_plugin_is_built_checked_and_its_cases_come_back(tmp_path_factory, tmp
         {"id": "other", "prompt": "x", "answer": "y"},
     ]
     (tmp_path / "tasks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    words = ("plugin", "build", tmp_path / "plugin", "--evals", tmp_path / "tasks.jsonl")
+    words = ("export", "best", tmp_path / "plugin", "--as", "plugin", "--evals", tmp_path / "tasks.jsonl")
     assert skillgit(*words, "--check", cwd=repository, code=1).out.startswith(
         f"{tmp_path}/plugin is not what would be built"
     )

@@ -25,7 +25,7 @@ from skillgit.app.setup.plugins import (
     StrategyInfo,
     StrategySetting,
 )
-from skillgit.app.sources.data_check import DataCheck
+from skillgit.app.sources.data_check import DataCheck, SplitSummary
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.upkeep.fsck import Checked
 from skillgit.domain.cost import Caps
@@ -200,7 +200,8 @@ CHECKUP = Checkup(
     exit_code=ExitCode.SERVICE,
 )
 PLUGINS = (ENVIRONMENT, BROKEN, BACKEND, STRATEGY, FOREIGN_STRATEGY)
-SOUND = DataCheck(environment="searchqa", splits=(), findings=(), notes=(), exit_code=ExitCode.OK)
+TEST = SplitSummary(split=Split.TEST, items=3, used=3, types={"date": 3}, digest="0" * 12, step=1 / 3, detectable=None)
+SOUND = DataCheck(environment="searchqa", splits=(TEST,), findings=(), notes=(), exit_code=ExitCode.OK)
 MACHINE_ONLY = replace(CHECKUP, repository=None, config="", roles=(), exit_code=ExitCode.OK)
 PROBLEMS = (
     Finding(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from soaking import sampled
 from trained_runs import small_run
 
 from skillgit.cli.main import cli
+from skillgit.verbs.command_line import VerbCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,8 @@ DRY = {
     "train": ("demo",),
     "eval": ("v0", "best", "-o", "train.seed=7"),
     "eval --fresh": ("v0",),
-    "verify": ("v1", "--seed", "3"),
+    "eval --fresh --sample": ("20", "v1", "--seed", "3"),
+    "verify": ("small/v1", "--sample", "3"),
     "gate": ("--base", "small/v0", "--head", "small/v2", "-o", "model.target=agent"),
     "bisect": ("--item", "ITEM", "--measure"),
     "ablate": ("best",),
@@ -40,7 +43,7 @@ DRY = {
     "propose": ("searchqa", "--config", "demo"),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
-    "tasks harvest": ("--skill", "skill", "--rubric"),
+    "tasks draft --from sessions": ("skill", "--rubric"),
 }
 """What every command that spends is asked to plan."""
 
@@ -52,8 +55,13 @@ def commands(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, 
         assert found is not None
         if isinstance(found, click.Group):
             yield from commands(found, f"{before}{name} ")
-        if found.callback is not None:
+        if found.callback is not None or isinstance(found, VerbCommand):
             yield f"{before}{name}", found
+
+
+def command_of(name: str) -> str:
+    """Return the command in the key of ``DRY``, which may have options behind it."""
+    return name.partition(" --")[0]
 
 
 def spenders() -> dict[str, click.Command]:
@@ -61,7 +69,7 @@ def spenders() -> dict[str, click.Command]:
     may = reaching(asking())
     found = {}
     for name, command in commands():
-        callback = command.callback
+        callback = command.verb.run if isinstance(command, VerbCommand) else command.callback
         while callback is not None and hasattr(callback, "__wrapped__"):
             callback = callback.__wrapped__
         if callback is not None and (callback.__module__, callback.__name__) in may:
@@ -70,16 +78,14 @@ def spenders() -> dict[str, click.Command]:
 
 
 def test_the_commands_that_spend_are_those_that_can_be_planned():
-    assert set(spenders()) == {name.removesuffix(" --fresh") for name in DRY}, (
+    assert set(spenders()) == {command_of(name) for name in DRY}, (
         "a command that asks models is added to DRY, and has spending_options"
     )
 
 
 @pytest.mark.parametrize("name", DRY)
 def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
-    options = {
-        option: found for found in dict(commands())[name.removesuffix(" --fresh")].params for option in found.opts
-    }
+    options = {option: found for found in dict(commands())[command_of(name)].params for option in found.opts}
     usual = {option: found for found in dict(commands())["train"].params for option in found.opts}
     for option in OPTIONS:
         assert options[option].help == usual[option].help, option
@@ -101,7 +107,10 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skillgit("cherry-pick", "small/v1", "--run", "fork", "-q", cwd=repository)
     skillgit("cherry-pick", "small/v2", "--run", "fork", "-q", cwd=repository)
     skillgit("use", "small", cwd=repository)
-    skillgit("export", "v0", "--to", "skill", cwd=repository)
+    key = folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    skillgit("claim", "small/v1", "--key", str(key), cwd=repository)
+    skillgit("export", "v0", "skill", cwd=repository)
     (repository / "tasks.jsonl").write_text(TASKS)
     return repository
 
@@ -124,7 +133,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     done = skillgit(*name.split(), *words, "--dry-run", "--json", cwd=history)
     assert (contents(history), refs(history)) == (before, tips)
     told = json.loads(done.out)
-    assert (told["schema"], told["command"]) == ("skillgit.plan/2", name.removesuffix(" --fresh"))
+    assert (told["schema"], told["command"]) == ("skillgit.plan/2", command_of(name))
     assert set(told) == {"schema", "command", "facts", "stages", "rollouts", "known", "total", "notes", "sentence"}
     assert told["total"]["calls"] == sum(row["calls"] for row in told["stages"])
     text = skillgit(*name.split(), *words, "--dry-run", cwd=history)
@@ -132,12 +141,14 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     assert text.err == ""
 
 
-@pytest.mark.parametrize("name", ["eval", "eval --fresh", "verify", "gate", "ablate", "cherry-pick"])
+@pytest.mark.parametrize(
+    "name", ["eval", "eval --fresh", "eval --fresh --sample", "verify", "gate", "ablate", "cherry-pick"]
+)
 def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
     repository = shutil.copytree(history, tmp_path / "repository")
     plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
     done = json.loads(skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository))
-    cost = (done.get("decided") or done)["cost"]["calls"]
+    cost = (done.get("decided") or done.get("reproduction") or done)["cost"]["calls"]
     assert cost <= plan["total"]["calls"]
     if plan["total"]["bound"] == "exactly":
         assert cost == plan["total"]["calls"]

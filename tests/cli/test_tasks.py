@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 from harvested import SKILL, draft, write_drafts
 
+from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.sources.tasks import Added, Reviewed, TaskDraft
 from skillgit.app.sources.tasks_draft import Drafted
 from skillgit.cli import session
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import DataError
 from skillgit.store.repo import Repo
 
@@ -45,7 +46,7 @@ def test_a_check_that_is_broken_json_is_refused(skillgit, fake):
     calls = fake("sources.tasks.add", ADDED)
     ended = skillgit("tasks", "add", "tasks.jsonl", "--prompt", "Why?", "--check", '{"type"')
     assert (ended.code, calls) == (2, [])
-    assert "--check is no JSON" in ended.err
+    assert "--check is not valid JSON" in ended.err
 
 
 def test_what_cannot_be_added_says_why(skillgit, fake):
@@ -100,9 +101,10 @@ def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
         "--max-tokens",
         "9",
     )
-    overrides = {"count": 3, "config": None, "overrides": ("model.optimizer=b",)}
-    overrides |= {"caps": Caps(max_tokens=9), "dry_run": False}
-    assert calls == [(Path("SKILL.md"), Path("tasks.jsonl"), overrides)]
+    request = DraftRequest(
+        subject="SKILL.md", file=Path("tasks.jsonl"), limit=3, overrides=("model.optimizer=b",), max_tokens=9
+    )
+    assert calls == [(request,)]
     assert ended.text.startswith("2 drafts by a/b in tasks.jsonl · ")
     assert ended.text.endswith("next: skillgit tasks review /home/user/tasks.jsonl\n")
     assert "left out: draft 3 is none" in ended.err
@@ -122,8 +124,6 @@ def test_the_help_lists_what_there_is(skillgit):
     assert [line.split()[0] for line in ended.text.partition("Commands:")[2].split("\n") if line.strip()] == [
         "add",
         "draft",
-        "harvest",
-        "import",
         "review",
     ]
     assert "Show this help" in ended.text
@@ -135,13 +135,13 @@ class Terminal:
     def __init__(self, monkeypatch, answers: list[str], edits: list[str]):
         self.shown: list[str] = []
         self._answers, self._edits = iter(answers), iter(edits)
-        monkeypatch.setattr("skillgit.cli.commands.tasks.sys.stdin", SimpleNamespace(isatty=lambda: True))
+        monkeypatch.setattr("skillgit.cli.session.sys.stdin", SimpleNamespace(isatty=lambda: True))
         screen_of = session.screen_of
         monkeypatch.setattr(session, "screen_of", lambda *given: replace(screen_of(*given), terminal=True))
-        monkeypatch.setattr("skillgit.cli.commands.tasks.click.prompt", lambda *_, **__: next(self._answers))
-        monkeypatch.setattr("skillgit.cli.commands.tasks.click.confirm", lambda *_, **__: next(self._answers) == "y")
+        monkeypatch.setattr("skillgit.cli.session.click.prompt", lambda *_, **__: next(self._answers))
+        monkeypatch.setattr("skillgit.cli.session.click.confirm", lambda *_, **__: next(self._answers) == "y")
         if edits:
-            monkeypatch.setattr("skillgit.cli.commands.tasks.click.edit", self._edit)
+            monkeypatch.setattr("skillgit.cli.session.click.edit", self._edit)
 
     def _edit(self, text: str, **_: object) -> str | None:
         self.shown.append(text)
@@ -261,5 +261,5 @@ def test_what_was_never_harvested_is_named_with_the_command_that_does(skillgit, 
     ended = skillgit("tasks", "review", "--skill", "gone")
     assert (ended.code, ended.err) == (
         3,
-        "skillgit: nothing was harvested for gone\nhint: skillgit tasks harvest --skill gone\n",
+        "skillgit: nothing was harvested for gone\nhint: skillgit tasks draft gone --from sessions\n",
     )

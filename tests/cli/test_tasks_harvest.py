@@ -1,12 +1,12 @@
-"""What ``skillgit tasks harvest`` asks for, and how it says what came of it."""
+"""What ``skillgit tasks draft --from sessions`` asks for, and how it says what came of it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from skillgit.app.sources.harvest import DraftSummary, Harvested, HarvestRequest
-from skillgit.domain.cost import Caps
+from skillgit.app.sources.harvest import DraftSummary, Harvested
+from skillgit.app.sources.requests import DraftRequest
 
 SUMMARY = DraftSummary(
     id="h-1", title="Sum it up", agent="codex", use="user", signals=("correction", "repeat"), check="command", files=3
@@ -32,14 +32,14 @@ RESULT = Harvested(
 def test_options_become_a_request(skillgit, fake):
     calls = fake("sources.harvest.harvest", RESULT)
     words = ("--from", "codex", "--since", "7d", "--project", "a", "--project", "b", "--rubric", "--max-calls", "3")
-    ended = skillgit("tasks", "harvest", "--skill", "totals", *words)
-    request = HarvestRequest(
-        skill="totals",
+    ended = skillgit("tasks", "draft", "totals", *words)
+    request = DraftRequest(
+        subject="totals",
         source="codex",
         since="7d",
         projects=(Path("a"), Path("b")),
         rubric=True,
-        caps=Caps(max_calls=3),
+        max_calls=3,
     )
     assert calls == [(request,)]
     assert ended.text == (
@@ -58,5 +58,5 @@ def test_options_become_a_request(skillgit, fake):
 
 def test_it_has_a_document(skillgit, fake):
     fake("sources.harvest.harvest", RESULT)
-    document = json.loads(skillgit("tasks", "harvest", "--skill", "totals", "--json").out)
+    document = json.loads(skillgit("tasks", "draft", "totals", "--from", "sessions", "--json").out)
     assert (document["schema"], document["drafts"][0]["id"]) == ("skillgit.tasks-harvest/1", "h-1")

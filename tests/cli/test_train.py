@@ -10,11 +10,11 @@ from rich.console import Console
 
 from skillgit.app.recorded.stagnation import Cause, Diagnosis
 from skillgit.app.setup.plan import Plan, total_of
+from skillgit.app.train.requests import TrainRequest
 from skillgit.app.train.run_report import ReportRow, Trained
-from skillgit.app.train.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.domain.event import RunOutcome
 from skillgit.errors import BudgetError, ExitCode, NotLoadedError, StoppedError
 from skillgit.view.surface import Screen
@@ -86,7 +86,9 @@ def test_train_hands_the_request_on(skillgit, fake):
         overrides=("train.num_epochs=2", "seed=7"),
         run="mine",
         start="v3",
-        caps=Caps(max_calls=10, max_tokens=1000, max_usd=2.5),
+        max_calls=10,
+        max_tokens=1000,
+        max_usd=2.5,
     )
 
 

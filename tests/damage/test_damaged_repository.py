@@ -229,7 +229,7 @@ BROKEN = {
     "all branches deleted": (everything_but_tags_and_evidence_gone, f"its branch run/{RUN} is gone"),
     "a branch that points to a tree": (
         file_of(REJECTED[0], lambda patient: f"{patient.history[ONE].tree}\n"),
-        "is no commit but a tree",
+        "is not a commit but a tree",
     ),
     "notes that are a file": (
         file_of(refs.NOTES, lambda patient: f"{patient.blob(ONE)}\n"),
@@ -254,8 +254,11 @@ BROKEN = {
     "the slow branch deleted": (gone(SLOW), "a slow merge without accepted guidance"),
     "the line moved back": (moved(LINE, SKIPPED), f"run/{RUN} does not lead to it any more"),
     "the line deleted": (gone(LINE), f"its branch run/{RUN} is gone"),
-    "a note that is no JSON": (noted(b"so I told them\n"), "a line of its note is no JSON object: 'so I told them'"),
-    "a note that is a list": (noted(b"[1, 2]\n"), "a line of its note is no JSON object: '[1, 2]'"),
+    "a note that is not JSON": (
+        noted(b"so I told them\n"),
+        "a line of its note is not a JSON object: 'so I told them'",
+    ),
+    "a note that is a list": (noted(b"[1, 2]\n"), "a line of its note is not a JSON object: '[1, 2]'"),
     "an attic that holds something else": (attic_of_other_commits, "of the attic folds no candidate"),
     "an attic cut off": (attic_cut, "there is no commit"),
     "dropped evidence of the last version": (

@@ -120,11 +120,11 @@ MESSAGES = {
         raw_message(LAST, lambda content: content.replace(b"\n\n", b"\nencoding klingon\n\n", 1)),
         "run/demo-20261121-abcd does not lead to it any more",
     ),
-    "a time that is no date": (
+    "a time that is not a date": (
         raw_message(
             LAST, lambda content: re.sub(rb"(\ncommitter .*> )\d+", rb"\g<1>9999999999999999", content, count=1)
         ),
-        "has a time that is no date",
+        "has a time that is not a date",
     ),
     "NUL in a message": (
         raw_message(LAST, lambda content: content.replace(b"improved", b"im\0proved", 1)),
@@ -162,7 +162,7 @@ CONTENTS = {
         "the skill cannot be read",
     ),
     "a patch": (evidence_changed(ONE, "patch.json", patch_text), "applied to v0, does not give the committed skill"),
-    "a patch that is no JSON": (
+    "a patch that is not JSON": (
         evidence_changed(ONE, "patch.json", lambda content: content[:-9]),
         "patch.json in the evidence cannot be read",
     ),
@@ -196,7 +196,7 @@ ENDS = {
         evidence_changed(LAST, "test-v3.json", lambda _: None),
         "the evidence lacks 'test-v3.json', and the commit tells the score of v3",
     ),
-    "outcomes of the test split that are no JSON": (
+    "outcomes of the test split that are not JSON": (
         evidence_changed(LAST, "test-v3.json", lambda content: content[:-9]),
         "test-v3.json in the evidence cannot be read",
     ),
@@ -264,7 +264,10 @@ CUT = {
 
 
 PLAN = {
-    "a configuration that is no JSON": (written_anew(FIRST, "config.json", b"x"), "config.json in the evidence cannot"),
+    "a configuration that is not JSON": (
+        written_anew(FIRST, "config.json", b"x"),
+        "config.json in the evidence cannot",
+    ),
     "a configuration without sections": (
         written_anew(FIRST, "config.json", b'{"train": 7}'),
         "config.json in the evid",
@@ -284,7 +287,7 @@ PLAN = {
         written_anew(FIRST, "environment.json", b'{"digest": "e4e"}'),
         "the environment in the evidence has the digest e4e, and the commit says e4f",
     ),
-    "rollouts that are no JSON": (
+    "rollouts that are not JSON": (
         written_anew(ONE, "rollout.json", b"{"),
         "rollout.json in the evidence cannot be read",
     ),

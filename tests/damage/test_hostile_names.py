@@ -99,10 +99,10 @@ def test_it_can_be_read(hostile, command):
 @pytest.mark.parametrize(
     "command",
     [
-        ("export", "v3", "--to", "{}/out"),
-        ("export", "v3", "--to", "{}/out.zip"),
-        ("export", "v3", "--mlflow", "{}/out"),
-        ("export", "v3", "--layout", "skillopt", "--to", "{}/out"),
+        ("export", "v3", "{}/out"),
+        ("export", "v3", "{}/out.zip"),
+        ("export", "v3", "{}/out", "--as", "mlflow"),
+        ("export", "v3", "{}/out", "--as", "skillopt"),
         ("install", "v3", "--to", "{}/skills"),
         ("install", "v3", "--to", "{}/skills", "--dry-run"),
         ("checkout", "v3"),
@@ -124,7 +124,7 @@ def test_nobody_writes_it(hostile, tmp_path, command):
 
 
 def test_an_earlier_version_without_them_can_be_taken_out(hostile, tmp_path):
-    skillgit("export", "v2", "--to", str(tmp_path / "out"), cwd=hostile.repo.workdir)
+    skillgit("export", "v2", str(tmp_path / "out"), cwd=hostile.repo.workdir)
 
     assert (tmp_path / "out" / "SKILL.md").is_file()
 

@@ -109,7 +109,7 @@ def test_deep_folders_and_many_files_are_a_sentence(repository):
     assert "more than 10000 files" in skillgit("install", RUN, "--to", "out", cwd=repository, code=6).err
 
 
-@pytest.mark.parametrize("words", [("whence", "deep/demo"), ("install", "--to", "deep", RUN)])
+@pytest.mark.parametrize("words", [("install", "--list", "deep/demo"), ("install", "--to", "deep", RUN)])
 def test_deep_folders_on_disk_are_a_sentence(repository, words):
     place = repository / "deep" / "demo"
     for _ in range(DEPTH + 2):

@@ -114,9 +114,9 @@ def test_a_kind_is_read_as_it_was_written_and_a_row_without_one_is_unknown():
     "absurd", [math.nan, math.inf, -0.1, 1.1, 1e308, 10**400, 10**5000, -(10**5000), "1", None], ids=lambda _: "absurd"
 )
 def test_a_score_that_is_none_is_a_fault_of_the_scorer(absurd):
-    with pytest.raises(DataError, match="scores must lie between 0 and 1"):
+    with pytest.raises(DataError, match="scores must be between 0 and 1"):
         Scored(hard=absurd, soft=0.5)
-    with pytest.raises(DataError, match="scores must lie between 0 and 1"):
+    with pytest.raises(DataError, match="scores must be between 0 and 1"):
         Scored(hard=0.5, soft=absurd)
 
 

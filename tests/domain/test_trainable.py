@@ -49,10 +49,10 @@ def test_a_pattern_goes_folder_by_folder(pattern, path, covered):
         ("frontmatter", "only whole files are trained"),
         ("assets/*.PNG", "binary files"),
         (".git/config", "hidden files"),
-        ("", "is no path"),
-        (" SKILL.md", "is no path"),
-        ("./SKILL.md", "is no path"),
-        ("references//a.md", "is no path"),
+        ("", "is not a path"),
+        (" SKILL.md", "is not a path"),
+        ("./SKILL.md", "is not a path"),
+        ("references//a.md", "is not a path"),
     ],
 )
 def test_a_pattern_that_names_nothing_to_train_is_told_why(pattern, told):

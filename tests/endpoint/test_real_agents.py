@@ -12,7 +12,7 @@ from loopback_model import call, loopback, response, said, tool_use, words
 from scripted import PRICE, Naps, chance
 from stand_ins import SKILL, trivia
 
-from skillgit.app.sources.sessions.reading import SessionSearch, home_of
+from skillgit.app.sources.sessions.agents import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import SessionAgent
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger

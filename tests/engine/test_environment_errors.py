@@ -185,8 +185,8 @@ def test_a_score_out_of_range_and_messages_that_are_none_spoil_their_items():
     _, outcomes = rolled_out(Odd())
     failed = {name: one.reason for name, one in outcomes.items() if isinstance(one, FailedToEvaluate)}
     assert failed.keys() == {"selection3", "selection4"}
-    assert "no Message" in failed["selection3"]
-    assert "scores must lie between 0 and 1" in failed["selection4"]
+    assert "something else than a Message" in failed["selection3"]
+    assert "scores must be between 0 and 1" in failed["selection4"]
 
 
 class Catching(ToyEnvironment):

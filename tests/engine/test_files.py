@@ -286,7 +286,7 @@ def test_a_run_does_not_begin_with_nothing_to_train(files, told):
 
 def test_a_file_that_is_named_and_is_no_text_is_an_error():
     seed = Skill("toy", {**SEED.files, "assets/blob": b"\0"})
-    with pytest.raises(ConfigError, match="no text in skill"):
+    with pytest.raises(ConfigError, match="not text in skill"):
         run(RULE, seed=seed, files=["SKILL.md", "assets/blob"])
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from program import Done
 
 COMMANDS = (
-    f"verify {RUN}/v1 --sample 3",
+    f"eval {RUN}/v1 --fresh --sample 3",
     f"gate --base {RUN}/v0 --head {RUN}/v1",
     f"show {RUN}/v1",
     "why 10",
@@ -79,7 +79,7 @@ def test_no_path_of_hints_comes_back_to_where_it_was(name, command, clones, tmp_
 
 
 @pytest.mark.parametrize(
-    "command", ["verify odd/v0", "eval odd/v0", "train --run odd", "gate --base main --head odd/v1"]
+    "command", ["eval odd/v0 --fresh --sample 3", "eval odd/v0", "train --run odd", "gate --base main --head odd/v1"]
 )
 def test_whoever_lacks_the_data_gets_there_too(command, odd, tmp_path):
     hub, data = odd

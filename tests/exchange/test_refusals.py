@@ -25,7 +25,7 @@ def http(host, ann) -> Person:
     ("password", "said"),
     [
         ("wrong", "origin refused the name, the password or the token"),
-        (None, "origin asks for a name and a password, and nobody is here to type them"),
+        (None, "origin asks for a name and a password, and there is no terminal to type them"),
     ],
 )
 def test_a_wrong_password_and_none_are_told_apart(password, said, http):

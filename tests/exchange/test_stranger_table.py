@@ -60,14 +60,14 @@ WORDS = {
     "checkout": f"checkout {RUN}/v1",
     "promote": f"promote {RUN}/v1",
     "install": f"install {RUN}/v1 --to named",
-    "export": f"export {RUN}/v1 --to named",
-    "plugin": f"plugin build named --skill {RUN}/v1",
+    "export": f"export {RUN}/v1 named",
+    "export --as plugin": f"export {RUN}/v1 named --as plugin",
     "eval": f"eval {RUN}/v0",
     "eval --judge": f"eval {RUN}/v0 --judge",
+    "eval --fresh --sample": f"eval {RUN}/v0 --fresh --sample 20",
     "verify": f"verify {RUN}/v0",
-    "verify --claim": f"verify --claim {RUN}/v0",
     "claim": f"claim {RUN}/v0 --key ../key --output named",
-    "whence": "whence skills",
+    "install --list": "install --list skills",
     "gate": f"gate --base main --head {RUN}/v1",
     "ablate": f"ablate {RUN}/v1",
     "prune": f"prune {RUN}",
@@ -86,7 +86,17 @@ WORDS = {
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""
-REFUSES = {"eval", "eval --judge", "verify", "gate", "ablate", "prune", "compress", "cherry-pick", "revert"}
+REFUSES = {
+    "eval",
+    "eval --judge",
+    "eval --fresh --sample",
+    "gate",
+    "ablate",
+    "prune",
+    "compress",
+    "cherry-pick",
+    "revert",
+}
 """Commands that measure, and so ask for a configuration of the user's own."""
 WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",
@@ -162,7 +172,7 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("ssh-keygen"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         Person(path)("claim", f"{RUN}/v0", "--key", folder / "key")
-    Person(path)("export", f"{RUN}/v0", "--layout", "skillopt", "--to", folder / "theirs")
+    Person(path)("export", f"{RUN}/v0", folder / "theirs", "--as", "skillopt")
     git("init", "-q", "--bare", "--initial-branch=main", folder / "host.git", cwd=folder)
     git("remote", "add", "origin", folder / "host.git", cwd=path)
     Person(path).push("--evidence", "--no-verify")

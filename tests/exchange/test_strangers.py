@@ -18,7 +18,7 @@ SHORT = (*QUICK, "-o", "train.num_epochs=1")
 COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "commit")
 MEASURING = (
     ("eval", f"{RUN}/v0"),
-    ("verify", f"{RUN}/v0"),
+    ("eval", "--fresh", "--sample", "5", f"{RUN}/v0"),
     ("eval", "--fresh", f"{RUN}/v0"),
     ("gate", "--base", "main", "--head", f"origin/run/{RUN}"),
     ("bisect", "--measure", "--item", "t1", f"{RUN}/v0", f"run/{RUN}"),

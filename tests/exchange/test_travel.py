@@ -65,7 +65,7 @@ def test_of_items_ids_and_digests_go_and_not_a_word_of_their_content(pushed):
 @pytest.mark.parametrize(
     "command",
     [
-        ("verify", f"{RUN}/v1"),
+        ("eval", "--fresh", "--sample", "20", f"{RUN}/v1"),
         ("eval", f"{RUN}/v1"),
         ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/best"),
         ("bisect", "--item", "va-003", "--measure"),
@@ -101,13 +101,16 @@ def test_a_plan_comes_with_the_next_pull_where_a_run_was_cloned_without(pushed, 
     git("update-ref", "-d", PLAN, cwd=hub)
     skillgit("clone", hub, "clone", cwd=tmp_path)
     clone = tmp_path / "clone"
-    assert "the configuration of run small is not here" in skillgit("verify", f"{RUN}/v1", cwd=clone, code=2).err
+    assert (
+        "the configuration of run small is not here"
+        in skillgit("eval", "--fresh", "--sample", "20", f"{RUN}/v1", cwd=clone, code=2).err
+    )
     assert "evidence was not pushed" in skillgit("pull", "--evidence", cwd=clone).out
     git("update-ref", PLAN, refs(pushed[0])[f"refs/skillgit/remotes/origin/plan/{RUN}"], cwd=pushed[0])
     git("push", "-q", str(hub), f"{PLAN}:{PLAN}", cwd=pushed[0])
     git("update-ref", "-d", PLAN, cwd=pushed[0])
     skillgit("pull", cwd=clone)
-    skillgit("verify", f"{RUN}/v1", cwd=clone)
+    skillgit("eval", "--fresh", "--sample", "20", f"{RUN}/v1", cwd=clone)
     assert json.loads(skillgit("runs", "--json", cwd=clone).out)["runs"][0]["environment"] == "searchqa"
 
 
@@ -125,7 +128,7 @@ def test_a_plan_of_a_run_that_had_the_name_before_gives_way(pushed, clone, tmp_p
     git("update-ref", PLAN, old.out.strip(), cwd=stale)
     skillgit("pull", cwd=stale)
     assert refs(stale)[PLAN] == refs(clone)[PLAN]
-    skillgit("verify", f"{RUN}/v1", "--sample", "2", cwd=stale)
+    skillgit("eval", "--fresh", f"{RUN}/v1", "--sample", "2", cwd=stale)
 
 
 def test_a_run_that_was_stopped_goes_on_in_a_clone(tmp_path):

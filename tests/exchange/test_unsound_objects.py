@@ -119,7 +119,7 @@ def test_reading_starts_no_program_that_the_repository_names(tmp_path, ann):
             ("show", "v1:SKILL.md"),
             ("report", "--output", "-"),
             ("pull", "--dry-run"),
-            ("export", "v1", "--to", "out"),
+            ("export", "v1", "out"),
         ),
     ):
         attempt(*words, cwd=place, env=ann.env)

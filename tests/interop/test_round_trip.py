@@ -168,9 +168,9 @@ def _check_results(folder):
 def test_an_export_never_mixes_with_what_stands_there(demo, exported, tmp_path):
     with pytest.raises(ConflictError, match="is not an empty folder"):
         export_layout(user(demo), RUN, str(exported))
-    refused = skillgit("export", RUN, "--layout", "skillopt", cwd=demo, code=2)
+    refused = skillgit("export", RUN, "--as", "skillopt", cwd=demo, code=2)
     assert "say where to write" in refused.err
-    done = json.loads(skillgit("export", RUN, "--layout", "skillopt", "--to", tmp_path / "new", "--json", cwd=demo).out)
+    done = json.loads(skillgit("export", RUN, tmp_path / "new", "--as", "skillopt", "--json", cwd=demo).out)
     assert done["schema"] == "skillgit.export-layout/1"
     assert done["files"] == sum(path.is_file() for path in (tmp_path / "new").rglob("*"))
 

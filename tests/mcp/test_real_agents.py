@@ -45,7 +45,7 @@ def project(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = shutil.copytree(trained, tmp_path_factory.mktemp("project") / "repository")
     for name, rows in (("tasks", TASKS), ("tasks-triggers", TRIGGERS)):
         (project / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    skillgit("plugin", "build", "--evals", "tasks.jsonl", cwd=project)
+    skillgit("export", "best", "plugin", "--as", "plugin", "--evals", "tasks.jsonl", cwd=project)
     return project
 
 

@@ -471,7 +471,7 @@ def test_items_that_change_with_the_folder_of_their_data_are_refused(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "numbers.txt").write_text("4")
     check_environment(Reads, {"data_path": "data/numbers.txt"}, tmp_path, answers=right)
-    with pytest.raises(ConformanceError, match="items are others where the data lie in another folder"):
+    with pytest.raises(ConformanceError, match="items are others where the data are in another folder"):
         check_environment(cheat(Reads, path="yes"), {"data_path": "data/numbers.txt"}, tmp_path, answers=right)
 
 

@@ -331,7 +331,7 @@ def test_a_branch_in_the_way_is_named(repo, git) -> None:
     git("branch", "run", "elsewhere")
     before = repo.tips()
 
-    with pytest.raises(ConflictError, match=f"run/{RUN} cannot be made beside run") as refused:
+    with pytest.raises(ConflictError, match=f"run/{RUN} cannot exist next to run") as refused:
         begun(repo)
 
     assert "git branch -m run" in refused.value.hint

@@ -123,7 +123,7 @@ LEFT = {
     "a link for the folder": (
         'import shutil; shutil.rmtree("skill"); Path("skill").symlink_to("/usr")',
         "can be taken",
-        "it is no folder any more",
+        "it is not a folder any more",
     ),
     "a pipe": ('os.mkfifo("skill/pipe.md")', "can be taken", "not a plain file"),
     "a binary file": ('Path("skill/a.md").write_bytes(b"\\0\\1")', "can be taken", "it is no text"),

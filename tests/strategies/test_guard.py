@@ -154,7 +154,7 @@ def test_a_run_goes_on_once_its_strategy_is_mended(tmp_path):
     repository = new_repository(tmp_path / "mine")
     (repository / "mine.py").write_text(MINE)
     refused = skillgit(*TRAIN, cwd=repository, code=2)
-    assert "broke down in propose: AssertionError (mine.py, line 11)\nhint: mend the strategy" in refused.err
+    assert "broke down in propose: AssertionError (mine.py, line 11)\nhint: fix the strategy" in refused.err
     assert "Traceback" not in refused.err
     steps = git("log", "--all", "--format=%H", cwd=repository).out.split()
     (repository / "mine.py").write_text(MINE.replace("        assert search.step < 2\n", ""))

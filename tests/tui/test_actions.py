@@ -154,7 +154,7 @@ def test_of_what_failed_the_error_is_told_wherever_it_stands():
         (["retry", "--limit", "3"], "money"),
         (["push", "-n"], ""),
         (["push"], "another repository"),
-        (["export", "v1", "--to", "x"], "files"),
+        (["export", "v1", "x"], "files"),
         (["lint"], ""),
     ],
 )

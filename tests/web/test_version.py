@@ -19,6 +19,7 @@ from trained_runs import RUN, user
 from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
 from skillgit.errors import SkillgitError
+from skillgit.view import numbers
 from skillgit.view.show import all_facts
 from skillgit.view.surface import Screen
 from skillgit.web.pages import event_actions
@@ -86,8 +87,8 @@ def test_the_gate_and_its_items_are_those_of_show(repository: Path, visitor: htt
     event, page = told["event"], shown(visitor, changed)
     gate = section(page, "gate")
     verdict = event["verdict"]
-    assert f"{verdict['score']:.4f}" in text(gate)
-    assert f"against {verdict['current']:.4f}" in text(gate)
+    assert numbers.score(verdict["score"]) in text(gate)
+    assert f"against {numbers.score(verdict['current'])}" in text(gate)
     assert f"{verdict['fixed']} fixed, {verdict['broken']} broken" in text(gate)
     links = [text(link) for link in gate.iter("a")]
     assert links == [*event["fixed"], *event["broken"]]
@@ -150,7 +151,7 @@ def test_an_archive_has_the_bytes_that_export_writes(
     repository: Path, visitor: httpx2.Client, tmp_path: Path, ending: str
 ) -> None:
     file = tmp_path / f"v1.{ending}"
-    skillgit("export", f"{RUN}/v1", "--to", file, cwd=repository)
+    skillgit("export", f"{RUN}/v1", file, cwd=repository)
     answer = visitor.get(f"/run/{RUN}/v1/export?as={ending}")
     assert answer.content == file.read_bytes()
     assert f"{RUN}-v1.{ending}" in answer.headers["Content-Disposition"]

@@ -1,6 +1,6 @@
 """Owns one run of an agent's program: its input, its output line by line, its limits, and that nothing outlives it.
 
-A probe is such a run too: a short command whose output is read whole. Of JSON events on lines, whatever is unknown, or
+A probe is such a run too: a short command whose output is read whole. Of JSON events on lines, anything unknown, or
 no JSON at all, is passed over and not an error. Where an agent does not say what it has used, tokens are estimated,
 with a warning.
 """
@@ -160,7 +160,7 @@ async def _over(process: Process, overflow: asyncio.Event) -> None:
 
 
 async def _closed(process: Process, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Wait until everything that was written is read: nobody is left who could write more."""
+    """Wait until everything that was written is read: no writer is left."""
     waiting = asyncio.create_task(process.wait())
     _, pending = await asyncio.wait([waiting, *tasks], timeout=_CLOSING_S)
     for task in pending:
@@ -299,7 +299,7 @@ def number_at(event: Event, *path: str) -> int:
 
 
 def counts_at(event: Event, *names: str) -> tuple[int, ...] | None:
-    """Return the numbers of tokens called ``names``, 0 where one is not told; None if one is no number of tokens."""
+    """Return the numbers of tokens called ``names``, 0 where one is missing; None if one is not a number of tokens."""
     counts = [token_count(0 if event.get(name) is None else _whole(event[name])) for name in names]
     numbers = tuple(count for count in counts if count is not None)
     return numbers if len(numbers) == len(counts) else None
@@ -328,5 +328,5 @@ def _at(event: Event, path: tuple[str, ...]) -> object:
 
 
 def estimate(name: str, request: Request, text: str) -> Usage:
-    _LOG.warning("%s tells no usage; its tokens are estimated from the length of the texts", name)
+    _LOG.warning("%s reports no usage; its tokens are estimated from the length of the texts", name)
     return estimated_usage(request.messages, text)

@@ -62,12 +62,12 @@ class Assignment:
 
     @property
     def to_load(self) -> tuple[DeliveredSkill, ...]:
-        """The skills that the agent is told to load."""
+        """The skills that the agent is asked to load."""
         return tuple(skill for skill in self.skills if not skill.offered)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the skills that the agent is told to load."""
+        """The names of the skills that the agent is asked to load."""
         return tuple(skill.name for skill in self.to_load)
 
     @property
@@ -116,7 +116,7 @@ def _skill(opening: Match, body: str, names: set[str]) -> DeliveredSkill:
         return DeliveredSkill(name=name, document=body, offered=True)
     body, files = _unfolded(body)
     head = frontmatter(body)
-    # A JSON string is a YAML string too, whatever is in it.
+    # Every JSON string is a YAML string too.
     fields = (f"{key}: {json.dumps(value)}" for key, value in (("name", name), ("description", _described(head))))
     document = "\n".join(["---", *fields, "---", "", body[len(head) :].strip(), ""])
     return DeliveredSkill(name=name, document=document, files=files)

@@ -11,7 +11,7 @@ and answer); `off` forbids it. `auto` is `budget` for the models that know nothi
 `adaptive` for all others. With a budget, a model does not think on while tools are in use: its earlier thoughts would
 have to be sent back, and a conversation does not keep them. A temperature cannot be set together with thinking.
 
-**Structured output.** The schema of a reply goes into `output_config.format`, beside the effort; no tool is forced for
+**Structured output.** The schema of a reply goes into `output_config.format`, next to the effort; no tool is forced for
 it, which thinking would forbid. A model that refuses it is asked without. There is no seed.
 
 **Caching.** The system prompt, with the tools before it, is marked for caching, and so is the first user text of 4096
@@ -101,7 +101,7 @@ class ClaudeChatBackend:
         return server_of(self._settings)
 
     async def served_facts(self, model: str) -> Mapping[str, object]:
-        """Return nothing: an address that speaks the Messages API has no list that tells weights apart."""
+        """Return nothing: an address that speaks the Messages API has no list that identifies weights."""
         del model
         return {}
 
@@ -215,7 +215,7 @@ async def _failures(key: Credential) -> AsyncIterator[None]:
         fault.args = (fault.message,)
         raise fault from None  # the SDK's error holds the request with its headers
     except DocumentError as error:
-        hint = "check model.claude_chat_base_url, or what stands in between"
+        hint = "check model.claude_chat_base_url, or what is in between"
         raise RetryableBackendError(f"Claude's answer {error}", hint=hint) from None
 
 

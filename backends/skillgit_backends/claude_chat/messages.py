@@ -289,7 +289,7 @@ def _is_counted(answer: Mapping[str, object]) -> bool:
 
 
 def _count(counts: Mapping[str, object], name: str) -> int | None:
-    """Return a count that may be left out; None if it is there and is no number of tokens."""
+    """Return a count that may be left out; None if it is there and is not a number of tokens."""
     value = counts.get(name)
     return 0 if value is None else token_count(value)
 
@@ -312,7 +312,7 @@ class StreamError(Exception):
 
 
 def read_message(body: bytes, *, is_stream: bool) -> object:
-    """Return the message in ``body``, also one document for a stream; a DocumentError or, told at 200, StreamError."""
+    """Return the message in ``body``, also of a stream; a DocumentError or, for status 200, StreamError."""
     if is_stream and not body.lstrip().startswith(b"{"):
         return read_stream(body)
     message = read_document(body)

@@ -2,7 +2,7 @@
 
 Each call is one ``claude -p --output-format stream-json --verbose`` in a home and a workspace of its own, both removed
 afterwards: no settings, hooks, memory or servers of yours take part. The skill is placed in ``.claude/skills``; the
-system prompt tells the agent to load it. The task comes on standard input.
+system prompt asks the agent to load it. The task comes on standard input.
 
 **Login.** The key in `api_key_env` comes first, then `ANTHROPIC_AUTH_TOKEN`, then the token in
 `CLAUDE_CODE_OAUTH_TOKEN` (`claude setup-token` makes one that lasts), then the account of `claude auth login` on this
@@ -201,7 +201,7 @@ class ClaudeCodeExecBackend(AgentBackend):
 
     def _failure(self, result: Ended, session: ClaudeSession, noise: str, environment: Mapping[str, str]) -> Exception:
         message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
-        # In some modes it says on standard output, and as if it were its answer, that nobody is logged in.
+        # In some modes it says on standard output, and as if it were its answer, that no one is logged in.
         text = f"{session.trouble} {message or result.errors or noise}"
         text = without_secrets(text, environment, (KEY, *TOKENS, *self._settings.pass_env))
         if session.is_failed:
@@ -310,13 +310,13 @@ class ClaudeSession:
 
     @property
     def is_failed(self) -> bool:
-        """Whether it ended in an error, whatever else it says."""
+        """Whether it ended in an error."""
         subtype = text_at(self.result, "subtype")
         return bool(self.result.get("is_error")) or bool(self.trouble) or subtype not in ("", "success")
 
     @property
     def usage(self) -> Usage | None:
-        """What it has used: that of all models that took part, or else of the main one; None if that was not told."""
+        """What it has used: that of all models that took part, or else of the main one; None if not reported."""
         models = [event for event in event_at(self.result, "modelUsage").values() if isinstance(event, dict)]
         rows = [counts_at(model, *_OF_A_MODEL) for model in models]
         rows = rows or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]

@@ -219,7 +219,7 @@ def _last_message(workspace: CallWorkspace) -> str:
         return read_plain(last_message(workspace)).decode(errors="replace")
     except FileNotFoundError:
         return ""
-    except OSError as error:  # whatever the agent started could write there too
+    except OSError as error:  # any program that the agent started could write there too
         sentence = f"{NAME}: the agent's last message cannot be read: {error.strerror}"
         raise UnusableAnswerError(sentence, hint=BY_HAND) from None
 
@@ -279,7 +279,7 @@ def command(
 
 
 def prompt(task: Assignment, tool_text: str) -> bytes:
-    """Return what the agent reads; ``$name`` is how Codex is told to load a skill."""
+    """Return what the agent reads; ``$name`` makes Codex load a skill."""
     parts = [" ".join(f"${skill.name}" for skill in task.to_load)]
     instructions = "\n\n".join(text for text in (task.instructions, tool_text) if text)
     parts += [f"<instructions>\n{instructions}\n</instructions>"] if instructions else []
@@ -343,7 +343,7 @@ _COUNTS = {
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What a turn has said so far; errors before its completion are those that Codex mends itself."""
+    """What a turn has said so far; errors before its completion are those that Codex recovers from itself."""
 
     before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
     thread: str = ""
@@ -378,7 +378,7 @@ class CodexTurn:
 
     @property
     def usage(self) -> Usage | None:
-        """What this turn has used; None if that was not told."""
+        """What this turn has used; None if that was not reported."""
         if self._total is None:
             return None
         return Usage(**{name: max(getattr(self._total, name) - getattr(self.before, name), 0) for name in _COUNTS})

@@ -1,8 +1,8 @@
 """The model ``agent``: plays a household game one command at a time, by what its skill asks for and nothing cleverer.
 
 Left to itself it searches places in the order in which the room names them, opens nothing, and brings the first thing
-of the right kind straight to its target. Each chore that the skill asks for mends one weakness, or adds one. It knows
-the task, where things usually lie, and everything that was seen so far.
+of the right kind straight to its target. Each chore that the skill asks for removes one weakness, or adds one. It knows
+the task, where things usually are, and everything that was seen so far.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ HOMES = {
     )
     for thing in things.split()
 }
-"""The kinds of places where a kind of thing usually lies, the likeliest first."""
+"""The kinds of places where a kind of thing usually is, the likeliest first."""
 
 _NAME = r"[a-z]+ \d+"
 _ENTITY = re.compile(rf"\b{_NAME}\b")
@@ -111,7 +111,7 @@ class Scene:
         return sum(command.startswith(verb) for command, _ in self.steps)
 
     def where(self, thing: str) -> list[tuple[str, str]]:
-        """Return the objects of the kind ``thing`` that were seen and still lie there, with their places."""
+        """Return the objects of the kind ``thing`` that were seen and are still there, with their places."""
         return [(name, spot) for spot, names in self.contents.items() for name in names if kind(name) == thing]
 
 

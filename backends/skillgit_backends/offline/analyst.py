@@ -1,4 +1,4 @@
-"""What the analyst makes of attempts: why they failed, and what it writes of an epoch beside its proposals.
+"""What the analyst makes of attempts: why they failed, and what it writes of an epoch besides its proposals.
 
 Wrong answers are compared with the expected ones and their texts, lost games read off the moves; nothing is made up.
 """
@@ -231,7 +231,7 @@ PROBES = (
 
 
 def slow_update(briefing: Briefing) -> Answer:
-    """Write guidance against what fails with both versions, or fails anew, and that no rule addresses yet."""
+    """Write guidance against what fails with both versions, or fails newly, and that no rule addresses yet."""
     seed, failing = briefing.seed, _failing(briefing, most=2)
     standing = [bare(line) for line in briefing.section("guidance").splitlines() if line.strip()]
     rules_present = rules_in(briefing.document) | rules_in("\n".join(f"- {line}" for line in standing))

@@ -281,7 +281,7 @@ def names_kind(word: str, question: Question) -> bool:
 
 
 def fit(candidate: AnswerCandidate, sentence: str, kind: AnswerKind) -> float:
-    """Return how well ``candidate`` fits, from -1 (another kind) over 0 (no telling) to 1."""
+    """Return how well ``candidate`` fits, from -1 (another kind) over 0 (unclear) to 1."""
     if kind is AnswerKind.DATE:
         return -1.0 if candidate.shape is not Shape.DATE else 1.0 if candidate.year else -0.3
     if kind is AnswerKind.NUMBER:

@@ -1,7 +1,7 @@
-"""The model ``reader``: a rule-driven extractive reader that does what a skill tells it, and nothing cleverer.
+"""The model ``reader``: a rule-driven extractive reader that does what a skill says, and nothing cleverer.
 
 Left to itself it takes the sentence that shares most words with the question and answers with the first name in it,
-together with whatever is attached to the name. Each habit that the skill switches on mends one weakness, or adds one.
+together with anything attached to the name. Each habit that the skill switches on removes one weakness, or adds one.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
 
 
 def is_hedged(sentence: str) -> bool:
-    """Say whether ``sentence`` denies something or tells it as a rumour."""
+    """Say whether ``sentence`` denies something or reports it as a rumour."""
     return _HEDGED.search(sentence) is not None
 
 

@@ -68,7 +68,7 @@ class RuleWording:
     """How the analyst speaks of a rule."""
 
     label: str  # a few words, for titles and the memory
-    symptom: str  # what a failure looks like that the rule would mend, or that a harmful one leads to
+    symptom: str  # what a failure looks like that the rule would remove, or that a harmful one leads to
     wordings: tuple[str, ...]
     overshoot: StrEnum | None = None  # the harmful rule that a hasty analyst concludes from one such failure
     remedy: StrEnum | None = None  # the rule that was meant, for a harmful one
@@ -281,7 +281,7 @@ class Subject:
 
     guesses: tuple[StrEnum, ...] = ()
     advice: tuple[str, ...]
-    strengths: tuple[tuple[str, str], ...]  # what solved tasks show, each with a rule that nobody needs
+    strengths: tuple[tuple[str, str], ...]  # what solved tasks show, each with a superfluous rule
     lure: tuple[str, StrEnum] | None = None  # such a strength whose rule is harmful
 
 

@@ -50,7 +50,7 @@ OPENERS = FUNCTION_WORDS | word_set(
     "perhaps probably published seven six somebody sometimes something somewhere ten thanks three twelve twenty "
     "usually visitors written yes earlier half hundreds thousands dozens"
 )
-"""Words that open a sentence with a capital and are no name."""
+"""Words that open a sentence with a capital and are not names."""
 
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 
@@ -352,7 +352,7 @@ class Briefing:
 
 
 def sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
-    """Return attributes and body of every section ``tag`` whose tags stand on lines of their own."""
+    """Return attributes and body of every section ``tag`` whose tags are on lines of their own."""
     pattern = re.compile(
         rf"^<{tag}(?P<mark>(?:-\d+)?)(?P<attributes>(?: [^>\n]*)?)>(?:\n(?P<body>.*?))?\n?</{tag}(?P=mark)>[ \t]*$",
         re.DOTALL | re.MULTILINE,

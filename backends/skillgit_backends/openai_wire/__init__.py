@@ -79,7 +79,7 @@ class Connection:
             """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        # Without TLS nobody's certificates count, which spares reading all that there are.
+        # Without TLS no certificates count, which spares reading all that there are.
         verify = endpoint.url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=verify)
         if not endpoint.azure:
@@ -133,7 +133,7 @@ def known_models(model: str, names: list[str], role: str) -> str:
 
 
 def context_in(document: object, model: str) -> int | None:
-    """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
+    """Return the tokens that ``model`` takes as ``GET /models`` reports them; None if it does not."""
     for entry in mappings(mapping(document).get("data")):
         if entry.get("id") == model:
             meta = mapping(entry.get("meta"))  # llama.cpp
@@ -155,7 +155,7 @@ _NOT_KNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|unexpec
 
 
 class OpenAIWireBackend:
-    """Talks to whatever speaks OpenAI's protocol; a subclass says in what it differs."""
+    """Talks to any server of OpenAI's protocol; a subclass says in what it differs."""
 
     info: BackendInfo
     variant: ClassVar[Variant]
@@ -303,7 +303,7 @@ class OpenAIWireBackend:
     async def _posted(
         self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
     ) -> bytes:
-        """Post ``body`` as it stands: the SDK's typed methods walk through all of it first, at twice the cost."""
+        """Post ``body`` unchanged: the SDK's typed methods walk through all of it first, at twice the cost."""
         from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
 
         # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
@@ -324,7 +324,7 @@ class OpenAIWireBackend:
         return body
 
     def _checked(self, body: bytes, endpoint: Endpoint) -> Mapping[str, object]:
-        """Return what an answer of status 200 says, if it is no error after all."""
+        """Return what an answer of status 200 says, unless it is an error after all."""
         name = self.variant.name
         try:
             document = read_document(body)

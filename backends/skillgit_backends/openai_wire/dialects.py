@@ -299,7 +299,7 @@ def text_of(value: object) -> str:
 
 
 def billed(document: Fields) -> Usage | None:
-    """Return the tokens that an answer counts, whatever else is wrong with it; None if it counts none."""
+    """Return the tokens that an answer counts, even a faulty one; None if it counts none."""
     counts = mapping(document.get("usage"))
     for input_key, output_key in (_CHAT_COUNTS, _RESPONSES_COUNTS):
         tokens_in, tokens_out = token_count(counts.get(input_key)), token_count(counts.get(output_key))

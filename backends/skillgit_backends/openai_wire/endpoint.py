@@ -60,7 +60,7 @@ class Variables:
         return self.exactly(self.name(variable))
 
     def exactly(self, name: str) -> str:
-        """Return the value of the variable called ``name``, whatever the role; empty if it is not set."""
+        """Return the value of the variable called ``name``, the same for all roles; empty if it is not set."""
         return self.environ.get(name, "").strip()
 
     def is_own(self, variable: str) -> bool:
@@ -327,7 +327,7 @@ def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
 
 
 def _is_its_own(fault: ServerFault, text: str) -> bool:
-    """Say whether a refusal is about the conversation; where it may be either, whoever made other calls can judge."""
+    """Say whether a refusal is about the conversation; the caller decides where it may be either."""
     if fault.param:
         return _CONVERSATION.match(fault.param) is not None
     return not _SHARED.search(text) and not UNKNOWN_MODEL.search(text)

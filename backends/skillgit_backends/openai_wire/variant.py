@@ -35,7 +35,7 @@ class Settings:
     timeout_s: float  # seconds without a byte from the server after which a call has failed
     token_parameter: str  # the name under which the length of a reply is limited
     temperature: float | None  # sent where the request names none; None sends nothing
-    max_tokens: int | None  # of a reply, whatever the request allows; None is no further limit
+    max_tokens: int | None  # of a reply, below what the request allows; None means no further limit
     api: str = "chat"  # auto, chat or responses
     auth_mode: str = ""  # how to sign in to Azure; empty to see from the environment
     azure_endpoint: str = ""

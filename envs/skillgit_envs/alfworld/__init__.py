@@ -123,7 +123,7 @@ def _game_item(identity: str, path: Path, root: Path, kind: str = "") -> Item:
 
 
 def _item(entry: Row, root: Path, missing: list[str]) -> Item:
-    """Return the item of a row; a game that is not there is added to ``missing``, for all of them are told together."""
+    """Return the item of a row; a game that is not there is added to ``missing`` to report all together."""
     row, identity = entry.fields, text_field(entry.where, entry.fields, "id")
     if not identity:
         raise DataError(f"{entry.where} has no id", hint=_HINT)
@@ -154,7 +154,7 @@ def opening(item: Item, root: Path) -> dict[str, Any]:
     return {"game": games.parsed(path)}
 
 
-RESULT = "result.json"  # the product that tells the scorer how the game ended
+RESULT = "result.json"  # the product that says to the scorer how the game ended
 NO_COMMAND = "Nothing happens: there was no command between <action> and </action>."
 
 
@@ -311,7 +311,7 @@ class ALFWorld(PackagedEnvironment):
             return await self._play(item, skill, target, game, start)
 
     async def _play(self, item: Item, skill: Skill, target: Target, game: Game, start: Mapping[str, Any]) -> Trajectory:
-        """Play one game; a reply without a command uses up a step, changes nothing, and the target is told so."""
+        """Play one game; a reply without a command uses up a step, changes nothing, and the target sees that."""
         max_steps, history = self._most_replies, int(self._options["history_length"])
         instructions = self._system(skill)
         state = await game.start(start, max_steps)
@@ -340,7 +340,7 @@ class ALFWorld(PackagedEnvironment):
         """Return 1 for a game that was won and 0 for any other, as hard and soft score, and how it ended."""
         del item, judge
         if RESULT not in trajectory.products:
-            raise EnvironmentFaultError("the game told no result", hint="roll it out again")
+            raise EnvironmentFaultError("the game reported no result", hint="roll it out again")
         result: dict[str, Any] = json.loads(trajectory.products[RESULT])
         won = float(result["won"])
         return Scored(hard=won, soft=won), _feedback(result)

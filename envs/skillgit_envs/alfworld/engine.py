@@ -108,7 +108,7 @@ def _copied(symbol: Any, context: Mapping[str, Any] | None) -> Any:
 
 
 def _copied_symbols(value: Any) -> Any:
-    """Stand in for ``deepcopy``, which the grammar applies to lists of symbols."""
+    """Replace ``deepcopy``, which the grammar applies to lists of symbols."""
     return [_copied(symbol, None) for symbol in value] if isinstance(value, list) else copy.copy(value)
 
 
@@ -131,7 +131,7 @@ def compiled(expression: str) -> Callable[[Mapping[str, Any]], Any]:
     try:
         tree = ast.parse(expression.strip(), mode="eval")
     except (SyntaxError, ValueError) as error:
-        raise ExpressionError(f"'{expression}' is no expression") from error
+        raise ExpressionError(f"'{expression}' is not an expression") from error
     return _compiled(tree.body, expression)
 
 

@@ -60,7 +60,7 @@ def _prepare(folder: Path) -> str:
         engine.warm_up()
         # What is there now is never collected, so that forks go on sharing its pages.
         gc.freeze()
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with the installation is told by every game
+    except Exception as error:  # noqa: BLE001 - every game reports what is wrong with the installation
         return f"the engine cannot be loaded: {type(error).__name__}: {error}"
     return ""
 
@@ -99,7 +99,7 @@ def _start(control: socket.socket, descriptor: int, fault: str) -> int:
 
 
 def _end(process: int) -> None:
-    # It is a child that nobody has waited for, so that the number cannot be someone else's.
+    # It is a child that was not waited for, so that the number cannot be someone else's.
     with suppress(OSError):
         os.killpg(process, signal.SIGKILL)
     with suppress(OSError):
@@ -113,7 +113,7 @@ def _play(connection: socket.socket, fault: str) -> None:
             for answer in [{"fault": fault}] if fault else _answers(cast("TextIO", stream)):
                 stream.write(json.dumps(answer) + "\n")
                 stream.flush()
-        except Exception as error:  # noqa: BLE001 - whatever a strange game causes is told and ends this game only
+        except Exception as error:  # noqa: BLE001 - an error of a strange game is reported and ends this game only
             stream.write(json.dumps({"fault": f"{type(error).__name__}: {error}"}) + "\n")
 
 

@@ -77,7 +77,7 @@ def parsed(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"{path} is not JSON", hint=_HINT) from error
     if not isinstance(game, dict) or not all(isinstance(game.get(field), str) for field in _FIELDS):
-        raise DataError(f"{path} is no game of ALFWorld", hint=_HINT)
+        raise DataError(f"{path} is not a game of ALFWorld", hint=_HINT)
     return game
 
 
@@ -108,7 +108,7 @@ class Recipe:
     room: str  # one of ROOMS
     thing: str  # what the task is about, as ALFRED spells it: ``Mug``
     target: str  # the receptacle where it shall go, or the lamp to look at it with
-    seed: int  # what lies where depends on this number and nothing else
+    seed: int  # what is where depends on this number and nothing else
 
     @classmethod
     def parse(cls, row: Mapping[str, object], where: str) -> Recipe:

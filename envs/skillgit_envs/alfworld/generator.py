@@ -1,6 +1,6 @@
-"""From a recipe to a game: what lies where is drawn, written as a PDDL problem and joined with ALFWorld's grammar.
+"""From a recipe to a game: what is where is drawn, written as a PDDL problem and joined with ALFWorld's grammar.
 
-Domain, grammar, goals and what may lie where are those of the installed alfworld package, which this module loads;
+Domain, grammar, goals and what may be where are those of the installed alfworld package, which this module loads;
 rooms and placement are ours.
 """
 
@@ -64,7 +64,7 @@ def _check(recipe: Recipe) -> None:
     if recipe.target not in room.receptacles:
         raise RecipeError(f"a {recipe.room} has no {recipe.target}")
     if recipe.thing not in constants.VAL_RECEPTACLE_OBJECTS[recipe.target]:
-        raise RecipeError(f"a {recipe.thing} cannot lie in a {recipe.target}")
+        raise RecipeError(f"a {recipe.thing} cannot be in a {recipe.target}")
     ability = _NEEDED.get(recipe.task)
     if ability and recipe.thing not in constants.VAL_ACTION_OBJECTS[ability]:
         raise RecipeError(f"a {recipe.thing} is not {ability.lower()}")
@@ -78,7 +78,7 @@ def _id(kind: str, number: int) -> str:
 
 
 def _placed(recipe: Recipe, receptacles: Sequence[tuple[str, str]], random: Random) -> list[tuple[str, str, str]]:
-    """Return kind and id of every object and the id of the receptacle that it lies in."""
+    """Return kind and id of every object and the id of the receptacle that it is in."""
     room, things = ROOMS[recipe.room], list[tuple[str, str, str]]()
     count = _COUNTS.get(recipe.task, 1) + int(random.random() * _SPARE)
     kinds = [recipe.thing] * count + [kind for kind in room.clutter if kind != recipe.thing]
@@ -149,7 +149,7 @@ def _thing(kind: str, id_: str, receptacle: str, locations: dict[str, str]) -> I
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
     receptacles: dict[str, int]  # kind of receptacle to how many there are
-    clutter: tuple[str, ...]  # kinds of objects that lie about besides those that the task is about
+    clutter: tuple[str, ...]  # kinds of objects that are around besides those that the task is about
     lamps: tuple[str, ...] = ()
 
 

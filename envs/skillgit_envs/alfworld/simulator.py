@@ -1,4 +1,4 @@
-"""The program's side of the games: start one, send commands, and end it whatever happens."""
+"""The program's side of the games: start one, send commands, and end it in any case."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from typing import Any
 
 from skillgit.errors import EnvironmentFaultError
 
-FRAME = struct.Struct("!cI")  # what the fork server is told: a letter and the token of a game
+FRAME = struct.Struct("!cI")  # what the fork server gets: a letter and the token of a game
 START, KILL = b"S", b"K"
 STEP_SECONDS = 180.0  # longest time that a game may take to load, or for one step: a game that takes longer hangs
 _END_SECONDS = 10
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR")
-_HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfworld]'` mends a broken installation"
+_HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfworld]'` repairs a broken installation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,7 +103,7 @@ class BabyVision(RightOrWrong, VisualQuestions):
         return read_items(files, pictures=self._pictures)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the words that are right; a letter is no secret, nor is a question that many pictures share."""
+        """Return the words that are right; a letter is not secret, nor is a question that many pictures share."""
         answer = str(item.content["answer"])
         return Secrets(answers=() if item.content["choices"] else (answer,))
 
@@ -124,7 +124,7 @@ def _entries(text: str) -> list[str]:
 
 
 def _verdict(reply: str) -> bool:
-    """Read the judge's word, and nothing that merely contains it: ``not true`` is no verdict."""
+    """Read the judge's word, and nothing that merely contains it: ``not true`` is not a verdict."""
     word = reply.strip().strip(".*`").casefold()
     if word not in _VERDICTS:
         raise ValueError("it is neither True nor False")

@@ -59,11 +59,11 @@ def _item(row: Row, pages: Pictures, folder: Path) -> Item:
 def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
     value = next((fields[name] for name in ("answers", "answer", "ground_truth") if fields.get(name)), None)
     if isinstance(value, str) and value.lstrip().startswith("["):
-        # A list as Python writes it; any other cell is an answer as it stands, 1,234 and 0.50 too.
+        # A list as Python writes it; any other cell is an answer itself, 1,234 and 0.50 too.
         try:
             literal = ast.literal_eval(value.strip())
         except (SyntaxError, ValueError) as error:
-            problem = f"{where} has answers that are no list: {value[:60]}"
+            problem = f"{where} has answers that are not a list: {value[:60]}"
             raise DataError(problem, hint="write ['one', 'two']") from error
         value = literal if isinstance(literal, list) else [value]
     elif isinstance(value, str):
@@ -135,7 +135,7 @@ class DocVQA(VisualQuestions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
+            option("image_dir", "", "Folder of the pages; empty: next to the data.", path=True),
             option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
             option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
             choice(

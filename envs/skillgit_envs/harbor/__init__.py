@@ -31,7 +31,7 @@ from skillgit_envs.harbor.trial_process import INSTALL, TrialProcess, TrialProce
 from skillgit_envs.shipped_environment import option, prompt_file
 
 RULES = 1  # raised whenever the same trial may get another score
-RESULT = "result.json"  # the product that tells the scorer how the trial ended
+RESULT = "result.json"  # the product that says to the scorer how the trial ended
 BUBBLEWRAP = "bubblewrap"
 _PLACE = "http://127.0.0.1:"
 _ATTEMPTS = 3  # at a trial whose process died
@@ -125,7 +125,7 @@ class Harbor:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise ConfigError(f"env.{name} is no JSON object", hint="write it like '{\"max_turns\": 20}'")
+            raise ConfigError(f"env.{name} is not a JSON object", hint="write it like '{\"max_turns\": 20}'")
         return value
 
     def _path(self, name: str) -> str:
@@ -254,13 +254,13 @@ class Harbor:
         soft = value / float(self._options["full_reward"])
         if not 0 <= soft <= 1:
             hint = "set env.full_reward to the largest reward that there is"
-            raise EnvironmentFaultError(f"a reward of {value:g} is no share of env.full_reward", hint=hint)
+            raise EnvironmentFaultError(f"a reward of {value:g} is not a share of env.full_reward", hint=hint)
         return float(value >= float(self._options["pass_at"])), soft
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
         if RESULT not in trajectory.products:
-            raise EnvironmentFaultError("the trial told no result", hint="roll it out again")
+            raise EnvironmentFaultError("the trial reported no result", hint="roll it out again")
         ending: dict[str, Any] = json.loads(trajectory.products[RESULT])
         hard, soft = self._rewards(ending)
         rewards = ending["rewards"]
@@ -270,7 +270,7 @@ class Harbor:
 
 
 def _variables(access: ModelAccess, address: str) -> dict[str, str]:
-    """Return what tells an agent of either provider's dialect where its model is; these are secrets."""
+    """Return the address of its model for an agent of either provider's dialect; these are secrets."""
     url = address.replace("{port}", access.url.removeprefix(_PLACE)).rstrip("/") if address else access.url
     bases = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "LLM_BASE_URL": f"{url}/v1"}
     keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "LLM_API_KEY")

@@ -48,7 +48,7 @@ class _Runner:
         self.reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        """Take what it tells until it ends; then nothing of it is left."""
+        """Take what it reports until it ends; then nothing of it is left."""
         assert self.process.stdout  # noqa: S101 - it is a pipe
         try:
             while line := await self.process.stdout.readline():
@@ -88,7 +88,7 @@ class _Runner:
 
     async def send(self, document: Mapping[str, Any]) -> None:
         assert self.process.stdin  # noqa: S101 - it is a pipe
-        with suppress(BrokenPipeError, ConnectionResetError):  # who waits for the ending is told
+        with suppress(BrokenPipeError, ConnectionResetError):  # the one who waits for the ending gets the error
             self.process.stdin.write(json.dumps(document).encode() + b"\n")
             await self.process.stdin.drain()
 

@@ -188,7 +188,7 @@ class InspectEnvironment:
         return prompt_file(Path(__file__).parent, "taxonomy")
 
     def target_prompt(self) -> str:
-        """Return where the skill stands; what is around it is the task's."""
+        """Return where the skill is; what is around it is the task's."""
         return prompt_file(Path(__file__).parent, "system")
 
     def description(self) -> tuple[str, str]:
@@ -201,7 +201,7 @@ class InspectEnvironment:
         answers = [str(text) for text in (target if isinstance(target, list) else [target]) if text]
         choices = item.content.get("choices")
         if isinstance(choices, list):
-            # A letter is no secret, what it stands for is.
+            # A letter is not secret, what it means is.
             numbers = {chr(ord("A") + index): str(text) for index, text in enumerate(choices)}
             answers = [numbers.get(answer, answer) for answer in answers]
         question = item.content["input"]

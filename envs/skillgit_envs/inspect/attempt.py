@@ -221,7 +221,7 @@ def _of_sample() -> SampleRun:
 
     attempt = _ATTEMPTS.get(store().get(_KEY))
     if attempt is None:
-        raise EnvironmentFaultError("a model was asked outside of a sample", hint="mend the task")
+        raise EnvironmentFaultError("a model was asked outside of a sample", hint="fix the task")
     return attempt
 
 

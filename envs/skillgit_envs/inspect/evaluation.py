@@ -1,7 +1,7 @@
 """The one evaluation of Inspect that a process may have open, and the rollouts that are samples of it.
 
 Inspect runs samples in tasks of its own, and asks for a model by name. Each rollout is one sample, known by the number
-that Inspect calls its epoch; whoever asks a model in it is answered by the rollout's target or judge, in the context of
+that Inspect calls its epoch; a question to a model in it is answered by the rollout's target or judge in the context of
 the rollout, so that calls are charged to it.
 """
 

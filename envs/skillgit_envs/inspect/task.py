@@ -40,7 +40,7 @@ def task_arguments(text: str) -> dict[str, object]:
         try:
             values = json.loads(text)
         except ValueError as error:
-            raise ConfigError(f"env.task_args is no JSON: {error}", hint=hint) from error
+            raise ConfigError(f"env.task_args is not JSON: {error}", hint=hint) from error
         return dict(values)
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(separator and name.strip() for name, separator, _ in pairs):
@@ -100,7 +100,7 @@ class InspectTask:
 
     @cached_property
     def samples(self) -> dict[str, Sample]:
-        """The samples by item; a DataError if they cannot be told apart."""
+        """The samples by item; a DataError if they cannot be distinguished."""
         pairs = list(zip(self.items, self.task.dataset, strict=True))
         samples = {item.id: sample for item, sample in pairs}
         if len(samples) < len(pairs):
@@ -262,7 +262,7 @@ def _of_file(path: Path, function: str, arguments: Mapping[str, object]) -> tupl
     identity = short_digest(code)
     spec = spec_from_file_location(f"skillgit_inspect_{identity}", path.resolve())
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{path} is no Python file", hint=_NAME_HINT)
+        raise ConfigError(f"{path} is not a Python file", hint=_NAME_HINT)
     module = sys.modules.get(spec.name)
     if module is None:
         module = sys.modules[spec.name] = module_from_spec(spec)
@@ -326,7 +326,7 @@ def scored(score: Score, key: str, scale: ValueScale) -> Scored:
         raise ConfigError(f"the scorer gives one value, and env.score_key is '{key}'", hint="leave it empty")
     number = _number(value, value_to_float())
     if math.isnan(number):
-        raise EnvironmentFaultError(f"the scorer gave {_words(value)}, which is no score", hint=_SCORE_HINT)
+        raise EnvironmentFaultError(f"the scorer gave {_words(value)}, which is not a score", hint=_SCORE_HINT)
     share = scale.share(number)
     return Scored(hard=float(share >= 1.0), soft=share, parts=parts)
 

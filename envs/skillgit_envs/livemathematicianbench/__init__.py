@@ -54,7 +54,7 @@ def _item(row: Row, path: Path) -> Item:
 
 
 def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
-    """Return all choices, in the order of the file, and the right one; it may stand apart from the others."""
+    """Return all choices, in the order of the file, and the right one; it may be apart from the others."""
     entries = mcq.get("choices")
     if not isinstance(entries, list) or not all(isinstance(choice, Mapping | str) for choice in entries):
         raise DataError(f"{where} has no list of choices", hint=_HINT)
@@ -72,7 +72,7 @@ def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
         texts.insert(0, correct)
     if not correct or not all(texts):
         raise DataError(f"{where} does not say which choice is right, or has an empty one", hint=_HINT)
-    if len(set(texts)) != len(texts) or not 2 <= len(texts) <= MOST_CHOICES:  # noqa: PLR2004 - one is no choice
+    if len(set(texts)) != len(texts) or not 2 <= len(texts) <= MOST_CHOICES:  # noqa: PLR2004 - one is not a choice
         raise DataError(f"{where} has choices that are equal, fewer than 2 or more than {MOST_CHOICES}", hint=_HINT)
     return texts, correct
 
@@ -96,7 +96,7 @@ def _identity(row: Row, path: Path) -> str:
 
 
 def _has_cue(item: Item) -> bool:
-    """Say whether an item lists the choice that gives itself away, whatever signs are around its words."""
+    """Say whether an item lists the choice that gives itself away, with any signs around its words."""
     return any(words(text) == _CUE for text in cast("Sequence[str]", item.content["choices"]))
 
 

@@ -4,7 +4,7 @@ Three rules say whether an answer is right. ``official``: a model compares what 
 for free answers and choices alike, as the benchmark's authors do (ZrrSkywalker/MathVerse,
 ``evaluation/score_answer_s2.py``); a reply that is neither 0 nor 1 is asked for once more and is then a fault, where
 theirs asks without end. ``skillopt``: a choice is right if it is the letter alone, a free answer if it is the same
-after LaTeX and blanks are gone, else a model compares; rows whose right answer is no letter can never be solved.
+after LaTeX and blanks are gone, else a model compares; rows whose right answer is not a letter can never be solved.
 ``rules``: no model is asked; letters are read in any usual form, rows whose right answer is a text or several letters
 can be solved, and values are compared as numbers and units.
 """
@@ -169,7 +169,7 @@ class MathVerse(RightOrWrong, VisualQuestions):
         return choices(str(item.content["for_eval"])) if item.content["kind"] == "multi-choice" else {}
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the answer and the problem; a letter alone is no secret."""
+        """Return the answer and the problem; a letter alone is not secret."""
         answer, question = str(item.content["answer"]), str(item.content["for_eval"])
         return Secrets(answers=(answer,) if item.content["kind"] == "free-form" else (), inputs=(question,))
 

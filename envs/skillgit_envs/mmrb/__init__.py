@@ -49,7 +49,7 @@ class Matching(StrEnum):
 
     STRICT = "strict"  # a choice by its letters or text, anything else by its value
     OFFICIAL = "official"
-    """As the authors do: equal, or one in the other, whatever the case; "a" is right where "cat" is."""
+    """As the authors do: equal, or one in the other, ignoring case; "a" is right where "cat" is."""
     SKILLOPT = "skillopt"
     """As the reference does: the letter alone or the option's text, and for free answers one in the other."""
 

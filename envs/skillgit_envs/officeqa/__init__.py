@@ -83,14 +83,14 @@ def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pa
         try:
             listing = json.loads(value)
         except ValueError as error:
-            problem = f"{where} has {name} that are no list: {value[:60]}"
+            problem = f"{where} has {name} that are not a list: {value[:60]}"
             raise DataError(problem, hint='write ["one", "two"]') from error
         check_storable(where, listing)
         value = listing
     elif isinstance(value, str):
         value = between.split(value)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise DataError(f"{where} has {name} that are no texts", hint=fields_hint("officeqa"))
+        raise DataError(f"{where} has {name} that are not texts", hint=fields_hint("officeqa"))
     return [text.strip() for text in value if text.strip()]
 
 
@@ -126,7 +126,7 @@ OFFICE_OPTIONS = (
         all="all documents",
         item="those on which the item rests",
     ),
-    option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
+    option("oracle_pages", default=False, text="Give away the pages with the answer (source_docs)."),
     option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
     option("max_turns", 24, "Replies at most; the last one has to answer."),
     choice(

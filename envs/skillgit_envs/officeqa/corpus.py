@@ -60,7 +60,7 @@ def oracle(where: str, corpus: Corpus, references: Sequence[tuple[str, int]]) ->
 
 SUFFIXES = (".txt", ".md")
 _TRANSFORMED = "transformed"
-"""The folder in which the published corpus keeps its texts beside other forms of the same documents."""
+"""The folder in which the published corpus keeps its texts next to other forms of the same documents."""
 
 
 class Corpus:
@@ -87,11 +87,11 @@ class Corpus:
         return self._names
 
     def refuse_keys(self, data: Sequence[Path]) -> None:
-        """Check that no data file lies among the documents, where the target could read its answers."""
+        """Check that no data file is among the documents, where the target could read its answers."""
         for path in (path.resolve() for path in data):
             if path.is_relative_to(self.folder):
                 raise ConfigError(
-                    f"the data at {path} lie in the folder of the documents, where the target would find the answers",
+                    f"the data at {path} are in the folder of the documents, where the target would find the answers",
                     hint="move the documents into a folder of their own, and set env.docs_dir to it",
                 )
 
@@ -115,7 +115,7 @@ class Corpus:
         wrong = f"there is no document {name}"
         if candidates:
             wrong = f"{len(candidates)} documents are called {name}: {', '.join(candidates)},"
-        raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
+        raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or fix source_files")
 
     def text(self, name: str) -> str:
         try:

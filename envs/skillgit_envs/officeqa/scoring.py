@@ -114,7 +114,7 @@ def _figures(text: str) -> str:
 
 
 def _loss(match: re.Match[str]) -> str:
-    # Accounts write a loss in brackets, prose a year; a currency sign tells them apart.
+    # Accounts write a loss in brackets, prose a year; a currency sign distinguishes them.
     return match[0] if not match[1] and is_year(float(match[2].replace(",", ""))) else f"-{match[2]}"
 
 
@@ -182,14 +182,14 @@ def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: 
 
 
 def _words(text: str) -> str:
-    """Return what a text says beside numbers and units; nothing, if it is less than two letters."""
+    """Return what a text says besides numbers and units; nothing, if it is less than two letters."""
     rest = _UNIT_WORDS.sub("", _NUMBER.sub("", plain(text).lower()).replace(",", ""))
     phrase = " ".join(re.sub(r"[^\w\s]", " ", rest).split())
     return phrase if len(phrase) >= _SHORTEST_TEXT else ""
 
 
 def _list_body(text: str) -> str:
-    """Return what is in the only square brackets of ``text`` if no digit stands outside them; else nothing."""
+    """Return what is in the only square brackets of ``text`` if no digit is outside them; else nothing."""
     match = _ONE_LIST.fullmatch(plain(text))
     return match[2] if match else ""
 

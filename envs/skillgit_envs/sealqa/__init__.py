@@ -65,7 +65,7 @@ def _documents(where: str, fields: Mapping[str, object], column: str) -> list[di
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where} has {column} that are no JSON", hint="make JSON lines of the table") from error
+            raise DataError(f"{where} has {column} that are not JSON", hint="make JSON lines of the table") from error
         check_storable(where, value)
     if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
         raise DataError(f"{where} has no {column}", hint="only longseal has documents: env.subset=longseal")
@@ -79,7 +79,7 @@ LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
 
 class QuestionMode(StrEnum):
-    """What the target has beside the question; scores of different modes measure different things."""
+    """What the target has besides the question; scores of different modes measure different things."""
 
     CLOSED = "closed"
     DOCUMENTS = "documents"
@@ -278,7 +278,7 @@ class SealQA(Questions):
             read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
             grade = await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
         is_right = float(grade is AnswerGrade.CORRECT)
-        # The reference tells right from wrong and no more.
+        # The reference distinguishes right from wrong and no more.
         grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
         parts = tuple((each.value, float(each is grade)) for each in grades)
         sentence = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"

@@ -59,7 +59,7 @@ async def fetch(address: str, *, seconds: float) -> str:
             if answer.status != _OK:
                 raise ValueError(f"the page answers with status {answer.status}")
             if not answer.content_type.startswith(_PLAIN):
-                raise ValueError(f"the page is no text but {answer.content_type}")
+                raise ValueError(f"the page is not text but {answer.content_type}")
             body = bytearray()
             async for chunk in answer.content.iter_any():
                 body += chunk

@@ -84,7 +84,7 @@ def expected_cases(cases: list[WorkbookCase]) -> int:
 
 @cache
 def has_pandas() -> bool:
-    """Say whether programs can import pandas; the target is told so."""
+    """Say whether programs can import pandas; the prompt says so."""
     return importlib.util.find_spec("pandas") is not None
 
 
@@ -96,7 +96,7 @@ TASK_TYPES = ("cell-level", "sheet-level", "default")
 
 
 class WorkbookTasks:
-    """Reads items and knows their workbooks, which are in ``folder`` or, if that is None, beside the data files."""
+    """Reads items and knows their workbooks, which are in ``folder`` or, if that is None, next to the data files."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

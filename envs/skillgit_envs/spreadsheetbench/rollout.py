@@ -65,7 +65,7 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
 
 
 def _ends(runs: Mapping[int, Run]) -> str:
-    """Return how the last program fared; cases in which it wrote the same are told together."""
+    """Return how the last program fared; cases in which it wrote the same are reported together."""
     groups: dict[str, list[str]] = {}
     for number, run_ in runs.items():
         groups.setdefault(run_.report, []).append(str(number))
@@ -154,7 +154,7 @@ _START = (
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
 _SEVERAL = (ast.Tuple, ast.List)
 _LANGUAGES = frozenset({"", "python", "py", "python3"})
-_LONGEST = 3000  # characters of what a program wrote that are told
+_LONGEST = 3000  # characters of what a program wrote that are reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ class Run:
     """How a program fared on one workbook."""
 
     output: bytes | None  # the workbook that it made; None if it made none or did not come to a good end
-    report: str  # what it wrote and how it ended, for whoever wrote it
+    report: str  # what it wrote and how it ended, for its author
 
 
 def find_program(reply: str) -> str:
@@ -176,7 +176,7 @@ def find_program(reply: str) -> str:
 
 def without_paths(code: str) -> str:
     """Return ``code`` without the statements that set INPUT_PATH or OUTPUT_PATH, as the reference runs it."""
-    # The template of its released skill has them, with paths that lead nowhere. Code that is no Python stays as it is.
+    # The template of its released skill has them, with paths that lead nowhere. Code that is not Python stays as it is.
     if not _is_python(code):
         return code
     lines = code.encode(errors="replace").splitlines(keepends=True)

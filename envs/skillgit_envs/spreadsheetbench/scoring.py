@@ -82,7 +82,7 @@ async def case_results(
     for number, (right, output) in pairs.items():
         is_lost = number in workbooks and number not in outputs
         fault = "LibreOffice cannot read the workbook" if is_lost else _fault(right, output)
-        # A pass by equal errors is told too; formulas without a value would have to be looked for in every answer.
+        # A pass by equal errors is reported too; formulas without a value would have to be looked for in every answer.
         asks = fault or rule.recalculates
         doubt = await _doubt(task.answers[number], right, areas, rule, sandbox) if asks else ""
         results[number] = CaseResult(fault=fault, doubt=doubt)
@@ -202,7 +202,7 @@ def feedback(results: Mapping[int, CaseResult], count: int, rule: ScoringRule) -
     return "\n".join(lines)
 
 
-Value: TypeAlias = str | float | datetime | time | timedelta  # what a cell holds; a cell that holds nothing is not told
+Value: TypeAlias = str | float | datetime | time | timedelta  # what a cell holds; an empty cell is left out
 _EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - cells have no time zone
 _DAY_S = 86_400
 _PLACES = 2

@@ -70,7 +70,7 @@ def official(position: str, answer_sheet: str) -> list[Area]:
 def skillopt(position: str, answer_sheet: str) -> list[Area]:
     """Return the areas as the reference finds them, or raise as :func:`official` does.
 
-    A position without a sheet gets ``answer_sheet`` put before it as it stands, so that it holds for the first part
+    A position without a sheet gets ``answer_sheet`` put before it unchanged, so that it holds for the first part
     only. Blanks and quotes at the ends of a part are dropped, and all dollar signs.
     """
     whole = f"{answer_sheet}!{position}" if answer_sheet and "!" not in position else position
@@ -96,7 +96,7 @@ def lenient(position: str, answer_sheet: str) -> list[Area]:
     while offset < len(text):
         match = next(filter(None, (pattern.match(text, offset) for pattern in _PARTS)), None)
         if match is None:
-            raise UnreadablePositionError(f"'{position}' is no answer position")
+            raise UnreadablePositionError(f"'{position}' is not an answer position")
         areas.append(_meant(match["sheet"], match["cells"]))
         offset = match.end()
     if not areas:
@@ -110,7 +110,7 @@ READINGS: Mapping[str, Callable[[str, str], list[Area]]] = {
 
 
 def answer_cells(position: str) -> list[Area]:
-    """Return the areas that were meant; none if that cannot be told.
+    """Return the areas that were meant; none if that is unclear.
 
     >>> answer_cells("'Sheet1'!B2:C4")
     [Area(sheet='Sheet1', left=2, top=2, right=3, bottom=4)]
@@ -156,7 +156,7 @@ def _area(sheet: str | None, cells: str) -> Area:
         column, row = column_number(single[1].upper()), int(single[2])
         return _checked(cells, Area(sheet=sheet, left=column, top=row, right=column, bottom=row))
     if len(corners) != 2:  # noqa: PLR2004 - two opposite cells
-        raise UnreadablePositionError(f"'{cells}' is no range of cells")
+        raise UnreadablePositionError(f"'{cells}' is not a range of cells")
     (first_column, first_row), (last_column, last_row) = (_corner(corner) for corner in corners)
     return _checked(cells, Area(sheet=sheet, left=first_column, top=first_row, right=last_column, bottom=last_row))
 

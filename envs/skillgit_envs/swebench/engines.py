@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit_envs.swebench.repositories import Clones, Shipped
 
 PATCH = "patch.diff"  # what a patch is called in a box, on its way in and out
-_LEFT = ("exit", "output", "refused", "trouble", PATCH)  # all that a job may leave, whatever its command writes
+_LEFT = ("exit", "output", "refused", "trouble", PATCH)  # all that a job may leave
 _SLACK_S = 120.0  # for what a job does besides its command
 _ANSWER_S = 60.0  # for a question to docker or podman
 _LARGEST_MB = 256  # MiB of a file, and of all that a job leaves
@@ -99,7 +99,7 @@ _START = (
 class SandboxEngine:
     """Runs everything in the sandbox, on a copy of a checkout, with a virtual environment of the user's.
 
-    This is no official procedure. ``environments`` is None for what needs no package: then it is Python alone.
+    This is not an official procedure. ``environments`` is None for what needs no package: then it is Python alone.
     """
 
     sandbox: Sandbox

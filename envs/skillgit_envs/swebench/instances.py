@@ -69,10 +69,10 @@ def _tests(where: str, fields: Mapping[str, object], name: str) -> list[str]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where} has {name} that are no JSON", hint='write ["one", "two"]') from error
+            raise DataError(f"{where} has {name} that are not JSON", hint='write ["one", "two"]') from error
         check_storable(where, value)
     if not isinstance(value, list) or not all(isinstance(test, str) for test in value):
-        raise DataError(f"{where} has {name} that are no list of texts", hint=fields_hint("swebench"))
+        raise DataError(f"{where} has {name} that are not a list of texts", hint=fields_hint("swebench"))
     return value
 
 

@@ -42,7 +42,7 @@ FORMS: Mapping[str, str] = {
     "json": "Give the final answer as JSON in a block of code at the end of your reply.",
     "code": "Give the final answer in a block of code at the end of your reply.",
 }
-"""How a result is taken out of a reply, to what the target is told of it."""
+"""How a result is taken out of a reply, to what the prompt says of it."""
 LOOK = "Use the tools to look into these files: {}"
 RUN = "Python finds them in the folder {}. Files that you write beside it are handed in with your result."
 
@@ -74,7 +74,7 @@ def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
             try:
                 attachments.read(entry).decode()
             except UnicodeDecodeError as error:
-                problem = f"item {item.id}: {entry['name']} is no text, so that the target cannot read it"
+                problem = f"item {item.id}: {entry['name']} is not text, so that the target cannot read it"
                 raise DataError(problem, hint="list pictures under 'images', or set env.tools to python") from error
 
 
@@ -148,8 +148,8 @@ class Tasks(PackagedEnvironment):
         summary="Your own tasks: a file of prompts with answers, checks, or criteria for a judge.",
         fields={
             "prompt": "what to do; in the file also question, input or task, with context before it and choices behind",
-            "files": "files, or a folder, beside the data: shown as text, or looked into with tools",
-            "images": "pictures beside the data",
+            "files": "files, or a folder, next to the data: shown as text, or looked into with tools",
+            "images": "pictures next to the data",
             "checks": "how the result is scored; in the file also answer or answers, check, rubric or criteria",
             "extract": "how the result is taken out of a reply",
         },
@@ -221,7 +221,7 @@ class Tasks(PackagedEnvironment):
         return splits
 
     def _by_column(self) -> Splits:
-        """Return the items divided by their rows' ``split``, whatever the ratio; nothing if no row has one."""
+        """Return the items divided by their rows' ``split``, at any ratio; nothing if no row has one."""
         whole, limit = str(self._options["data_path"]), int(self._options["limit"])
         if not whole or self._options["split_mode"] != "ratio" or limit < 0:
             return {}

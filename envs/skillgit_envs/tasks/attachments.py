@@ -1,4 +1,4 @@
-"""The files that items name: found beside the data, known by the digest of their bytes, and read when they are used."""
+"""The files that items name: found next to the data, known by the digest of their bytes, read when used."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ def _path(where: str, name: str) -> TreePath:
     try:
         return TreePath(name)
     except UnsafeNameError as error:
-        problem = f"{where} names the file {shown(name)}, which is not a path beside the data: {path_fault(name)}"
+        problem = f"{where} names the file {shown(name)}, which is not a path next to the data: {path_fault(name)}"
         raise DataError(problem, hint="put files into the data's folder, and name them from there") from error
 
 
 def check_pictures(where: str, entries: Listed) -> None:
     for entry in entries:
         if Path(entry["name"]).suffix.lower() not in _PICTURES:
-            raise DataError(f"{where}: {entry['name']} is no PNG, JPEG, GIF or WebP", hint="convert it")
+            raise DataError(f"{where}: {entry['name']} is not a PNG, JPEG, GIF or WebP", hint="convert it")

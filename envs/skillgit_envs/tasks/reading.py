@@ -30,7 +30,7 @@ _CRITERION = ("description", "text", "criterion", "assertion", "expectation", "s
 """Keys under which an object holds the words of a criterion."""
 _LABELS = frozenset(("name", "id", "title"))
 _OWN = ("id", "check", "checks", "status", "split", "group")
-_HARVESTED = ("origin", "reviewed")  # where a row with a group comes from, which is no part of the task
+_HARVESTED = ("origin", "reviewed")  # where a row with a group comes from, which is not part of the task
 _TEXTS = ("task_type", "context", "expectations", "assertions", "rubric", "expected_output", "extract")
 _FIELDS = frozenset((*PROMPTS, *ANSWERS, *_LISTS, *_OWN, *_TEXTS))
 _SHORTEST_TYPO = 4
@@ -42,7 +42,7 @@ class Reader:
     scorer: str = "normalized"  # the kind of check of rows that have an answer and no check
     extract: str = ""  # how a result is taken out of a reply; empty lets the row or its checks say
     attachments: Attachments = field(default_factory=Attachments)
-    drafts: bool = False  # whether rows that nobody has reviewed are read, too
+    drafts: bool = False  # whether unreviewed rows are read, too
     splits: dict[str, Split] = field(default_factory=dict)  # item id to the split that its row names
     questions: dict[str, str] = field(default_factory=dict)  # item id to what is asked, without its context and choices
 
@@ -52,7 +52,7 @@ class Reader:
     def item(self, where: str, row: Mapping[str, Any], path: Path) -> Item:
         if row.get("status") == DRAFT and not self.drafts:
             hint = f"skillgit tasks review {path.name} shows it"
-            raise DataError(f"{where} is a draft that nobody has reviewed", hint=hint)
+            raise DataError(f"{where} is a draft that is not reviewed", hint=hint)
         if row.get("status") == DROPPED and not self.drafts:
             raise DataError(f"{where} is a draft that was dropped", hint="delete the line")
         _refuse_typos(where, row, {*_FIELDS, *filter(None, [self.prompt_field])})
@@ -113,7 +113,7 @@ class Reader:
             raise DataError(f"{where} has both 'check' and 'checks'", hint="keep one of them")
         if row.get("checks"):
             if not isinstance(row["checks"], list):
-                raise DataError(f"{where} has 'checks' that are no list", hint="write one check as 'check'")
+                raise DataError(f"{where} has 'checks' that are not a list", hint="write one check as 'check'")
             return row["checks"]
         criteria = next((_criteria(where, row, name) for name in _CRITERIA if row.get(name)), None)
         if row.get("check"):
@@ -154,7 +154,7 @@ def _tasks(row: Row, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, task in enumerate(evals, start=1):
         where = f"{row.where}, eval {number}"
         if not isinstance(task, dict):
-            raise DataError(f"{where} is no object", hint="it has a prompt and expectations")
+            raise DataError(f"{where} is not an object", hint="it has a prompt and expectations")
         yield where, task
 
 
@@ -165,7 +165,7 @@ def _cell(where: str, name: str, value: object) -> object:
     try:
         data = json.loads(value)
     except ValueError as error:
-        raise DataError(f"{where} has a '{name}' that is no JSON: {error}", hint=_HINT) from error
+        raise DataError(f"{where} has a '{name}' that is not JSON: {error}", hint=_HINT) from error
     check_storable(where, data)
     return data
 
@@ -183,7 +183,7 @@ def _choices(where: str, row: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(entries, dict):
         entries = list(entries.values()) if list(entries) == list(ascii_uppercase[: len(entries)]) else None
     if not isinstance(entries, list) or not all(isinstance(choice, str) and choice.strip() for choice in entries):
-        raise DataError(f"{where} has 'choices' that are no list of texts", hint='write ["one", "another"]')
+        raise DataError(f"{where} has 'choices' that are not a list of texts", hint='write ["one", "another"]')
     if len(entries) > len(ascii_uppercase) or len({choice.strip() for choice in entries}) < len(entries):
         raise DataError(f"{where} has too many choices, or one twice", hint="there are 26 labels")
     return dict(zip(ascii_uppercase, (choice.strip() for choice in entries), strict=False))
@@ -213,7 +213,7 @@ _NAMES_OF_FILES = ("path", "name", "filename")
 
 
 def _files(where: str, row: Mapping[str, Any]) -> list[str | tuple[str, str]]:
-    """Return the files of a row: paths beside the data, or paths with the text that the row holds."""
+    """Return the files of a row: paths next to the data, or paths with the text that the row holds."""
     value = row.get("files") or []
     files: list[str | tuple[str, str]] = []
     for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
@@ -236,5 +236,7 @@ def _names(where: str, row: Mapping[str, Any], name: str) -> list[str]:
     value = row.get(name) or []
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
-        raise DataError(f"{where} has '{name}' that are no list of paths", hint="paths start at the folder of the data")
+        raise DataError(
+            f"{where} has '{name}' that are not a list of paths", hint="paths start at the folder of the data"
+        )
     return names

@@ -25,7 +25,7 @@ from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.shipped_environment import PackagedEnvironment, choice, fields_hint, option, require
 
-OWN = "@"  # in an item: the skill that is measured, whatever its name
+OWN = "@"  # in an item: the skill that is measured, under any name
 LOADS, NEAR_MISS = "should load", "near miss"
 INSTALLED = "agent"
 BODY = "This skill is loaded. Say so in one sentence and end: the work itself is not wanted here."
@@ -150,7 +150,7 @@ class Trigger(PackagedEnvironment):
         return 1
 
     def target_prompt(self) -> str:
-        """Return what a model is shown that is no agent, the skill behind its neighbours."""
+        """Return what a model is shown that is not an agent, the skill behind its neighbours."""
         neighbours = "\n".join(f"- {skill.folder}: {skill.description}" for skill in self._library.values())
         return self._prompt_file("system").replace("{listing}", f"{neighbours}\n{{skill}}")
 

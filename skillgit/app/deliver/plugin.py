@@ -1,4 +1,4 @@
-"""``skillgit plugin build``: skills of runs as a plug-in, in one layout that Claude Code and Codex both take."""
+"""``skillgit export --as plugin``: skills of runs as a plug-in, in one layout that Claude Code and Codex both take."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, NotFoundError, RevisionNotFoundError, SkillError, UsageError
-from skillgit.index import queries
 from skillgit.plugin.redaction import credentials
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import tree
@@ -72,15 +71,6 @@ rejected. They need `pip install 'skillgit[mcp]'` and work in the repository tha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PluginRequest:
-    folder: str
-    skills: Sequence[str] = ()  # names of skills, or revisions; none for the one that runs train
-    name: str = ""  # the plug-in's; the skill's if there is one only
-    evals: str = ""  # the file of tasks that become eval cases; empty for none
-    check: bool = False  # whether only to compare the folder with what would be built
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSkill:
     """The version of a skill that a plug-in holds; ``tree`` is git's id of its folder."""
 
@@ -103,25 +93,42 @@ class BuiltPlugin:
     changes: tuple[FileChange, ...] = ()  # how the folder differs from what is, or would be, built
 
 
-def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
-    """Build the plug-in in a folder that is new, or as skillgit made it; equal content gives equal bytes."""
-    target = refuse_way_out(typed_path(context.directory, request.folder))
+def build_plugin(
+    context: Context, revisions: Sequence[str], path: str, *, name: str = "", evals: str = "", check: bool = False
+) -> BuiltPlugin:
+    """Build the plug-in in a folder that is new, or as skillgit made it; equal content gives equal bytes.
+
+    ``revisions`` may be names of skills. ``name`` is the plug-in's, the skill's if there is one only. ``evals`` is a
+    file of tasks that become eval cases. With ``check`` the folder is only compared with what would be built.
+    """
+    target = refuse_way_out(typed_path(context.directory, path))
     with open_workspace(context) as workspace:
-        sources = [_source(context, workspace, words) for words in request.skills or _only_skill(workspace)]
-    name = _name(request.name, [skill for skill, _ in sources])
-    cases = cases_of(context, request.evals) if request.evals else None
+        sources = [_source(context, workspace, words) for words in revisions]
+    names = [skill.name for skill, _ in sources]
+    twice = next((skill for skill in names if names.count(skill) > 1), "")
+    if twice:
+        raise UsageError(f"the skill {twice} is named twice", hint="a plug-in holds one version of each skill")
+    if not name and len(names) > 1:
+        raise UsageError("a plug-in of several skills needs a name", hint="--name NAME")
+    name = name or names[0]
+    if not _NAME.fullmatch(name):
+        raise SkillError(
+            f"'{name}' is not a valid name of a plug-in", hint="--name NAME, with small letters, digits and hyphens"
+        )
+    cases = cases_of(context, evals) if evals else None
     version, entries = _contents(name, sources, cases.files if cases else {})
-    _check_secrets(entries)
+    for entry_path, entry in entries.items():
+        if credentials(entry.content.decode(errors="replace")):
+            raise SkillError(
+                f"{entry_path} holds what looks like a credential", hint="take it out of the skill or the task"
+            )
     there = edited(read_entries(target))
     differences = changes(there, entries)
-    if there and not request.check:
+    if there and not check:
         _check_ours(target, there)
-    state: Literal["written", "unchanged", "differs"] = "unchanged"
-    if differences:
-        state = "differs" if request.check else "written"
-    if state == "written":
-        files = {path: entry.content for path, entry in entries.items()}
-        programs = [path for path, entry in entries.items() if entry.executable]
+    if differences and not check:
+        files = {member: entry.content for member, entry in entries.items()}
+        programs = [member for member, entry in entries.items() if entry.executable]
         put(target, lambda beside: write_files(beside, files, programs, durable=True))
     return BuiltPlugin(
         place=str(target),
@@ -130,18 +137,9 @@ def build_plugin(context: Context, request: PluginRequest) -> BuiltPlugin:
         skills=tuple(skill for _, skill in sources),
         cases=cases.count if cases else 0,
         left_out=cases.left_out if cases else (),
-        state=state,
+        state="unchanged" if not differences else "differs" if check else "written",
         changes=differences,
     )
-
-
-def _only_skill(workspace: Workspace) -> tuple[str, ...]:
-    """Return the skill that runs train; a UsageError if there are several, of which the default run is of one today."""
-    names = {row.skill.rpartition("/")[2] for row in queries.run_rows(workspace.index, {})}
-    if len(names) > 1:
-        listing = ", ".join(sorted(names))
-        raise UsageError("it is not clear which skills the plug-in is of", hint=f"--skill NAME, of {listing}")
-    return tuple(names) or ("best",)
 
 
 def _source(context: Context, workspace: Workspace, words: str) -> tuple[Skill, PluginSkill]:
@@ -166,30 +164,18 @@ def _source(context: Context, workspace: Workspace, words: str) -> tuple[Skill, 
     return skill, version
 
 
-def _name(request: str, skills: Sequence[Skill]) -> str:
-    names = [skill.name for skill in skills]
-    twice = next((name for name in names if names.count(name) > 1), "")
-    if twice:
-        raise UsageError(f"the skill {twice} is named twice", hint="a plug-in holds one version of each skill")
-    if not request and len(names) > 1:
-        raise UsageError("a plug-in of several skills needs a name", hint="--name NAME")
-    name = request or names[0]
-    if not _NAME.fullmatch(name):
-        raise SkillError(
-            f"'{name}' is no name of a plug-in", hint="--name NAME, with small letters, digits and hyphens"
-        )
-    return name
-
-
 def _contents(
     name: str, sources: Sequence[tuple[Skill, PluginSkill]], evals: Mapping[str, bytes]
 ) -> tuple[str, Entries]:
     """Return the plug-in's version and everything in the folder."""
     skills = [skill for _, skill in sources]
-    listing = ", ".join(f"{skill.name} ({skill.run or skill.commit[:12]}{_number(skill)})" for skill in skills)
+    listing = ", ".join(
+        f"{skill.name} ({skill.run or skill.commit[:12]}{'' if skill.version is None else f' version {skill.version}'})"
+        for skill in skills
+    )
     description = f"Trained skills with their history: {listing}"
     inside = {
-        ".mcp.json": _file(_json(_SERVER)),
+        ".mcp.json": _json(_SERVER),
         "README.md": _file(_README.format(name=name, description=description).encode()),
         **{f"commands/{command}.md": _file(text.encode()) for command, text in _COMMANDS.items()},
         **{f"{EVALS}/{path}": _file(content) for path, content in evals.items()},
@@ -199,7 +185,7 @@ def _contents(
     # a program that has a copy of a version takes no other bytes of it, so that the version follows from all of them
     version = f"0.{sum(skill.version or 0 for skill in skills)}.0+{fingerprint(dict(sorted(inside.items())))[:12]}"
     facts = {"name": name, "version": version, "description": description}
-    inside[".claude-plugin/plugin.json"] = _file(_json({**facts, "author": {"name": "skillgit"}}))
+    inside[".claude-plugin/plugin.json"] = _json({**facts, "author": {"name": "skillgit"}})
     catalogue = {
         "name": f"{name}-skills",
         "description": description,
@@ -207,34 +193,23 @@ def _contents(
         # Codex finds no plug-in whose source is the catalogue's own folder
         "plugins": [{**facts, "source": f"./{name}"}],
     }
-    entries = {".claude-plugin/marketplace.json": _file(_json(catalogue))}
+    entries = {".claude-plugin/marketplace.json": _json(catalogue)}
     entries |= {f"{name}/{path}": entry for path, entry in inside.items()}
-    entries = dict(sorted(entries.items()))
     mark = {
         "schema": SCHEMA,
         "version": version,
         "skills": [asdict(skill) for skill in skills],
-        "digest": fingerprint(entries),
+        "digest": fingerprint(dict(sorted(entries.items()))),
     }
-    return version, dict(sorted({**entries, f"{name}/{MARK}": _file(_json(mark))}.items()))
+    return version, dict(sorted({**entries, f"{name}/{MARK}": _json(mark)}.items()))
 
 
 def _file(content: bytes) -> FolderEntry:
     return FolderEntry(kind=EntryKind.FILE, content=content)
 
 
-def _number(skill: PluginSkill) -> str:
-    return "" if skill.version is None else f" version {skill.version}"
-
-
-def _json(value: object) -> bytes:
-    return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode()
-
-
-def _check_secrets(entries: Entries) -> None:
-    for path, entry in entries.items():
-        if credentials(entry.content.decode(errors="replace")):
-            raise SkillError(f"{path} holds what looks like a credential", hint="take it out of the skill or the task")
+def _json(value: object) -> FolderEntry:
+    return _file(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode())
 
 
 def _check_ours(folder: Path, there: Entries) -> None:
@@ -245,9 +220,9 @@ def _check_ours(folder: Path, there: Entries) -> None:
     except (ValueError, RecursionError):
         mark = None
     if not isinstance(mark, dict) or mark.get("schema") != SCHEMA:
-        raise ConflictError(f"{folder} holds something that is no plug-in of skillgit", hint="name a new folder")
+        raise ConflictError(f"{folder} holds something that is not a plug-in of skillgit", hint="name a new folder")
     if fingerprint({path: entry for path, entry in there.items() if path != marks[0]}) != mark.get("digest"):
         raise ConflictError(
             f"{folder} was changed by hand since it was built",
-            hint="skillgit plugin build --check lists what differs; move it elsewhere, or name a new folder",
+            hint="skillgit export --as plugin --check lists what differs; move it elsewhere, or name a new folder",
         )

@@ -307,9 +307,9 @@ def _excerpt(text: str, suspects: Sequence[FoundCredential]) -> str:
     start, end = text.rfind("\n", 0, suspects[0].start) + 1, text.find("\n", suspects[-1].end)
     whole = text[start : end if end >= 0 else len(text)]
     spans = [replace(suspect, start=suspect.start - start, end=suspect.end - start) for suspect in suspects]
-    masked = cut_out(whole, spans)
-    begin = max(0, masked.find(MASK) - _EXCERPT // 2) if len(masked) > _EXCERPT else 0
-    return masked[begin : begin + _EXCERPT].strip().partition("\n")[0]
+    masked_line = cut_out(whole, spans)
+    begin = max(0, masked_line.find(MASK) - _EXCERPT // 2) if len(masked_line) > _EXCERPT else 0
+    return masked_line[begin : begin + _EXCERPT].strip().partition("\n")[0]
 
 
 class LeakFinder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from shlex import quote
 from typing import Literal
@@ -13,10 +12,10 @@ from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
 from skillgit.app.recorded.item_history import ItemOutcome, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
-from skillgit.app.setup.basis import Lender, ResultBasis, basis_of
-from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
+from skillgit.app.setup.basis import Lender, ResultBasis
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
@@ -26,7 +25,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
 from skillgit.domain.proposal import EditRecord
-from skillgit.domain.trajectory import Item
+from skillgit.domain.skill import Skill
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries, version_queries
 from skillgit.index.item_queries import MeasuredRow
@@ -43,57 +42,38 @@ def search(
     setup = measuring_setup(context, workspace, Lender(run=run), request)
     if differing := differences(workspace, run, setup):
         raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
-    item = next(item for item in setup.task.items[Split.SELECTION] if item.id == request.item)
+    [item] = (item for item in setup.task.items[Split.SELECTION] if item.id == request.item)
     notes: dict[str, list[Note]] = {}
     fresh: list[str] = []
 
-    async def work(measuring: Measuring) -> Cost:
-        outcomes = {row.commit: cell.solved for row, cell in _scored(line)}
-        while (row := _next(line, outcomes, newest=request.ends is None)) is not None:
-            outcomes[row.commit] = await _ask(workspace, measuring, row, item, notes)
-            fresh.append(row.label)
-        return measuring.cost()
+    def skill_of(row: MeasuredRow) -> Skill:
+        return skill_at(workspace.repo, row.commit, workspace.index.skill_path(run))
 
-    cost = measured_or_planned(
-        context,
-        workspace,
-        setup,
-        request,
-        watcher,
-        plan=partial(_plan, workspace, request, line, item),
-        work=work,
-        note=lambda: record(workspace, notes, context.clock()),
-    )
-    return cost if isinstance(cost, Plan) else (tuple(fresh), cost, basis_of(setup))
+    with Measurement(context, workspace, setup, request, watcher, command="bisect").open() as measurement:
+        # at most the ends, then half of what is left again and again
+        open_rows = [row for row, cell in line if cell is None or cell.solved is None]
+        ends = sum(row in open_rows for row in (line[0][0], line[-1][0]))
+        planner = measurement.planner()
+        most = ends + (len(open_rows) - ends).bit_length()
+        planner.may_roll_out("search", skill_of(line[-1][0]), [item], most)
+        facts = {"item": request.item, "versions": f"{len(line)}, {len(open_rows)} of them without an outcome"}
+        plan = planner.plan("bisect", facts, caps=request.caps)
 
+        async def work() -> Cost:
+            outcomes = {row.commit: cell.solved for row, cell in _scored(line)}
+            while (row := _next(line, outcomes, newest=request.ends is None)) is not None:
+                evaluation = await measurement.measure(row.label, skill_of(row), Split.SELECTION, [item])
+                outcome = evaluation.outcomes[item.id]
+                outcomes[row.commit] = outcome.passed if isinstance(outcome, Scored) else None
+                fresh.append(row.label)
+                if isinstance(outcome, Scored):
+                    conditions = {"target": measurement.target, "environment": setup.task.digest, "setup": setup.digest}
+                    note = as_outcomes_note(evaluation, **conditions, time=context.clock())
+                    notes.setdefault(row.commit, []).append(note)
+            return measurement.cost()
 
-def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, planner: Planner) -> Plan:
-    """Return the most that the search may roll out: the ends, then half of what is left again and again."""
-    planner.preflight()
-    open_ = [row for row, cell in line if cell is None or cell.solved is None]
-    ends = [row for row in (line[0][0], line[-1][0]) if row in open_]
-    between = len(open_) - len(ends)
-    skill = skill_at(workspace.repo, line[-1][0].commit, workspace.index.skill_path(line[-1][0].run))
-    planner.may_roll_out("search", skill, [item], len(ends) + between.bit_length())
-    facts = {"item": request.item, "versions": f"{len(line)}, {len(open_)} of them without an outcome"}
-    return planner.plan("bisect", facts, caps=request.caps)
-
-
-async def _ask(
-    workspace: Workspace, measuring: Measuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
-) -> bool | None:
-    """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
-    skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    measurement = await measuring.measure_items(row.label, skill, [item], Split.SELECTION)
-    outcome = measurement.outcomes[item.id]
-    if not isinstance(outcome, Scored):
-        return None
-    session = measuring.session
-    note = as_outcomes_note(
-        measurement, target=measuring.target, environment=session.task.digest, setup=session.setup, time=session.clock()
-    )
-    notes.setdefault(row.commit, []).append(note)
-    return outcome.passed
+        cost = measurement.carry_out(plan, work(), note=lambda: record(workspace, notes, context.clock()))
+    return cost if isinstance(cost, Plan) else (tuple(fresh), cost, measurement.basis)
 
 
 def _next(line: Line, outcomes: dict[str, bool | None], *, newest: bool) -> MeasuredRow | None:

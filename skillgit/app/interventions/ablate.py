@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Any
 
-from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring, open_measuring
+from skillgit.app.interventions.intervention import open_measuring
+from skillgit.app.measure.requests import AblateRequest
 from skillgit.app.recorded.evaluation_notes import Note, record
+from skillgit.app.recorded.evidence_json import objects
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -56,11 +60,27 @@ class Ablation:
         return self.region is Region.BODY and not self.broken and self.delta >= 0
 
 
+def _ablation(number: int, rules: Sequence[Rule], delta: float, broken: tuple[str, ...], **values: Any) -> Ablation:  # noqa: ANN401 - the other fields
+    """Return what leaving out the rule with that number, counted from 1, changes."""
+    rule = rules[number - 1]
+    return Ablation(
+        rule=number,
+        text=rule.text,
+        first=rule.first,
+        last=rule.last,
+        region=rule.region,
+        delta=delta,
+        broken=broken,
+        worth=worth(delta, len(broken)),
+        **values,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Ablating:
     """A skill whose rules are left out."""
 
-    measuring: RunMeasuring
+    measuring: Measurement
     commit: str
     skill: Skill
     split: Split
@@ -80,63 +100,47 @@ class Ablating:
 
     async def leave_out(self, number: int, base: Evaluation) -> Ablation:
         """Measure the skill without its rule ``number``, counted from 1."""
-        rule = self.rules[number - 1]
         evaluation = await self.measuring.measure(f"without rule {number}", self.without(number), self.split)
-        gate = self.measuring.session.rule
+        gate = self.measuring.setup.rule
         pairs = Pairs(evaluation, base, gate.metric, gate.soft_weight)
-        delta = float(pairs.score - pairs.current)
-        return Ablation(
-            rule=number,
-            text=rule.text,
-            first=rule.first,
-            last=rule.last,
-            region=rule.region,
-            score=self.measuring.value(evaluation),
-            delta=delta,
-            fixed=pairs.fixed,
-            broken=pairs.broken,
-            p=sign_test(len(pairs.broken), len(pairs.fixed)),
-            worth=worth(delta, len(pairs.broken)),
-        )
+        score, delta = self.measuring.value(evaluation), float(pairs.score - pairs.current)
+        p = sign_test(len(pairs.broken), len(pairs.fixed))
+        return _ablation(number, self.rules, delta, pairs.broken, score=score, fixed=pairs.fixed, p=p)
 
     def known(self) -> dict[int, Ablation]:
-        """Return what notes on the commit tell of its rules, measured under the same conditions."""
-        conditions, rules = self._conditions(), self.rules
-        ablations: dict[int, Ablation] = {}
-        for note in notes.read(self.measuring.workspace.repo, self.commit):
-            if note.get("kind") != KIND or any(note.get(name) != value for name, value in conditions.items()):
-                continue
-            rows = note.get("rules")
-            for row in rows if isinstance(rows, list) else ():
-                ablation = _from_row(row, rules) if isinstance(row, dict) else None
-                if ablation is not None:
-                    ablations[ablation.rule] = ablation
-        return ablations
+        """Return what notes on the commit say of its rules, measured under the same conditions."""
+        conditions = self._conditions().items()
+        same = [
+            note
+            for note in notes.read(self.measuring.workspace.repo, self.commit)
+            if note.get("kind") == KIND and all(note.get(name) == value for name, value in conditions)
+        ]
+        rows = (row for note in same for row in objects(note.get("rules")))
+        ablations = filter(None, (_from_row(row, self.rules) for row in rows))
+        return {ablation.rule: ablation for ablation in ablations}
 
     def note(self, ablations: Collection[Ablation]) -> int:
-        """Leave one note with those of ``ablations`` that no note tells yet, and return how many these are."""
-        noted_ablations, time = self.known(), self.measuring.session.clock()
-        fresh = [
-            ablation for ablation in ablations if noted_ablations.get(ablation.rule) != replace(ablation, noted=True)
-        ]
-        if not fresh:
-            return 0
-        stamp = time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
-        note = {"kind": KIND} | self._conditions() | {"rules": [_as_row(ablation) for ablation in fresh], "time": stamp}
-        record(self.measuring.workspace, {self.commit: [note]}, time)
+        """Leave one note with those of ``ablations`` that no note has yet, and return how many these are."""
+        before, time = self.known(), self.measuring.context.clock()
+        fresh = [ablation for ablation in ablations if before.get(ablation.rule) != replace(ablation, noted=True)]
+        if fresh:
+            stamp = time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+            rows = [_as_row(ablation) for ablation in fresh]
+            note = {"kind": KIND, **self._conditions(), "rules": rows, "time": stamp}
+            record(self.measuring.workspace, {self.commit: [note]}, time)
         return len(fresh)
 
     def _conditions(self) -> Note:
-        session = self.measuring.session
+        setup = self.measuring.setup
         return {
             "split": self.split.value,
-            "item_set": session.task.item_set(self.split),
-            "n": len(session.task.items[self.split]),
-            "seed": session.seed,
-            "metric": session.rule.metric.value,
-            "target": session.calls.model_name("target"),
-            "environment": session.task.digest,
-            "setup": session.setup,
+            "item_set": setup.task.item_set(self.split),
+            "n": len(setup.task.items[self.split]),
+            "seed": setup.config.values.train.seed,
+            "metric": setup.rule.metric.value,
+            "target": self.measuring.target,
+            "environment": setup.task.digest,
+            "setup": setup.digest,
         }
 
 
@@ -146,42 +150,17 @@ def _as_row(ablation: Ablation) -> Note:
 
 
 def _from_row(row: Mapping[str, object], rules: Sequence[Rule]) -> Ablation | None:
-    """Return the ablation that a note's row tells; None if it is damaged or tells of another text."""
-    number = row.get("rule")
-    numbers = [row.get(name) for name in ("score", "delta", "p")]
-    items = [row.get(name) for name in ("fixed", "broken")]
-    if type(number) is not int or not 1 <= number <= len(rules):
-        return None
-    if not all(type(value) in {int, float} and isfinite(value) for value in numbers):  # type: ignore[arg-type]
-        return None
-    rule = rules[number - 1]
-    if row.get("text") != rule.text or not all(isinstance(names, list) for names in items):
-        return None
-    score, delta, p = (float(value) for value in numbers)  # type: ignore[arg-type]
-    fixes, breaks = (tuple(map(str, names)) for names in items)  # type: ignore[call-overload]
-    return Ablation(
-        rule=number,
-        text=rule.text,
-        first=rule.first,
-        last=rule.last,
-        region=rule.region,
-        score=score,
-        delta=delta,
-        fixed=fixes,
-        broken=breaks,
-        p=p,
-        worth=worth(delta, len(breaks)),
-        noted=True,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AblateRequest:
-    revision: str
-    rule: int | None = None  # the number of the only rule to leave out; None for each of them
-    split: str = Split.SELECTION.value  # train, selection or test
-    note: bool = True
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
+    """Return the ablation in a note's row; None if it is damaged or about another text."""
+    match row:
+        case {"rule": int(number), "text": str(text), "fixed": [*fixes], "broken": [*breaks]} if (
+            1 <= number <= len(rules) and text == rules[number - 1].text
+        ):
+            values = [row.get(name) for name in ("score", "delta", "p")]
+            if all(type(value) in {int, float} and isfinite(value) for value in values):  # type: ignore[arg-type]
+                score, delta, p = map(float, values)  # type: ignore[arg-type]
+                fixed, broken = tuple(map(str, fixes)), tuple(map(str, breaks))
+                return _ablation(number, rules, delta, broken, score=score, fixed=fixed, p=p, noted=True)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,86 +191,71 @@ class Ablated:
     exit_code: ExitCode
 
 
-def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ablated | Plan:
+def ablate(context: Context, request: AblateRequest, watcher: EvalWatcher) -> Ablated | Plan:
     """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, request.revision)
-        with open_measuring(context, workspace, row.run, request.terms, watcher) as measuring:
+        with open_measuring(context, workspace, row.run, request, watcher, command="ablate") as measuring:
             skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
             work = Ablating(measuring, row.commit, skill, Split(request.split), row.label)
-            numbers = _numbers(work, request.rule)
+            items, every = measuring.setup.task.items[work.split], len(work.rules)
+            if request.rule is None and not every:
+                raise NotFoundError(f"{work.name} has no rules", hint="rules are list items and sentences of SKILL.md")
+            if request.rule is not None and request.rule > every:
+                hint = f"it has rules 1 to {every}: skillgit ablate"
+                raise NotFoundError(f"{work.name} has no rule {request.rule}", hint=hint)
+            numbers = range(1, every + 1) if request.rule is None else (request.rule,)
+            planner = measuring.planner()
+            planner.roll_out("whole", [(skill, items, 0)])
+            planner.roll_out("rules", [(work.without(number), items, 0) for number in numbers])
+            facts = {
+                "skill": f"{row.run}/{work.name}",
+                "rules": f"{len(numbers)} of {every}",
+                "items": f"{len(items)} {work.split}",
+            }
+            plan = planner.plan("ablate", facts, caps=request.caps)
             ablations: list[Ablation] = []
-            scope, note_count = f"ablate-{context.entropy(8).hex()}/measure", 0
-            try:
-                base = measuring.carry_out(_plan(work, numbers), scope, _measured(work, numbers, ablations))
-            finally:
-                if request.note:
-                    note_count = work.note(ablations)
-            return base if isinstance(base, Plan) else replace(_result(work, row, base, ablations), noted=note_count)
+            note_count = 0
 
+            async def measure() -> tuple[Evaluation, Cost]:
+                measuring.expect(1 + len(numbers), work.split)
+                base = await work.whole()
+                for number in numbers:
+                    ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is there counts, whatever ends the rest
+                return base, measuring.cost()
 
-async def _measured(work: Ablating, numbers: Sequence[int], ablations: list[Ablation]) -> Evaluation:
-    work.measuring.expect(1 + len(numbers), work.split)
-    base = await work.whole()
-    for number in numbers:
-        ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is there counts, whatever ends the rest
-    return base
+            def note() -> None:
+                nonlocal note_count
+                note_count = work.note(ablations) if request.note else 0
 
-
-def _numbers(work: Ablating, only: int | None) -> tuple[int, ...]:
-    count = len(work.rules)
-    if only is None:
-        if not count:
-            raise NotFoundError(f"{work.name} has no rules", hint="rules are list items and sentences of SKILL.md")
-        return tuple(range(1, count + 1))
-    if not 1 <= only <= count:
-        raise NotFoundError(f"{work.name} has no rule {only}", hint=f"it has rules 1 to {count}: skillgit ablate")
-    return (only,)
-
-
-def _plan(work: Ablating, numbers: Sequence[int]) -> Plan:
-    measuring, items = work.measuring, work.measuring.setup.task.items[work.split]
-    planner = measuring.planner()
-    planner.roll_out("whole", [(work.skill, items, 0)])
-    planner.roll_out("rules", [(work.without(number), items, 0) for number in numbers])
-    facts = {
-        "skill": f"{measuring.run}/{work.name}",
-        "rules": f"{len(numbers)} of {len(work.rules)}",
-        "items": f"{len(items)} {work.split}",
-    }
-    return planner.plan("ablate", facts, caps=measuring.terms.caps)
-
-
-def _result(work: Ablating, row: LogRow, base: Evaluation, ablations: Sequence[Ablation]) -> Ablated:
-    measuring = work.measuring
-    since = _origins(measuring, row)
-    lines = [range(rule.first, rule.last + 1) for rule in (work.rules[ablation.rule - 1] for ablation in ablations)]
-    ablated_rules = [
-        AblatedRule(ablation=ablation, since=next((since[line] for line in numbers if line in since), ""))
-        for ablation, numbers in zip(ablations, lines, strict=True)
-    ]
-    lack = measuring.shortage(work.name, base)
-    return Ablated(
-        basis=work.measuring.basis,
-        run=row.run,
-        name=str(row.address),
-        short=work.name,
-        commit=row.commit,
-        is_head=row.is_head,
-        split=work.split.value,
-        n=len(base.outcomes),
-        metric=measuring.session.rule.metric.value,
-        score=measuring.value(base),
-        rules=tuple(sorted(ablated_rules, key=_rank)),
-        every=len(work.rules),
-        cost=measuring.cost(),
-        warnings=(
-            *differences(measuring.workspace, row.run, measuring.setup),
-            *measuring.reused(),
-            *filter(None, [lack]),
-        ),
-        exit_code=ExitCode.SERVICE if lack else ExitCode.OK,
-    )
+            result = measuring.carry_out(plan, measure(), note=note)
+            if isinstance(result, Plan):
+                return result
+            base, cost = result
+            since, reuse = _origins(measuring, row), measuring.reused()
+            ablated_rules = []
+            for ablation in ablations:
+                names = map(since.get, range(ablation.first, ablation.last + 1))
+                ablated_rules.append(AblatedRule(ablation=ablation, since=next(filter(None, names), "")))
+            lack = measuring.shortage(work.name, base)
+            return Ablated(
+                basis=measuring.basis,
+                run=row.run,
+                name=str(row.address),
+                short=work.name,
+                commit=row.commit,
+                is_head=row.is_head,
+                split=work.split.value,
+                n=len(base.outcomes),
+                metric=measuring.setup.rule.metric.value,
+                score=measuring.value(base),
+                rules=tuple(sorted(ablated_rules, key=_rank)),
+                every=every,
+                noted=note_count,
+                cost=cost,
+                warnings=(*differences(workspace, row.run, measuring.setup), *reuse, *filter(None, [lack])),
+                exit_code=ExitCode.SERVICE if lack else ExitCode.OK,
+            )
 
 
 def _rank(rule: AblatedRule) -> tuple[int, float, int]:
@@ -299,7 +263,7 @@ def _rank(rule: AblatedRule) -> tuple[int, float, int]:
     return _ORDER.index(ablation.worth), ablation.delta, ablation.rule
 
 
-def _origins(measuring: RunMeasuring, row: LogRow) -> dict[int, str]:
+def _origins(measuring: Measurement, row: LogRow) -> dict[int, str]:
     """Return line number of ``SKILL.md`` to the name of the event that brought the line."""
     workspace, names = measuring.workspace, dict[str, str]()
     commits: dict[int, str] = {}

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from shlex import quote
 
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating
 from skillgit.app.interventions.three_way_merge import Conflict, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run, version_of_run
@@ -181,7 +181,7 @@ class EditsRequest:
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
-def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
+def cherry_pick(context: Context, request: EditsRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Put the edits of a version on another run's newest version and let that run's gate decide."""
     with open_workspace(context) as workspace:
         row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
@@ -190,7 +190,7 @@ def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -
             return _decided(gating, row, application, Origin.CHERRY_PICK, str(row.address))
 
 
-def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
+def revert(context: Context, request: EditsRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
-from skillgit.app.recorded.score_summary import scores
-from skillgit.app.setup.basis import Lender, ResultBasis, basis_of, name_warnings
-from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
+from skillgit.app.setup.basis import Lender, ResultBasis
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher, WorkTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
@@ -21,7 +20,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditReport, EditStatus, LeftOut, Patch, apply, left_out
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Split
+from skillgit.domain.evaluation import EvaluationSummary, Split
 from skillgit.domain.event import Accepted, Event, Rejected, version_of
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.gate_decision import Verdict
@@ -30,15 +29,12 @@ from skillgit.domain.outcomes import VersionOutcomes
 from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts, changed_lines
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.skill import Skill
-from skillgit.domain.trajectory import Item
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
 from skillgit.engine.candidate_guards import invalid, skill_tokens
-from skillgit.engine.evaluate import evaluate
 from skillgit.engine.gating import Judgement, lacks_score, measure_version
 from skillgit.engine.salvage import attributed
-from skillgit.engine.session import Session, Stage
-from skillgit.errors import ConfigError, SkillError, SkillgitError
+from skillgit.errors import ConfigError, SkillError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
 from skillgit.plugin.redaction import redact
@@ -48,122 +44,23 @@ from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
-_T = TypeVar("_T")
-
-
-class GateWatcher(EvalWatcher, Protocol):
-    def spent(self, cost: Cost) -> None:
-        """The work ends without a result that could tell its cost."""
-        ...
-
-
-class RunMeasuring(Measuring):
-    """The work with the models of a run, on its items and under its conditions."""
-
-    watcher: GateWatcher
-
-    def __init__(
-        self, workspace: Workspace, setup: Setup, session: Session, terms: MeasuringTerms, watcher: GateWatcher
-    ) -> None:
-        super().__init__(session, watcher)
-        self.workspace, self.setup, self.terms = workspace, setup, terms
-        self._scope = ""
-        self._evaluations: dict[tuple[str, Split], Evaluation] = {}
-
-    @property
-    def run(self) -> str:
-        return self.session.run
-
-    @property
-    def basis(self) -> ResultBasis:
-        return basis_of(self.setup)
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        return self.setup.task.items[Split.SELECTION]
-
-    def planner(self, *, optimizer: bool = False) -> Planner:
-        """Return a planner of the work, the preflight included; ``optimizer`` says whether it asks the optimizer."""
-        result = planner(self.workspace, self.setup, self.session)
-        result.preflight(optimizer=optimizer)
-        return result
-
-    def expect(self, skills: int, split: Split = Split.SELECTION) -> None:
-        """Say how many skills are going to be measured on ``split``."""
-        self.every = self.before + skills * len(self.setup.task.items[split])
-
-    async def measure(self, name: str, skill: Skill, split: Split = Split.SELECTION) -> Evaluation:
-        """Measure all items of ``split``, once for each text; what is in the ledger costs nothing."""
-        key, total = (skill.digest, split), len(self.setup.task.items[split])
-        if key not in self._evaluations:
-            with self.shown(name, split, total):
-                self.session.monitor.stage(Stage.EVALUATE, total)
-                evaluation = (await evaluate(self.session, skill, split)).evaluation
-            await self.session.calls.settle()
-            self._evaluations[key] = evaluation
-            self.watcher.measured(name, split.value, scores(evaluation.outcomes.values()))
-        return self._evaluations[key]
-
-    async def score(self, name: str, skill: Skill) -> float:
-        """Return what a text scores on the selection split, as the gate of the run compares it."""
-        return self.value(await self.measure(name, skill))
-
-    def value(self, evaluation: Evaluation) -> float:
-        """Return the score that the run's gate compares."""
-        rule = self.session.rule
-        return evaluation.summary().score(rule.metric, rule.soft_weight)
-
-    def shortage(self, name: str, evaluation: Evaluation) -> str:
-        """Return a sentence on a score of too few items for the gate; empty where there are enough."""
-        count, total = len(evaluation.scored), len(evaluation.outcomes)
-        thin = count < self.session.rule.min_coverage * total
-        return f"{name} has a score on {count} of {total} items only" if thin else ""
-
-    def begin_anew(self) -> None:
-        """Let what follows have a cost of its own; caps count what came before."""
-        calls = self.session.calls
-        calls.enter(self._scope, calls.spent())
-        self.began = self.session.clock()
-
-    def carry_out(
-        self, plan: Plan, scope: str, work: Coroutine[object, object, _T], *, optimizer: bool = False
-    ) -> _T | Plan:
-        """Do ``work``, or return a dry run's ``plan``; Ctrl-C loses nothing paid; attempts share their ``scope``."""
-        if self.terms.dry_run:
-            work.close()
-            return plan
-        for warning in name_warnings(self.setup):
-            self.watcher.remark(warning)
-        self.watcher.remark(f"by {self.basis.sentence}")
-        self.watcher.remark(plan.sentence)
-        self._scope = scope
-        message, began = "stopped before the work was done", self.session.clock()
-        try:
-            return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, on_stop=message)
-        except SkillgitError:
-            cost = self.session.cost_since(began)
-            if cost.calls:
-                self.watcher.spent(cost)
-            raise
-
 
 @contextmanager
 def open_measuring(
     context: Context,
     workspace: Workspace,
     run: str,
-    terms: MeasuringTerms,
-    watcher: GateWatcher,
+    terms: WorkTerms,
+    watcher: EvalWatcher,
     *,
+    command: str = "gate",
     check: Callable[[Setup], None] = lambda _: None,
-) -> Iterator[RunMeasuring]:
+) -> Iterator[Measurement]:
     """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
     setup = measuring_setup(context, workspace, Lender(run=run), terms, gates=True)
     check(setup)
-    for note in setup.config.notes:
-        watcher.remark(note)
-    with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
-        yield RunMeasuring(workspace, setup, session, terms, watcher)
+    with Measurement(context, workspace, setup, terms, watcher, command=command, run=run).open() as measurement:
+        yield measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +103,7 @@ class Decided:
 class Gating:
     """A run whose lock is held, with everything that is needed to judge a candidate and to write what comes of it."""
 
-    measuring: RunMeasuring
+    measuring: Measurement
     state: RunState
     commits: dict[int, str]
     outcomes: VersionOutcomes  # what is known of the versions item by item
@@ -306,7 +203,7 @@ class Gating:
             return candidate, await self.judge(candidate, name)
 
         scope = intervention_scope(self.measuring.run, origin, self.number)
-        result = self.measuring.carry_out(plan, scope, work(), optimizer=optimizer)
+        result = self.measuring.carry_out(plan, work(), scope=scope, optimizer=optimizer)
         return result if isinstance(result, Plan) else self.write(*result, notes=notes)
 
     def write(self, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
@@ -377,7 +274,7 @@ class Gating:
 
 @contextmanager
 def open_gating(
-    context: Context, workspace: Workspace, run: str, terms: MeasuringTerms, watcher: GateWatcher
+    context: Context, workspace: Workspace, run: str, terms: WorkTerms, watcher: EvalWatcher
 ) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 

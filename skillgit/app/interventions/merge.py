@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, RunMeasuring, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating
 from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
@@ -67,7 +68,7 @@ def stretches(merge: Merge) -> tuple[Stretch, ...]:
     )
 
 
-async def settle(measuring: RunMeasuring, merge: Merge, ours: str) -> tuple[Skill, tuple[Stretch, ...]]:
+async def settle(measuring: Measurement, merge: Merge, ours: str) -> tuple[Skill, tuple[Stretch, ...]]:
     """Return the best text and what was tried, greedily by conflict; of equals ours, theirs, both, neither."""
     conflicts = merge.conflicts
     choices = [Choice.OURS] * len(conflicts)
@@ -113,7 +114,7 @@ class Merged:
     decided: Decided
 
 
-def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged | Plan:
+def merge(context: Context, request: MergeRequest, watcher: EvalWatcher) -> Merged | Plan:
     """Merge another run's version, settle conflicts by evaluation, and gate it; a plan lists the conflicts."""
     with open_workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.source)

@@ -27,8 +27,7 @@ from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
-    from skillgit.app.interventions.intervention import GateWatcher
-    from skillgit.app.setup.model_session import MeasuringTerms
+    from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +56,7 @@ class RestoreResult:
         return self.version is not None
 
 
-def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | None = None) -> RestoreResult | Plan:
+def restore(context: Context, request: RestoreRequest, watcher: EvalWatcher | None = None) -> RestoreResult | Plan:
     """Make an older version's text the newest version of its run."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
@@ -80,7 +79,7 @@ def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | No
 
 
 def _gated(
-    context: Context, workspace: Workspace, row: LogRow, terms: MeasuringTerms, watcher: GateWatcher
+    context: Context, workspace: Workspace, row: LogRow, terms: MeasuringTerms, watcher: EvalWatcher
 ) -> RestoreResult | Plan:
     from skillgit.app.interventions import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see above
@@ -96,7 +95,7 @@ def _gated(
         title, why = _words(row, gating.state)
         candidate = gating_run.Candidate(skill=skill, origin=Origin.RESTORE, of=address, title=title, why=why)
         scope = intervention_scope(row.run, Origin.RESTORE, gating.state.version + 1)
-        judgement = measuring.carry_out(plan, scope, gating.judge(candidate, address))
+        judgement = measuring.carry_out(plan, gating.judge(candidate, address), scope=scope)
         if isinstance(judgement, Plan):
             return judgement
         state, cost = gating.state, measuring.cost()

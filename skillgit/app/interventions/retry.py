@@ -9,9 +9,7 @@ from skillgit.app.interventions.cherry_pick import Applied, apply_again
 from skillgit.app.interventions.intervention import (
     Candidate,
     Decided,
-    GateWatcher,
     Gating,
-    RunMeasuring,
     open_gating,
     open_measuring,
 )
@@ -19,7 +17,8 @@ from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.measurement import Measurement
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
@@ -92,7 +91,7 @@ class RetryResult:
     exit_code: ExitCode
 
 
-def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> RetryResult | Plan:
+def retry(context: Context, request: RetryRequest, watcher: EvalWatcher) -> RetryResult | Plan:
     """Measure rejected candidates again, their edits on the newest version; ``keep`` keeps the first that passes."""
     if request.keep and request.model:
         raise UsageError(
@@ -124,7 +123,7 @@ class _Retrial:
 
     def __init__(
         self,
-        measuring: RunMeasuring,
+        measuring: Measurement,
         version: int,
         head: Skill,
         request: RetryRequest,
@@ -153,7 +152,7 @@ class _Retrial:
             self._results = [replace(_then(row), reason=str(reason)) for row, reason in self._choice]
             return self._whole()
         measuring.expect(1 + applying, self._split)
-        result = measuring.carry_out(plan, self._scope, self._measured())
+        result = measuring.carry_out(plan, self._measured(), scope=self._scope)
         return result if isinstance(result, Plan) else self._whole()
 
     def _plan(self) -> Plan:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from skillgit.app.interventions.ablate import Ablating, Ablation
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.app.workspace.context import Context
@@ -60,7 +60,7 @@ class Pruned:
     decided: Decided
 
 
-def prune(context: Context, request: ShortenRequest, watcher: GateWatcher) -> Pruned | Plan:
+def prune(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Pruned | Plan:
     """Leave out the rules without which nothing is lost, and let the gate decide whether the score holds.
 
     Notes of ``ablate`` are used; what they do not tell is measured and noted. Two rules that say the same are both
@@ -168,7 +168,7 @@ class _Pruning:
         return self._head.with_text(DOCUMENT, without(self._head.document, rules))
 
 
-def compress(context: Context, request: ShortenRequest, watcher: GateWatcher) -> Decided | Plan:
+def compress(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds."""
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)

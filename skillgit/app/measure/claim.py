@@ -16,6 +16,7 @@ from typing import Final
 
 from skillgit import __version__
 from skillgit.app.measure.envelope import sign, signing_key
+from skillgit.app.measure.requests import ClaimRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations, record
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.run_record import ENVIRONMENT, recorded_items, start_document, started
@@ -286,17 +287,6 @@ def _cost(cost: Cost | None) -> object:
 
 def _sealed(repo: Repo, score: ScoreRecord) -> object:
     return UNKNOWN if score.evaluation is None else listing_digest(_entries(repo, score.tree))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimRequest:
-    revision: str
-    split: str = Split.SELECTION.value
-    key: str | None = None  # the file of an SSH key; None for the one that git signs with
-    output: str | None = None  # the file to write the claim to
-    public: bool = False  # whether the claim says that its evidence is published
-    with_salt: bool = False  # whether digests of items begin with a secret
-    note: bool = True  # whether to leave the claim on the commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``skillgit verify --claim``: who signed a claim, whether history says the same, and whether it can be had again.
+"""``skillgit verify``: who signed a claim, whether history says the same, and whether it can be had again.
 
 The statement is made anew from the history that is here, and compared with the signed one value by value. So a value
 that was changed contradicts history, whoever signed it then.
@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +31,8 @@ from skillgit.app.measure.claim import (
     subject,
 )
 from skillgit.app.measure.envelope import MOST_BYTES, Envelope, SshSignature, check_signature, read_envelope
-from skillgit.app.measure.verify import Verified, VerifyRequest, verify
+from skillgit.app.measure.requests import EvalRequest, VerifyRequest
+from skillgit.app.measure.verify import Verified, verify
 from skillgit.app.recorded.evidence_json import members
 from skillgit.app.recorded.recomputed_gates import recompute_gates
 from skillgit.app.recorded.replies import recorded_replies
@@ -42,6 +43,7 @@ from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import Capped, Configured
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.address import parse
@@ -76,17 +78,6 @@ _SALT = re.compile(r"[0-9a-f]{2,128}")
 _AHEAD = timedelta(days=1)  # what two clocks may differ by
 _SHOWN = 60
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimCheckRequest:
-    claim: str  # a file, or a revision whose note holds a claim
-    folder: str | None = None  # a skill's folder to compare with
-    signers: str | None = None  # a file of allowed signers
-    salt: str | None = None  # opens the digests of items, if they are salted
-    config: str | None = None  # by which replies are scored again; None takes the one that the run recorded
-    overrides: tuple[str, ...] = ()
-    again: VerifyRequest | None = None  # how to measure a sample again, of the claim's split; None for not
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +119,7 @@ class CheckedClaim:
         return ExitCode.OK if is_known and is_checked and word == "consistent" else ExitCode.UNDERPOWERED
 
 
-def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatcher) -> CheckedClaim | Plan:
+def check_claim(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> CheckedClaim | Plan:
     """Verify a claim as far as what is here allows; a model is asked only for a ``sample``."""
     envelope = _envelope(context, request.claim)
     content = _statement(envelope.payload)
@@ -143,9 +134,13 @@ def check_claim(context: Context, request: ClaimCheckRequest, watcher: EvalWatch
     if request.folder is not None:
         _against_folder(context.directory / request.folder, content, check)
     reproduction: Verified | Plan | None = None
-    if request.again is not None and signature.valid and not check.contradictions:
+    if request.sample is not None and signature.valid and not check.contradictions:
         commit, split = _text(content, "version", "commit"), _text(content, "items", "split")
-        reproduction = verify(context, replace(request.again, revision=commit, split=split), watcher)
+        terms = {name.name: getattr(request, name.name) for base in (Configured, Capped) for name in fields(base)}
+        again = EvalRequest(
+            revisions=(commit,), split=split, sample=request.sample, seed=request.seed, note=request.note, **terms
+        )
+        reproduction = verify(context, again, watcher, command="verify")
     if isinstance(reproduction, Plan):
         return reproduction
     return CheckedClaim(statement=content, signature=signature, recomputation=check, reproduction=reproduction)
@@ -197,7 +192,7 @@ def _text(content: Mapping[str, object], *names: str) -> str:
 
 
 def _against_history(
-    context: Context, workspace: Workspace, content: dict[str, object], request: ClaimCheckRequest, check: Recomputation
+    context: Context, workspace: Workspace, content: dict[str, object], request: VerifyRequest, check: Recomputation
 ) -> None:
     commit, name = _text(content, "version", "commit"), _text(content, "items", "split")
     if not _OID.fullmatch(commit) or name not in {Split.SELECTION.value, Split.TEST.value}:
@@ -320,7 +315,8 @@ def _against_folder(folder: Path, content: Mapping[str, object], check: Recomput
     if here == names:
         check.agreeing += len(leaves(here))
     else:
-        check.contradictions.append(f"{folder.name} is not the folder of the claim: skillgit whence says what it is")
+        identify = "skillgit install --list PATH says what it is"
+        check.contradictions.append(f"{folder.name} is not the folder of the claim: {identify}")
 
 
 def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> None:
@@ -337,7 +333,7 @@ def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> 
 def _again_the_scores(
     context: Context,
     workspace: Workspace,
-    request: ClaimCheckRequest,
+    request: VerifyRequest,
     record: tuple[LogRow, ScoreRecord],
     check: Recomputation,
 ) -> None:

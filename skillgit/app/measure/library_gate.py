@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillgit.app.measure.eval import changed_skills
+from skillgit.app.measure.arms import changed_skills
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.skill_choice import SKILLS, name_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from skillgit.app.measure.eval import (
+from skillgit.app.measure.arms import (
     NONE,
     ChangedSkill,
     changed_skills,
@@ -25,48 +25,26 @@ from skillgit.app.measure.pull_request_verdicts import (
     exit_code,
     texts_of,
 )
-from skillgit.app.recorded.evaluation_notes import Note, record
-from skillgit.app.setup.basis import basis_of, find_lender, lender_of
-from skillgit.app.setup.model_session import (
-    EvalWatcher,
-    Measuring,
-    MeasuringTerms,
-    evaluation_note,
-    let_measure,
-    planned,
-)
+from skillgit.app.measure.requests import GateRequest
+from skillgit.app.setup.basis import find_lender, lender_of
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
+from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
-from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, Outcome, Scored, Split
+from skillgit.domain.evaluation import Evaluation, Outcome, Split
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.gate_decision import GateRule
-from skillgit.domain.skill import Skill
-from skillgit.domain.trajectory import Item
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import load_policy
 from skillgit.store.history_reader import skill_at
 from skillgit.store.work_tree import differing_skills
 
-SPLITS = (Split.SELECTION.value, Split.TEST.value)
 _NAMED = re.compile(r"(?P<skill>[a-z0-9./_-]+)=(?P<config>.+)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateRequest(MeasuringTerms):
-    base: str  # what is there, as a pull request's target branch
-    head: str = "HEAD"
-    configs: tuple[str, ...] = ()  # `CONFIG` or `<skill>=CONFIG`; without one as its run was measured
-    split: str = Split.SELECTION.value
-    rule: str | None = None  # the name of the policy that the gate compares by; None as the configuration says
-    recorded_only: bool = False
-    note: bool = True
 
 
 def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateReport | Plan:
@@ -80,14 +58,15 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
         changes = changed_skills(workspace, base.commit, head.commit)
         changes = tuple(change for change in changes if workspace.skill in {"", change.path})
         configs = _by_skill(request.configs, changes)
-        requests = [replace(request, config=configs.get(change.path)) for change in changes]
         judgements = [
-            _Judging(context, workspace, own_request, (base, head), change)
-            for own_request, change in zip(requests, changes, strict=True)
+            _Judging(
+                context, workspace, request, (base, head), change, config=configs.get(change.path), watcher=watcher
+            )
+            for change in changes
         ]
         skills = [workspace.skill] if workspace.skill else differing_skills(workspace.repo)
         remark = work_tree_remark(workspace, (base, head), skills)
-        plans = [judgement.cost() for judgement in judgements]
+        plans = [judgement.plan() for judgement in judgements]
         facts = {"base": request.base, "head": request.head}
         facts |= {label: text for plan in plans for label, text in plan.facts.items()}
         by_skill = {change.path: plan for change, plan in zip(changes, plans, strict=True)}
@@ -101,7 +80,7 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
         reports: list[SkillReport] = []
         for judgement in judgements:
             total = sum((report.cost for report in reports), Cost())
-            reports.append(judgement.report(request.caps.without(total), watcher))
+            reports.append(judgement.report(request.caps.without(total)))
         return GateReport(
             base=request.base,
             base_commit="" if base.is_uncommitted else base.commit,
@@ -138,19 +117,9 @@ def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[s
     return configs_by_skill
 
 
-@dataclass(slots=True, kw_only=True)
-class _Side:
-    """One side: its text, what is known of it, and what was measured now."""
-
-    name: str
-    commit: str
-    version: str
-    skill: Skill
-    outcomes: Mapping[str, Scored]
-    fresh: Evaluation | None = None
-
-
 class _Judging:
+    """One skill that the head changes: its two sides, what is recorded of them, and the measurement of the rest."""
+
     def __init__(
         self,
         context: Context,
@@ -158,183 +127,174 @@ class _Judging:
         request: GateRequest,
         ends: tuple[Resolved, Resolved],
         change: ChangedSkill,
+        *,
+        config: str | None,
+        watcher: EvalWatcher,
     ) -> None:
-        self._context = context
-        self._workspace = workspace
-        self._request = request
-        self._change = change
-        self._ends = ends
-        self._split = Split(request.split)
-        self._cost, self._noted = Cost(), 0
-        self._name = change.path.removeprefix(f"{SKILLS}/")
+        self._workspace, self._request, self._change = workspace, request, change
+        self._split, self._name = Split(request.split), change.path.removeprefix(f"{SKILLS}/")
+        self._terms = MeasuringTerms(config=config, overrides=request.overrides)
+        is_new, has_moved = not change.before, change.has_moved and bool(change.before)
         remark = f"{request.base} changed this skill too since the two parted; it is compared as it stands there"
-        self._warnings = (remark,) if change.has_moved and change.change != "added" else ()
-        self._sides: tuple[_Side, ...] = ()
-        self._setup = None if change.change == "removed" else self._find_setup()
-        if self._setup is not None:
-            self._outcomes = KnownOutcomes(workspace, self._setup, self._split)
-            head = self._side(1, change.after)
-            nothing = _Side(name=NONE, commit="", version="", skill=emptied(head.skill), outcomes={})
-            self._sides = (self._side(0, change.before) if change.before else nothing, head)
+        self._remarks = (remark,) if has_moved else ()
+        self._sides = [
+            GateSide(name=name, commit="" if end.is_uncommitted else end.commit, version="")
+            for name, end in zip((request.base, request.head), ends, strict=True)
+        ]
+        self._measurement: Measurement | None = None
+        setup = None if change.change == "removed" else self._find_setup(context, ends)
+        if setup is None:
+            return
+        self._known = KnownOutcomes(workspace, setup, self._split)
+        head = skill_at(workspace.repo, ends[1].commit, change.path)
+        skills = [emptied(head) if is_new else skill_at(workspace.repo, ends[0].commit, change.path), head]
+        versions = [_version(workspace, end, change.path) for end in ends]
+        if is_new:
+            self._sides[0], versions[0] = GateSide(name=NONE, commit="", version=""), ""
+        self._sides = [replace(side, version=words) for side, words in zip(self._sides, versions, strict=True)]
+        self._text = texts_of(change.path, [(side.name, side.commit) for side in self._sides])
+        trees = (change.before, change.after)
+        self._recorded = [self._known.of(change.path, tree) if tree else {} for tree in trees]
+        self._arms = [
+            Arm(name=f"{self._name} at {side.name}", skill=skill, commit=side.commit)
+            for side, skill in zip(self._sides, skills, strict=True)
+        ]
+        trials = []
+        for arm, outcomes in zip(self._arms, self._recorded, strict=True):
+            missing = [item for item in setup.task.items[self._split] if item.id not in outcomes]
+            if missing and not request.recorded_only:
+                trials.append(ArmTrial(arm=arm, split=self._split, items=missing, stage=self._name))
+        # the caps are those of all skills together, so that each gets what the others leave
+        self._measurement = Measurement(context, workspace, setup, self._terms, watcher, command="gate", trials=trials)
 
-    def _find_setup(self) -> Setup | None:
-        path, index, terms = self._change.path, self._workspace.index, self._request
-        named = zip((terms.base, terms.head), self._ends, strict=True)
-        own = (lender_of(name, end.run) for name, end in named if end.run and index.skill_path(end.run) == path)
+    def _find_setup(self, context: Context, ends: tuple[Resolved, Resolved]) -> Setup | None:
+        path, index, terms = self._change.path, self._workspace.index, self._terms
+        ends_by_name = zip((self._request.base, self._request.head), ends, strict=True)
+        own = (lender_of(name, end.run) for name, end in ends_by_name if end.run and index.skill_path(end.run) == path)
         lender = next(own, None) or (find_lender(self._workspace, path) if terms.config is None else None)
         if terms.config is None and lender is None:
             return None
-        setup = measuring_setup(self._context, self._workspace, lender, terms, gates=True, skill=path)
+        setup = measuring_setup(context, self._workspace, lender, terms, gates=True, skill=path)
         refuse_samples(setup.config, setup.task.environment, name_of(path), "measured")
         return setup
 
-    def _side(self, index: int, tree: str) -> _Side:
-        end, path = self._ends[index], self._change.path
-        return _Side(
-            name=(self._request.base, self._request.head)[index],
-            commit="" if end.is_uncommitted else end.commit,
-            version=_version(self._workspace, end, path),
-            skill=skill_at(self._workspace.repo, end.commit, path),
-            outcomes=self._outcomes.of(path, tree),
-        )
+    def plan(self) -> Plan:
+        """Return what it asks; where nothing can be measured, the reason is its only fact."""
+        measurement = self._measurement
+        if measurement is None:
+            missing = self._unmeasured()
+            return Plan(command="gate", facts={self._name: missing.reason or missing.word}, total=total_of(()))
+        count, total = self._counts
+        facts = {
+            self._name: f"{count} of {total} outcomes recorded",
+            f"{self._name} text": self._text,
+            f"{self._name} by": measurement.basis.sentence,
+        }
+        with measurement.open(dry_run=True):
+            return measurement.plan(facts, self._remarks, recorded=count)
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        """How many outcomes of both sides are recorded, and how many there are."""
+        items = self._measurement.setup.task.items[self._split] if self._measurement is not None else ()
+        return sum(map(len, self._recorded)), 2 * len(items)
 
     def _unmeasured(self) -> SkillReport:
         is_removal = self._change.change == "removed"
-        names = (self._request.base, self._request.head)
-        base, head = (
-            GateSide(name=name, commit="" if end.is_uncommitted else end.commit, version="")
-            for name, end in zip(names, self._ends, strict=True)
-        )
         return SkillReport(
             skill=self._change.path,
             change=self._change.change,
             word="removed" if is_removal else "not measured",
             reason="" if is_removal else "no run trains it, and no configuration is named",
-            base=base,
-            head=head,
+            base=self._sides[0],
+            head=self._sides[1],
             exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
         )
 
-    def cost(self) -> Plan:
-        """Return what it asks; where nothing can be measured, the reason is its only fact."""
-        if self._setup is None:
-            missing = self._unmeasured()
-            facts = {self._name: missing.reason or missing.word}
-            return Plan(command="gate", facts=facts, total=total_of(()))
-        return planned(self._context, self._workspace, self._setup, self._planned)
-
-    def _planned(self, planner: Planner) -> Plan:
-        if missing := self._missing():
-            planner.preflight()
-            planner.roll_out(self._name, [(side.skill, items, 0) for side, items in missing])
-        count = sum(len(side.outcomes) for side in self._sides)
-        planner.recorded(count)
-        total = 2 * len(planner.session.task.items[self._split])
-        facts = {
-            self._name: f"{count} of {total} outcomes recorded",
-            f"{self._name} text": texts_of(self._change.path, [(side.name, side.commit) for side in self._sides]),
-            f"{self._name} by": basis_of(self._setup).sentence if self._setup is not None else "",
-        }
-        return planner.plan("gate", facts, caps=Caps(), notes=self._warnings)
-
-    def _missing(self) -> list[tuple[_Side, list[Item]]]:
-        if self._setup is None or self._request.recorded_only:
-            return []
-        items = self._setup.task.items[self._split]
-        pairs = ((side, [item for item in items if item.id not in side.outcomes]) for side in self._sides)
-        return [(side, open_items) for side, open_items in pairs if open_items]
-
-    def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
-        setup = self._setup
-        if setup is None:
+    def report(self, caps: Caps) -> SkillReport:
+        """Measure what is missing under ``caps``, and let the gate decide."""
+        measurement, request = self._measurement, self._request
+        if measurement is None:
             return self._unmeasured()
-        if self._missing():
-            try:
-                work = self._measure
-                self._cost = let_measure(self._context, self._workspace, setup, caps=caps, watcher=watcher, work=work)
-            finally:
-                self._note(setup)
-        rule, items, policy = replace(setup.rule, enabled=True), setup.task.items[self._split], self._request.rule
-        rule = rule if policy is None else replace(rule, policy=load_policy(policy))
-        base, head = (self._evaluation(setup, side) for side in self._sides)
+        setup, cost, reuse = measurement.setup, Cost(), tuple[str, ...]()
+        if measurement.trials:
+            measurement.terms = replace(self._terms, caps=caps)
+
+            async def work() -> tuple[Cost, tuple[str, ...]]:
+                return await measurement.make_trials(), measurement.reused()
+
+            with measurement.open():
+                result = measurement.carry_out(None, work(), note=self._note)
+            if not isinstance(result, Plan):
+                cost, reuse = result
+        rule, items = replace(setup.rule, enabled=True), setup.task.items[self._split]
+        rule = rule if request.rule is None else replace(rule, policy=load_policy(request.rule))
+        base, head = self._evaluations()
         comparison = compare(rule, base, head, {item.id: item.task_type for item in items})
-        self._warnings = (*self._warnings, *self._from_history(setup))
-        word, reason, code = conclusion(rule, comparison, recorded_only=self._request.recorded_only)
+        word, reason, code = conclusion(rule, comparison, recorded_only=request.recorded_only)
+        before, after = (
+            replace(
+                side,
+                recorded=len(outcomes),
+                missing=len(items) - len(outcomes),
+                scored=len(evaluation.scored),
+                score=evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None,
+            )
+            for side, outcomes, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
+        )
         return SkillReport(
             skill=self._change.path,
             change=self._change.change,
             word=word,
             reason=reason,
-            base=self._told(self._sides[0], base, rule),
-            head=self._told(self._sides[1], head, rule),
-            text=texts_of(self._change.path, [(side.name, side.commit) for side in self._sides]),
-            basis=basis_of(setup),
+            base=before,
+            head=after,
+            text=self._text,
+            basis=measurement.basis,
             config=setup.config.name,
             environment=setup.task.environment.info.name,
-            target=setup.routes["target"].name,
+            target=measurement.target,
             metric=rule.metric.value,
             policy=rule.policy.name,
             items=len(items),
             compared=comparison,
-            warnings=self._warnings,
-            noted=self._noted,
-            cost=self._cost,
+            warnings=(*self._remarks, *reuse, *self._from_history(setup)),
+            noted=measurement.noted,
+            cost=cost,
             exit_code=code,
         )
 
-    def _from_history(self, setup: Setup) -> tuple[str, ...]:
-        """Return a sentence on the outcomes that are taken from runs and notes, where a server gave them."""
-        count, target = sum(len(side.outcomes) for side in self._sides), setup.routes["target"].served
-        if not count or not target.address:
-            return ()
-        total = len(self._sides) * len(setup.task.items[self._split])
-        source = "by a server that was not recorded" if self._outcomes.is_unknown else f"with {target.phrase}"
-        return (f"{count} of {total} outcomes were measured before, {source}",)
+    def _from_history(self, setup: Setup) -> Iterator[str]:
+        """Yield a sentence on the outcomes that are taken from runs and notes, where a server gave them."""
+        (count, total), target = self._counts, setup.routes["target"].served
+        if count and target.address:
+            source = "by a server that was not recorded" if self._known.is_unknown else f"with {target.phrase}"
+            yield f"{count} of {total} outcomes were measured before, {source}"
 
-    async def _measure(self, measuring: Measuring) -> Cost:
-        missing = self._missing()
-        measuring.every = sum(len(items) for _, items in missing)
-        for side, items in missing:
-            name = f"{self._name} at {side.name}"
-            side.fresh = await measuring.measure_items(name, side.skill, items, self._split)
-        self._warnings = (*self._warnings, *measuring.reused())
-        return measuring.cost()
+    def _evaluations(self) -> list[Evaluation]:
+        """Return what is known of each side: what was recorded before what is measured now."""
+        if self._measurement is None:
+            return []
+        task, evaluations = self._measurement.setup.task, []
+        for arm, outcomes in zip(self._arms, self._recorded, strict=True):
+            fresh = self._measurement.evaluations.get((arm.key, self._split))
+            every: Mapping[str, Outcome] = {**(fresh.outcomes if fresh is not None else {}), **outcomes}
+            evaluations.append(
+                Evaluation(
+                    split=self._split,
+                    item_set=task.item_set(self._split),
+                    outcomes={item.id: every.get(item.id, NOT_RECORDED) for item in task.items[self._split]},
+                    seed=self._measurement.setup.config.values.train.seed,
+                )
+            )
+        return evaluations
 
-    def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:
-        fresh: Mapping[str, Outcome] = side.fresh.outcomes if side.fresh is not None else {}
-        items = setup.task.items[self._split]
-        outcomes = {**fresh, **side.outcomes}
-        return Evaluation(
-            split=self._split,
-            item_set=setup.task.item_set(self._split),
-            outcomes={item.id: outcomes.get(item.id, NOT_RECORDED) for item in items},
-            seed=setup.config.values.train.seed,
-        )
-
-    def _note(self, setup: Setup) -> None:
-        if not self._request.note:
-            return
-        lines: dict[str, list[Note]] = {}
-        items, judge = setup.task.items[self._split], self._outcomes.judge
-        for side in self._sides:
-            if side.commit and side.fresh is not None and side.fresh.scored:
-                every, time = self._evaluation(setup, side), self._context.clock()
-                line = evaluation_note(setup, items, every, time, fresh=side.fresh) | {"skill": self._change.path}
-                lines[side.commit] = [line | ({"judge": judge} if judge else {})]
-        self._noted = record(self._workspace, lines, self._context.clock())
-
-    def _told(self, side: _Side, evaluation: Evaluation, rule: GateRule) -> GateSide:
-        count = len(evaluation.scored)
-        score = evaluation.summary().score(rule.metric, rule.soft_weight)
-        return GateSide(
-            name=side.name,
-            commit=side.commit,
-            version=side.version,
-            recorded=len(side.outcomes),
-            missing=len(evaluation.outcomes) - len(side.outcomes),
-            scored=count,
-            score=score if count else None,
-        )
+    def _note(self) -> None:
+        if self._request.note and self._measurement is not None:
+            judge = {"judge": self._known.judge} if self._known.judge else {}
+            keys = [arm.key for arm in self._arms]
+            whole = dict(zip(keys, self._evaluations(), strict=True))
+            self._measurement.note({"skill": self._change.path} | judge, whole=whole)
 
 
 def _version(workspace: Workspace, end: Resolved, path: str) -> str:

@@ -27,7 +27,7 @@ from skillgit.store import notes
 from skillgit.store.work_tree import skill_tree
 
 if TYPE_CHECKING:
-    from skillgit.app.measure.eval import Change
+    from skillgit.app.measure.arms import Change
     from skillgit.app.setup.run_setup import Setup
 
 

@@ -1,34 +1,27 @@
-"""``skillgit verify``: measure a version again on a sample of items and say whether its recorded score holds."""
+"""``skillgit eval --fresh --sample``: measure a version again on a few items and say whether its score holds."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from shlex import quote
 from typing import Literal
 
-from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test, record
+from skillgit.app.measure.requests import EvalRequest
+from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test
 from skillgit.app.recorded.run_record import event_outcomes, is_own, recorded_items, start_record, started
-from skillgit.app.setup.basis import Lender, ResultBasis, basis_of
+from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.comparable_conditions import environment_change
-from skillgit.app.setup.model_session import (
-    EvalWatcher,
-    Measuring,
-    MeasuringTerms,
-    evaluation_note,
-    measured_or_planned,
-    planned,
-)
+from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split, mean
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Split, mean
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import exact, whole
@@ -49,15 +42,6 @@ from skillgit.store.history_reader import read_commit, skill_at
 
 DRAWS = -1_000_000
 """The draws of the seed 0; those of other seeds lie below. No run, placebo or retest has any of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyRequest(MeasuringTerms):
-    revision: str
-    sample: int  # how many items to draw; all, if there are no more
-    seed: int = 0
-    split: str = Split.SELECTION.value
-    note: bool = True  # whether to leave a note on the commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,34 +67,63 @@ class Verified:
     cost: Cost | None  # what it cost; absent if nothing was measured
 
 
-def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Verified | Plan:
+def verify(context: Context, request: EvalRequest, watcher: EvalWatcher, *, command: str = "eval") -> Verified | Plan:
     """Measure a sample on fresh draws beside what was recorded, but not if items, environment or target differ."""
     with open_workspace(context) as workspace:
-        row, split = event_in(workspace, request.revision), Split.parse(request.split)
+        [revision] = request.revisions
+        row, split = event_in(workspace, revision), Split.parse(request.split)
         claim_and_record = claim_of(workspace, row, split)
         if claim_and_record is None:
             bound = row.bound is not None and split is Split.SELECTION
             lack = "only an upper bound of the score" if bound else "no score"
             raise NotFoundError(
-                f"{lack} of {request.revision} on the {split.value} split is recorded",
-                hint=f"skillgit eval {quote(request.revision)} --split {split.value}",
+                f"{lack} of {revision} on the {split.value} split is recorded",
+                hint=f"skillgit eval {quote(revision)} --split {split.value}",
             )
         claim, record = claim_and_record
         setup = measuring_setup(context, workspace, Lender(run=row.run), request)
-        items = draw(setup.task.items[split], request.sample, request.seed)
-        work = _Verifying(workspace, setup, request, row, items)
+        every = setup.task.items[split]
+        items = draw(every, request.sample or len(every), request.seed)
+        skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+        trial = ArmTrial(
+            arm=Arm(name=row.label, skill=skill, commit=row.commit, row=row),
+            split=split,
+            items=items,
+            draw=DRAWS - request.seed,
+        )
         differs = _differs(workspace, row, setup, split)
-        if differs and request.dry_run:
-            return planned(context, workspace, setup, partial(work.no_cost, differs))
-        if differs:
-            return work.result(claim, ClaimVerdict(word="not comparable", differs=differs), cost=None)
-        result = measured_or_planned(context, workspace, setup, request, watcher, plan=work.cost, work=work.measure)
-        if isinstance(result, Plan):
-            return result
-        evaluation, cost = result
-        verdict = judge(claim, record, evaluation, setup.rule)
-        work.note(context, evaluation)
-        return work.result(claim, verdict, cost=cost)
+        trials = () if differs else (trial,)
+        measurement = Measurement(context, workspace, setup, request, watcher, command=command, trials=trials)
+        facts = {"measure": row.label, "items": f"{len(items)} of {len(every)} {split.value}"}
+
+        def note() -> None:
+            if request.note:
+                measurement.note({"sampled_of": len(every)})
+
+        cost: Cost | Plan | None = None
+        with measurement.open(dry_run=request.dry_run or bool(differs)):
+            plan = measurement.plan(facts, differs)
+            if request.dry_run:
+                return plan
+            if not differs:
+                cost = measurement.carry_out(plan, measurement.make_trials(), note=note)
+        verdict = ClaimVerdict(word="not comparable", differs=differs)
+        if not differs:
+            verdict = judge(claim, record, measurement.evaluations[row.commit, split], setup.rule)
+        return Verified(
+            basis=measurement.basis,
+            name=row.label,
+            row=row,
+            plan=VerifyPlan(
+                name=row.label, target=measurement.target, split=split.value, items=len(items), of=len(every)
+            ),
+            claim=claim,
+            verdict=verdict,
+            items=tuple(item.id for item in items),
+            noted=bool(measurement.noted),
+            test_reads=reads_of_test(known_evaluations(workspace, row.commit, row)),
+            cost=cost if isinstance(cost, Cost) else None,
+        )
 
 
 def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
@@ -118,71 +131,6 @@ def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
     order = sorted(items, key=lambda item: (hashlib.sha256(f"verify {seed}:{item.id}".encode()).digest(), item.id))
     ids = {item.id for item in order[:count]}
     return tuple(item for item in items if item.id in ids)
-
-
-class _Verifying:
-    def __init__(
-        self, workspace: Workspace, setup: Setup, request: VerifyRequest, row: LogRow, items: tuple[Item, ...]
-    ) -> None:
-        self._workspace = workspace
-        self._setup = setup
-        self._row = row
-        self._drawn = items
-        self._request = request
-        self._split = Split.parse(request.split)
-        self._draw = DRAWS - request.seed
-        self._skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-        self._noted = False
-        self.plan = VerifyPlan(
-            name=row.label,
-            target=setup.routes["target"].name,
-            split=self._split.value,
-            items=len(items),
-            of=len(setup.task.items[self._split]),
-        )
-
-    def cost(self, planner: Planner) -> Plan:
-        """Return what it asks: the version on every item that was drawn."""
-        planner.preflight()
-        planner.roll_out(self._split.value, [(self._skill, self._drawn, self._draw)])
-        return planner.plan("verify", self._facts(), caps=self._request.caps)
-
-    def no_cost(self, differs: Sequence[str], planner: Planner) -> Plan:
-        """Return the plan where nothing is measured, since it would not compare."""
-        return planner.plan("verify", self._facts(), caps=self._request.caps, notes=differs)
-
-    def _facts(self) -> dict[str, str]:
-        plan = self.plan
-        return {
-            "measure": plan.name,
-            "items": f"{plan.items} of {plan.of} {plan.split}",
-        }
-
-    async def measure(self, measuring: Measuring) -> tuple[Evaluation, Cost]:
-        name, split = self.plan.name, self._split
-        return await measuring.measure_items(name, self._skill, self._drawn, split, self._draw), measuring.cost()
-
-    def note(self, context: Context, evaluation: Evaluation) -> None:
-        if not self._request.note or not evaluation.scored:
-            return
-        line = evaluation_note(self._setup, self._drawn, evaluation, context.clock(), sample=self._draw)
-        line |= {"sampled_of": self.plan.of}
-        self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
-
-    def result(self, claim: Claim, verdict: ClaimVerdict, *, cost: Cost | None) -> Verified:
-        evaluations = known_evaluations(self._workspace, self._row.commit, self._row)
-        return Verified(
-            basis=basis_of(self._setup),
-            name=self.plan.name,
-            row=self._row,
-            plan=self.plan,
-            claim=claim,
-            verdict=verdict,
-            items=tuple(item.id for item in self._drawn),
-            noted=self._noted,
-            test_reads=reads_of_test(evaluations),
-            cost=cost,
-        )
 
 
 def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
@@ -254,16 +202,15 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
     What was inherited or is only an upper bound is no claim about this text; then the first note that tells of all
     items is one.
     """
-    claimed_score = _score(workspace, row, split)
-    if claimed_score is None:
-        return _noted(workspace, row, split)
-    score, n = claimed_score
     gauge, start = queries.gauge(workspace.index, row.run), started(workspace, row.run)
-    recorded_outcomes = event_outcomes(
-        workspace, row, split
-    )  # not notes, which measured the claim again, perhaps a sample of it
-    outcomes = Evaluation(split=split, item_set="", outcomes=recorded_outcomes, seed=0) if recorded_outcomes else None
-    total = outcomes.summary().score(gauge.metric, gauge.soft_weight) if outcomes is not None else None
+    claimed_score = _score(workspace, row, split, gauge)
+    if claimed_score is None:
+        return _noted(workspace, row, split, gauge)
+    score, n = claimed_score
+    # not notes, which measured the claim again, perhaps a sample of it
+    outcomes_by_item = event_outcomes(workspace, row, split)
+    outcomes = Evaluation(split=split, item_set="", outcomes=outcomes_by_item, seed=0) if outcomes_by_item else None
+    total = gauge.score(outcomes.summary()) if outcomes is not None else None
     adds_up = total is not None and abs(total - score) <= _ROUNDING
     # Repeats make the gate's score a mean over more rollouts than the table of items holds.
     wrong = f"the recorded outcomes add up to {total:.4f}, not to the claimed {score:.4f}" if total is not None else ""
@@ -277,8 +224,8 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
     return claim, outcomes if adds_up else None
 
 
-def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Evaluation | None] | None:
-    gauge, run = queries.gauge(workspace.index, row.run), OwnConditions(workspace.index, row.run)
+def _noted(workspace: Workspace, row: LogRow, split: Split, gauge: Gauge) -> tuple[Claim, Evaluation | None] | None:
+    run = OwnConditions(workspace.index, row.run)
     for note in filter(None, map(noted_outcomes, version_queries.note_lines(workspace.index, row.commit))):
         if (
             note.split == split.value
@@ -287,39 +234,27 @@ def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Eval
             and run.is_whole(note.split, note.item_set)
         ):
             evaluation = Evaluation(split=split, item_set=note.item_set, outcomes=dict(note.outcomes), seed=0)
-            score = evaluation.summary().score(gauge.metric, gauge.soft_weight)
+            score = gauge.score(evaluation.summary())
             remark = "measured after the run; a note tells it"
             claim = Claim(score=score, n=len(note.outcomes), target=note.target, paired=True, remark=remark)
             return claim, evaluation
     return None
 
 
-def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int] | None:
-    gauge = queries.gauge(workspace.index, row.run)
+def _score(workspace: Workspace, row: LogRow, split: Split, gauge: Gauge) -> tuple[float, int] | None:
+    """Return the recorded score of exactly this text and the number of its items; None if there is none."""
     if split is Split.SELECTION:
-        return _selection(workspace, row, gauge) if is_own(row) and row.bound is None else None
-    if row.version is None:
-        return None
-    final = [
-        final_row
-        for final_row in version_queries.final_rows(workspace.index, row.run, row.version)
-        if final_row.split == split.value
-    ]
-    if not final:
-        return None
-    value = Scored(final[-1].hard, final[-1].soft).value(gauge.metric, gauge.soft_weight)
-    return value, final[-1].n
-
-
-def _selection(workspace: Workspace, row: LogRow, gauge: Gauge) -> tuple[float, int] | None:
-    if row.version is not None:
-        scores = version_queries.selection_scores(workspace.index, row.run, (row.version,))
-        own = next((score for score in scores if score.hard is not None and score.soft is not None), None)
-        return None if own is None else (Scored(own.hard, own.soft).value(gauge.metric, gauge.soft_weight), own.n)  # type: ignore[arg-type]
-    evaluation = getattr(read_commit(workspace.repo, row.commit).event, "evaluation", None)
-    if not isinstance(evaluation, EvaluationSummary):
-        return None
-    return evaluation.score(gauge.metric, gauge.soft_weight), evaluation.n
+        if not is_own(row) or row.bound is not None:
+            return None
+        if row.version is None:
+            summary = getattr(read_commit(workspace.repo, row.commit).event, "evaluation", None)
+            return (gauge.score(summary), summary.n) if isinstance(summary, EvaluationSummary) else None
+        every = version_queries.selection_scores(workspace.index, row.run, (row.version,))
+        own = [(each.hard, each.soft, each.n) for each in every if each.hard is not None and each.soft is not None][:1]
+    else:
+        final = () if row.version is None else version_queries.final_rows(workspace.index, row.run, row.version)
+        own = [(each.hard, each.soft, each.n) for each in final if each.split == split.value][-1:]
+    return next(((gauge.of(hard, soft), n) for hard, soft, n in own), None)
 
 
 def judge(claim: Claim, original: Evaluation | None, evaluation: Evaluation, rule: GateRule) -> ClaimVerdict:

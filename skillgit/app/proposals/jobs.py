@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 
 from skillgit.app.proposals.proposal import Answer, ProposalPin
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
 from skillgit.app.setup.skill_tasks import with_own_tasks
-from skillgit.app.train.train import TrainRequest
+from skillgit.app.train.requests import SkillTraining
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
@@ -67,16 +67,16 @@ class SkillJob:
         is_measured = self.setup.config.values.evaluation.eval_test and self.setup.task.items[Split.TEST]
         return Split.TEST if is_measured else Split.SELECTION
 
-    def training(self, caps: Caps, cap: int | None) -> TrainRequest:
+    def training(self, caps: Caps, cap: int | None) -> SkillTraining:
         """Return the request to train within ``caps``, reckoned from ``cap``, the calls that the user allows."""
-        return TrainRequest(
+        return SkillTraining(
             config=self.config,
             overrides=self.overrides,
             run=self.pin.run,
             start=self.pin.base,
-            skill=self.path,
-            caps=caps,
+            folder=self.path,
             cap=cap,
+            **asdict(caps),
         )
 
 

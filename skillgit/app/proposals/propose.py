@@ -7,12 +7,13 @@ anywhere is followed by one that looks at what is there and does what is left.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from skillgit.app.history.status import LEDGER, unfinished
 from skillgit.app.interventions.three_way_merge import merge
-from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.measure.pull_request_gate import gate
 from skillgit.app.measure.pull_request_verdicts import SkillReport
+from skillgit.app.measure.requests import GateRequest
 from skillgit.app.proposals.jobs import Jobs, ProposeRequest, SkillJob
 from skillgit.app.proposals.proposal import (
     Answer,
@@ -240,7 +241,7 @@ class _Proposing:
             head=head,
             configs=(job.config,),
             overrides=job.overrides,
-            caps=self._left,
+            **asdict(self._left),
             split=job.split.value,
             rule=rule,
             note=is_noted,
@@ -408,3 +409,5 @@ class _Unwatched:
     def measured(self, name: str, split: str, scores: Scores) -> None: ...
 
     def remark(self, text: str) -> None: ...
+
+    def spent(self, cost: Cost) -> None: ...

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from random import Random
 from typing import Protocol, TypeVar
 
-from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
-from skillgit.app.recorded.score_summary import Scores, by_type, scores
-from skillgit.app.setup.basis import basis_of, name_warnings
-from skillgit.app.setup.judge_record import judge_notes
+from skillgit.app.recorded.score_summary import Scores
+from skillgit.app.setup.basis import basis_of
 from skillgit.app.setup.models import ask_each
-from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
@@ -26,12 +22,7 @@ from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
-from skillgit.domain.gate_decision import GateRule
-from skillgit.domain.skill import Skill
-from skillgit.domain.trajectory import Item
-from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Progress, Session, Stage
+from skillgit.engine.session import Monitor, Session
 from skillgit.errors import BudgetError, ConfigError, ServiceError, StoppedError
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessFleet, WorkerPool
@@ -47,6 +38,22 @@ class MeasuringTerms:
     overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
     caps: Caps = field(default_factory=Caps)
     dry_run: bool = False  # whether to plan the work and do nothing
+
+
+class WorkTerms(Protocol):
+    """On which terms something is measured, as a request with the base ``OnTerms`` or :class:`MeasuringTerms` says."""
+
+    @property
+    def config(self) -> str | None: ...
+
+    @property
+    def overrides(self) -> tuple[str, ...]: ...
+
+    @property
+    def caps(self) -> Caps: ...
+
+    @property
+    def dry_run(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,138 +78,14 @@ class EvalWatcher(Protocol):
         """Something is worth telling before the result, as what the work will cost."""
         ...
 
-
-class Measuring:
-    """The work of one process with the models of a session; outcomes that are in the ledger cost nothing."""
-
-    def __init__(self, session: Session, watcher: EvalWatcher) -> None:
-        self.session = session
-        self.watcher = watcher
-        self.began = session.clock()
-        self.before = 0
-        self.every = 0
-        """Items that will be measured in all, for the progress."""
-
-    @property
-    def target(self) -> str:
-        """The model that works on the items, as ``backend/model``."""
-        return self.session.calls.model_name("target")
-
-    def cost(self) -> Cost:
-        return self.session.cost_since(self.began)
-
-    def reused(self, again: str = "") -> tuple[str, ...]:
-        """Return a sentence on the answers that other commands paid for; none if nothing was reused."""
-        sentence = self.session.calls.reuse.sentence(self.session.clock(), again)
-        return (sentence,) if sentence else ()
-
-    @contextmanager
-    def shown(self, name: str, split: Split, total: int) -> Iterator[None]:
-        """Tell the watcher of each of ``total`` items that is done meanwhile."""
-
-        def report(progress: Progress) -> None:
-            look = EvalProgress(
-                name=name,
-                split=split.value,
-                count=min(progress.done, total),
-                total=total,
-                before=self.before,
-                every=max(self.every, self.before + total),
-                cost=progress.spent,
-            )
-            self.watcher.progress(look)
-
-        self.session.monitor.report = report
-        try:
-            yield
-        finally:
-            self.session.monitor.report = lambda _: None
-        self.before += total
-
-    async def measure_items(
-        self, name: str, skill: Skill, items: Sequence[Item], split: Split, draw: int = 0
-    ) -> Evaluation:
-        """Roll out ``items`` and score them; every ``draw`` but 0 makes fresh ones, which no run ever made."""
-        session, total = self.session, len(items)
-        with self.shown(name, split, total):
-            session.monitor.stage(Stage.EVALUATE, total)
-            rollouts = await roll_out(session, skill, items, f"eval {split.value}", sample=draw)
-            await session.calls.settle()
-        evaluation = Evaluation(
-            split=split,
-            item_set=item_set_digest({item.id: item.digest for item in items}),
-            outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
-            seed=session.seed,
-        )
-        self.watcher.measured(name, split.value, scores(evaluation.outcomes.values()))
-        return evaluation
-
-
-def planned(context: Context, workspace: Workspace, setup: Setup, plan: Callable[[Planner], Plan]) -> Plan:
-    """Return what ``plan`` makes of a planner for the models of ``setup``; nothing is asked or written."""
-    with open_session(context, workspace, setup, Caps(), dry_run=True) as session:
-        return plan(planner(workspace, setup, session))
+    def spent(self, cost: Cost) -> None:
+        """The work ends without a result that could tell its cost."""
+        ...
 
 
 def planner(workspace: Workspace, setup: Setup, session: Session) -> Planner:
     """Return a planner of work with ``session``, which knows the paces that runs of this repository had."""
     return Planner(setup, session, paces(workspace.index), basis_of(setup).sentence)
-
-
-def let_measure(
-    context: Context,
-    workspace: Workspace,
-    setup: Setup,
-    *,
-    caps: Caps,
-    watcher: EvalWatcher,
-    work: Callable[[Measuring], Coroutine[object, object, T]],
-    roles: Sequence[str] = (),
-) -> T:
-    """Let ``work`` measure, with the ledger open, and return what it returns; ``roles`` are asked, if given."""
-    for note in (*setup.config.notes, *name_warnings(setup), f"by {basis_of(setup).sentence}"):
-        watcher.remark(note)
-    with open_session(context, workspace, setup, caps) as session:
-        session.calls.traffic.remark = watcher.remark
-        scope = f"eval-{context.entropy(8).hex()}/measure"
-        return carry_out(setup, session, scope, work(Measuring(session, watcher)), roles=roles)
-
-
-def measured_or_planned(
-    context: Context,
-    workspace: Workspace,
-    setup: Setup,
-    terms: MeasuringTerms,
-    watcher: EvalWatcher,
-    *,
-    plan: Callable[[Planner], Plan],
-    work: Callable[[Measuring], Coroutine[object, object, T]],
-    note: Callable[[], object] = lambda: None,
-    roles: Sequence[str] = (),
-    judge_command: str = "",
-) -> T | Plan:
-    """Return what ``work`` measures, of which ``note`` is taken whatever ends it; for a dry run the plan.
-
-    ``roles`` are those that are asked, if given. ``judge_command`` measures the judge, where it may have to be said
-    that it was not measured.
-    """
-
-    def outlined(planner: Planner) -> Plan:
-        outline = plan(planner)
-        notes = judge_notes(planner.session.calls.ledger, setup, judge_command) if judge_command else ()
-        return replace(outline, notes=(*outline.notes, *notes))
-
-    outline = planned(context, workspace, setup, outlined)
-    if terms.dry_run:
-        return outline
-    watcher.remark(outline.sentence)
-    with Ledger.read(workspace.repo.private_dir / "ledger.db") as ledger:
-        for sentence in judge_notes(ledger, setup, judge_command) if judge_command else ():
-            watcher.remark(sentence)
-    try:
-        return let_measure(context, workspace, setup, caps=terms.caps, watcher=watcher, work=work, roles=roles)
-    finally:
-        note()
 
 
 def open_door(
@@ -279,22 +162,6 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
 
 @contextmanager
-def nothing_is_lost(on_stop: str) -> Iterator[None]:
-    """Say that nothing is lost where the work ends early; ``on_stop`` says so where the user stopped it."""
-    hint = "type the same command again: what was measured is kept and costs nothing"
-    try:
-        yield
-    except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError(f"{on_stop}; nothing is lost", hint=hint) from error
-    except BudgetError as error:
-        error.hint = f"{hint}, so a larger cap goes on where it stands"
-        raise
-    except ServiceError as error:
-        error.hint = error.hint or hint
-        raise
-
-
-@contextmanager
 def open_session(
     context: Context,
     workspace: Workspace,
@@ -324,17 +191,19 @@ def open_session(
         )
 
 
-def carry_out(
+def make_calls(
     setup: Setup,
     session: Session,
     scope: str,
     work: Coroutine[object, object, T],
     *,
     optimizer: bool = False,
-    on_stop: str = "the evaluation is stopped",
     roles: Sequence[str] = (),
 ) -> T:
-    """Do ``work`` once every model answers, then close connections; the first Ctrl-C stops after calls in flight."""
+    """Do ``work`` once every model answers, then close connections; the first Ctrl-C stops after calls in flight.
+
+    Where it ends early, the error says that nothing is lost: what was paid for is in the ledger.
+    """
     calls = session.calls
     calls.enter(scope, Cost())
     usual = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))
@@ -348,40 +217,15 @@ def carry_out(
             work.close()
             await session.aclose()
 
-    with stop_on_interrupt(calls), nothing_is_lost(on_stop):
-        return asyncio.run(whole())
-
-
-def evaluation_note(
-    setup: Setup,
-    items: Sequence[Item],
-    evaluation: Evaluation,
-    time: datetime,
-    *,
-    sample: int = 0,
-    fresh: Evaluation | None = None,
-) -> Note:
-    """Return what is known of ``items`` under ``setup`` as a line of a note, with the outcomes that are ``fresh``."""
-    note = as_note(
-        evaluation.summary(),
-        by_type(items, evaluation),
-        target=setup.routes["target"].name,
-        environment=setup.task.digest,
-        setup=setup.digest,
-        time=time,
-    )
-    if identity := setup.routes["target"].served.digest:
-        note |= {"served": identity}
-    basis = basis_of(setup)
-    source: Note = {"config": basis.source, "data": basis.data}
-    return with_outcomes(note, fresh or evaluation, sample=sample) | source
-
-
-def too_few(rule: GateRule, evaluations: Iterable[tuple[str, Evaluation]]) -> tuple[str, ...]:
-    """Return a sentence for every skill that has a score on too few items for the gate of ``rule``."""
-    return tuple(
-        f"{name} has a score on {len(evaluation.scored)} of {len(evaluation.outcomes)} "
-        f"{evaluation.split.value} items only"
-        for name, evaluation in evaluations
-        if len(evaluation.scored) < rule.min_coverage * len(evaluation.outcomes)
-    )
+    hint = "type the same command again: what was measured is kept and costs nothing"
+    try:
+        with stop_on_interrupt(calls):
+            return asyncio.run(whole())
+    except (StoppedError, KeyboardInterrupt) as error:
+        raise StoppedError("stopped before the work was done; nothing is lost", hint=hint) from error
+    except BudgetError as error:
+        error.hint = f"{hint}, so a larger cap goes on where it stands"
+        raise
+    except ServiceError as error:
+        error.hint = error.hint or hint
+        raise

@@ -50,7 +50,7 @@ from skillgit.store.history_reader import read_commit
 from skillgit.store.seals import is_own, local_settings
 
 if TYPE_CHECKING:
-    from skillgit.app.setup.model_session import MeasuringTerms
+    from skillgit.app.setup.model_session import WorkTerms
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the strategy is loaded when it is asked for
@@ -227,7 +227,7 @@ def measuring_setup(
     context: Context,
     workspace: Workspace,
     lender: Lender | None,
-    terms: MeasuringTerms,
+    terms: WorkTerms,
     *,
     gates: bool = False,
     skill: str = "",

@@ -36,6 +36,12 @@ def name_of_meant(context: Context) -> str:
         return name_of(_meant(workspace))
 
 
+def folder_of_meant(context: Context) -> Path:
+    """Return the folder in the work tree of the skill that ``context`` names, or of the only one of the repository."""
+    with open_workspace(context) as workspace:
+        return (workspace.repo.workdir or context.directory) / _meant(workspace)
+
+
 def _meant(workspace: Workspace) -> str:
     path = meant_skill(workspace, TASKS_ENVIRONMENT)
     if not path:

@@ -1,68 +1,139 @@
-"""``skillgit tasks review --skill``: what was harvested from use becomes tasks of the work tree, or is dropped.
+"""Drafts of tasks that were harvested from use: they become tasks of the work tree, or are dropped.
 
-Drafts are private until then. Each answer is one replacement of ``drafts.jsonl``: of a draft that was accepted it holds
-the row and where it goes, so that a review that was cut off behind the answer is finished by the next one.
+Drafts are private until ``skillgit tasks review --skill`` accepts them. Each answer is one replacement of
+``drafts.jsonl``: of a draft that was accepted it holds the row and where it goes, so that a review that was cut off
+behind the answer is finished by the next one.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import cast
 
-from skillgit.app.sources.pending_draft import (
-    DRAFT_FILES,
-    DRAFT_ROWS,
-    LARGEST,
-    OURS,
-    WITH_FILES,
-    DraftFile,
-    PendingDraft,
-    check_acceptable,
-    drafts_lock,
-    fields_of,
-    folder_of_drafts,
-    inside,
-    places,
-    renamed,
-)
-from skillgit.app.sources.tasks import (
-    ALL,
-    DRAFT,
-    REVIEWED,
-    Row,
-    TaskEntry,
-    TaskFile,
-    check_new,
-    reader_of_tasks,
-)
+import yaml
+
+from skillgit.app.sources.tasks import ALL, DRAFT, REVIEWED, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skills_here import reviewed_tasks
 from skillgit.domain.credentials.detector import Certainty, is_guess
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
 from skillgit.domain.trajectory import Item
-from skillgit.domain.untrusted.file_names import file_name, path_fault
-from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
-from skillgit.files import read_plain, write_file
+from skillgit.domain.untrusted.file_names import file_name, git_fault, path_fault
+from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UnsafeNameError, UsageError
+from skillgit.files import locked, open_plain, read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.likeness import alike_to
 from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.repo import Repo
 
+DRAFTS = "drafts"  # the folder in the repository's private one, with a folder for each skill
+DRAFT_ROWS, DRAFT_FILES = "drafts.jsonl", "files"  # in that of a skill; of the files, a folder for each draft
 DROPPED, ACCEPTED = "dropped", "accepted"
+_LARGEST = 64 << 20  # bytes of a file that a task may have
+_OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that a review does not edit
+_WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
 _BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
 _HINT = "skillgit tasks review --skill {} shows what there is"
-_TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+
+@contextmanager
+def drafts_lock(drafts: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Hold the lock of whoever writes drafts, which are in the folder ``drafts``; ``kind`` is that of ``flock``."""
+    with locked(open_plain(drafts / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), kind):
+        yield
+
+
+def harvested_skills(context: Context) -> dict[str, int]:
+    """Return the skills of which there are drafts, with their number."""
+    folders = sorted((Repo.discover(context.directory).private_dir / DRAFTS).glob(f"*/{DRAFT_ROWS}"))
+    counts = {path.parent.name: sum(row.fields.get("status") == DRAFT for row in read_rows(path)) for path in folders}
+    return {skill: count for skill, count in counts.items() if count}
+
+
+def inside(path: Path, root: Path) -> Path:
+    """Return ``path``, by way of no link, below ``root``; a UsageError if it leads elsewhere, or to what git keeps."""
+    path, root = path.parent.resolve() / path.name, root.resolve()
+    is_gits = path.is_relative_to(root) and any(map(git_fault, path.relative_to(root).parts))
+    if not path.is_relative_to(root) or is_gits or path.is_symlink():
+        raise UsageError(f"{path} is not in the work tree {root}", hint="name a file in it with --into")
+    return path
+
+
+def folder_of_drafts(private_dir: Path, skill: str) -> Path:
+    """Return the folder with the drafts of ``skill``; a UsageError if that is no name."""
+    try:
+        return private_dir / DRAFTS / file_name(skill)
+    except UnsafeNameError as error:
+        raise UsageError(error.message, hint="give the skill by its name, as SKILL.md has it") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftFile:
+    name: str  # beside the file of tasks, once it is accepted
+    size: int  # in bytes
+    path: Path  # where it is now
+
+    def text(self, most: int = _LARGEST) -> str:
+        """Return its first ``most`` bytes as text; what is no UTF-8 is replaced."""
+        return read_plain(self.path, most=_LARGEST)[:most].decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingDraft:
+    """A draft as it would be committed and sent to a model."""
+
+    id: str
+    group: str
+    prompt: str  # what the target is asked, behind its files
+    expected: dict[str, object]  # the proposed check, rubric or answers, and the other fields of the row
+    files: tuple[DraftFile, ...]
+    origin: dict[str, object]  # agent, version, date, use, signals and follow-up, as the harvest wrote them
+    line: str  # the line of the file of tasks that it becomes
+    obstacles: tuple[str, ...]  # why it cannot be accepted as it is: suspected secrets with their places, faults
+    warnings: tuple[str, ...]  # what a person should look at; ``all`` leaves such a draft out
+    state: str  # a digest of the stored row, by which a change in between is noticed
+
+
+def places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts in JSON values, each with where it is, as ``check.files[0]:``."""
+    if isinstance(value, str):
+        yield f"{path}:", value
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            yield from places(entry, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for number, entry in enumerate(value):
+            yield from places(entry, f"{path}[{number}]")
+
+
+def renamed(row: Row, old: str, new: str) -> Row:
+    """Return a row in which files below ``old`` are below ``new``, also where its context or check speaks of them."""
+    path = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])")
+
+    def rename(value: object) -> object:
+        match value:
+            case str():
+                return path.sub(lambda _: new, value)
+            case dict():
+                return {name: rename(entry) for name, entry in value.items()}
+            case list():
+                return [rename(entry) for entry in value]
+            case _:
+                return value
+
+    return {name: rename(value) if name in (*_WITH_FILES, "context") else value for name, value in row.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +156,20 @@ def review_harvest(
     with open_drafts(context, skill, into) as folder:
         drafts = {draft.id: draft for draft in folder.drafts()}
         safe = [name for name, draft in drafts.items() if not draft.obstacles and not draft.warnings]
-        to_accept = {name: _named(drafts, name, skill) for name in _chosen(accept, safe)}
-        to_drop = {name: _named(drafts, name, skill) for name in _chosen(drop, list(drafts))}
+        to_accept, to_drop = (
+            dict.fromkeys(choice for name in names for choice in (every if name == ALL else [name]))
+            for names, every in ((accept, safe), (drop, drafts))
+        )
+        if missing := next((name for name in (*to_accept, *to_drop) if name not in drafts), ""):
+            raise NotFoundError(f"there is no draft {missing} of {skill}", hint=_HINT.format(skill))
         if both := to_accept.keys() & to_drop.keys():
             raise UsageError(f"draft {min(both)} is accepted and dropped at once", hint="say one of them")
-        for draft in to_accept.values():
-            check_acceptable(draft, skill)
-        for draft in to_accept.values():
-            folder.accept(draft)
-        for draft in to_drop.values():
-            folder.drop(draft)
+        for name in to_accept:
+            _check_acceptable(drafts[name], skill)
+        for name in to_accept:
+            folder.accept(drafts[name])
+        for name in to_drop:
+            folder.drop(drafts[name])
         return HarvestReview(
             skill=skill,
             path=folder.tasks.path,
@@ -105,23 +180,13 @@ def review_harvest(
         )
 
 
-def _chosen(names: Sequence[str], every: Sequence[str]) -> list[str]:
-    return [choice for name in names for choice in (every if name == ALL else [name])]
-
-
-def _named(drafts: Mapping[str, PendingDraft], name: str, skill: str) -> PendingDraft:
-    if name not in drafts:
-        raise NotFoundError(f"there is no draft {name} of {skill}", hint=_HINT.format(skill))
-    return drafts[name]
-
-
 @contextmanager
 def open_drafts(context: Context, skill: str, into: Path | None = None) -> Iterator[DraftFolder]:
     """Open the drafts of a skill, and finish an acceptance that was cut off; a NotFoundError if there are none."""
     repo = Repo.discover(context.directory)
     folder = folder_of_drafts(repo.private_dir, skill)
     if not (folder / DRAFT_ROWS).is_file():
-        raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks harvest --skill {skill}")
+        raise NotFoundError(f"nothing was harvested for {skill}", hint=f"skillgit tasks draft {skill} --from sessions")
     if repo.workdir is None:
         raise UsageError("this repository has no work tree, where tasks would go", hint="review in one that has")
     into = context.directory / into if into is not None else reviewed_tasks(repo.workdir, skill)
@@ -151,7 +216,7 @@ class DraftFolder:
     def alone(self) -> Iterator[None]:
         """Hold the lock that a harvest holds, too; a ConflictError if another process has it."""
         try:
-            with drafts_lock(self._folder.parent, _TRY):
+            with drafts_lock(self._folder.parent, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 yield
         except BlockingIOError:
             hint = "answer again when the harvest or the other review is done"
@@ -190,7 +255,7 @@ class DraftFolder:
 
     def accept(self, draft: PendingDraft) -> None:
         """Make a task of ``draft``; nothing is committed."""
-        check_acceptable(draft, self.skill)
+        _check_acceptable(draft, self.skill)
         into = self.tasks.path.relative_to(self._root).as_posix()
         self._answer(draft, {**json.loads(draft.line), "status": ACCEPTED, "into": into})
 
@@ -204,7 +269,7 @@ class DraftFolder:
         position = self._position(draft, rows)
         row = rows[position] if position is not None else {"id": draft.id}
         fields = renamed(fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
-        edited_row = {name: value for name, value in row.items() if name in OURS} | fields
+        edited_row = {name: value for name, value in row.items() if name in _OURS} | fields
         if fault := self._fault(edited_row):
             raise DataError(f"this is no task: {fault}", hint="the README of the environment tasks lists its fields")
         self._answer(draft, edited_row)
@@ -245,7 +310,7 @@ class DraftFolder:
             target.parent.mkdir(parents=True, exist_ok=True)
             young = target.with_name(f".{target.name}.new")
             shutil.rmtree(young, ignore_errors=True)
-            write_files(young, {path: read_plain(source, most=LARGEST) for path, source in files.items()})
+            write_files(young, {path: read_plain(source, most=_LARGEST) for path, source in files.items()})
             young.rename(target)
         tasks.path.parent.mkdir(parents=True, exist_ok=True)
         if not tasks.path.exists() or all(entry.fields.get("id") != name for entry in read_rows(tasks.path)):
@@ -270,13 +335,12 @@ class DraftFolder:
     def _paths(self, row: Row, prefix: str) -> list[Path]:
         """Return the files that a row names, whose names in it begin with ``prefix``; none that are elsewhere."""
         own = self._own(str(row["id"]))
-        texts = [text for field in WITH_FILES for _, text in places(row.get(field))]
+        texts = [text for field in _WITH_FILES for _, text in places(row.get(field))]
         names = [text for text in texts if text == prefix or text.startswith(f"{prefix}/")]
         paths = [own / name.removeprefix(prefix).lstrip("/") for name in names]
-        files = (path.rglob("*") if path.is_dir() else [path] for path in paths)
+        files = {file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])}
         # A command may have any path as an argument, or a link may lead out of the folder.
-        own_files = {path for path in chain.from_iterable(files) if path.is_file() and path.resolve() == path}
-        return sorted(path for path in own_files if path.is_relative_to(own))
+        return sorted(file for file in files if file.is_file() and file.resolve() == file and file.is_relative_to(own))
 
     def _state(self, row: Row) -> str:
         """Return what changes with the row of a draft and with every byte of its files."""
@@ -303,7 +367,7 @@ class DraftFolder:
             expected={
                 name: value
                 for name, value in task.items()
-                if name not in (*OURS, "prompt") and (fault or name != "context")
+                if name not in (*_OURS, "prompt") and (fault or name != "context")
             },
             files=files,
             origin=dict(origin) if isinstance(origin, dict) else {},
@@ -316,7 +380,7 @@ class DraftFolder:
     def _reviewed(self, row: Row) -> Row:
         origin = row.get("origin")
         public = {name: origin[name] for name in _PUBLIC if name in origin} if isinstance(origin, dict) else {}
-        rest = {name: value for name, value in row.items() if name not in OURS}
+        rest = {name: value for name, value in row.items() if name not in _OURS}
         task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
         return {**task, **rest, "origin": public}
 
@@ -360,7 +424,7 @@ class DraftFolder:
 
     def _kinds(self, text: str) -> dict[int, dict[str, bool]]:
         """Return by line, 0 for a file that is no text, what kinds of secrets it may hold, and which are guesses."""
-        is_plain = "\0" not in text[:_BINARY] and len(text) <= LARGEST // 16
+        is_plain = "\0" not in text[:_BINARY] and len(text) <= _LARGEST // 16
         redactor = self._redactor if is_plain else Redactor.now()
         rows: dict[int, dict[str, bool]] = {}
         for credential in redactor.find(text):
@@ -387,3 +451,42 @@ def _question(item: Item, row: Row) -> str:
 
 def _checks(item: Item) -> Sequence[Row]:
     return cast("Sequence[Row]", item.content["checks"])
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, as people edit them."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+def editable(draft: PendingDraft) -> str:
+    """Return what of a draft can be edited, as YAML."""
+    row = json.loads(draft.line)
+    fields = {name: value for name, value in row.items() if name not in _OURS}
+    return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
+
+
+def fields_of(text: str) -> Row:
+    try:
+        fields = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        mark = getattr(error, "problem_mark", None)
+        raise DataError(
+            f"line {mark.line + 1 if mark else 1} is no YAML: {problem}", hint="check the quotes"
+        ) from error
+    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
+        raise DataError("this is no mapping of fields to values", hint="begin with prompt:")
+    if strange := next((name for name in fields if name in _OURS), ""):
+        raise DataError(f"'{strange}' cannot be edited", hint="leave it out")
+    return cast("Row", fields)
+
+
+def _check_acceptable(draft: PendingDraft, skill: str) -> None:
+    if draft.obstacles:
+        hint = f"edit it first: skillgit tasks review --skill {skill}, or the page of drafts in skillgit serve"
+        raise DataError(f"draft {draft.id} cannot be accepted: {'; '.join(draft.obstacles)}", hint=hint)

@@ -1,14 +1,21 @@
-"""``skillgit tasks harvest``: sessions that people had with their coding agents become drafts of tasks.
+"""``skillgit tasks draft --from sessions``: sessions that people had with their coding agents become drafts of tasks.
 
-It reads, and sends nothing anywhere unless criteria are asked for. Drafts stay in the private folder of the repository,
-with files as they were before the work; a person reviews them before any run uses them.
+Sessions are read (``sessions``), the requests in them that a skill was for are found (``harvest_episodes``), what must
+not be written down is taken out (``harvest_redaction``), and a draft is made: a task with the files as they were, and a
+check that its own rehearsal has proved. A command becomes the check only if it fails over the files as they were and
+passes over those that the person ended with, in the sandbox and with nothing else of the machine; else a judge grades
+by what the person said next. Nothing is sent anywhere unless criteria are asked for. Drafts stay in the private folder
+of the repository; a person reviews them before any run uses them.
 """
 
 from __future__ import annotations
 
+import asyncio
+import difflib
 import hashlib
 import hmac
 import json
+import os
 import re
 import shutil
 from collections import Counter
@@ -16,42 +23,52 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import cast
 
 from skillgit.app.setup.plan import Plan
-from skillgit.app.sources.harvest_drafts import DraftTrial, HarvestedDraft, Projects, draft_of, mask_again
+from skillgit.app.sources.draft_review import DRAFT_FILES, DRAFT_ROWS, drafts_lock, folder_of_drafts
 from skillgit.app.sources.harvest_episodes import Episode, NotDrafted, episodes, names_skill
-from skillgit.app.sources.harvest_redaction import SessionRedactor
-from skillgit.app.sources.pending_draft import DRAFT_FILES, DRAFT_ROWS, DRAFTS, drafts_lock, folder_of_drafts
-from skillgit.app.sources.sessions.reading import SessionSearch, home_of
+from skillgit.app.sources.harvest_redaction import SecretValues, SessionRedactor, file_name_of
+from skillgit.app.sources.requests import DraftRequest
+from skillgit.app.sources.sessions.agents import SessionSearch, home_of
 from skillgit.app.sources.sessions.session import AgentSession, NoTurn, SessionAgent
+from skillgit.app.sources.tasks import DRAFT, REVIEWED, Row
 from skillgit.app.sources.tasks_draft import RubricWriter
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skills_here import reviewed_tasks
-from skillgit.domain.cost import Caps, Cost
-from skillgit.errors import UsageError
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import Split
+from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.errors import SandboxError, SkillgitError, UsageError
 from skillgit.files import read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
+from skillgit.plugin.environment import Environment, Judge
+from skillgit.plugin.registry import load_environment
 from skillgit.plugin.seed_folder import write_files
+from skillgit.store.project_files import ProjectFiles
 from skillgit.store.repo import Repo
 
 _SALT, _GROUPS = "salt", "groups.json"
 _DIGEST = 16  # hex digits of a salted digest
 _AGE = re.compile(r"(\d{1,5})d")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HarvestRequest:
-    skill: str
-    source: str = ""  # an agent, or a path; empty for every agent of this machine
-    since: str = ""  # a date, or an age like 7d
-    projects: tuple[Path, ...] = ()  # none means the work tree
-    all_projects: bool = False
-    rubric: bool = False  # ask the judge's model for criteria
-    config: str | None = None  # None takes skillgit's ``tasks/default``
-    overrides: tuple[str, ...] = ()
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
+_BEFORE, _PROJECT, _CHECK = "before", "project", "check.py"
+_OURS = ("id", "status", "group", "task_type")  # fields of a draft that no session says
+_MOST_FILES, _MOST_BYTES = 20, 200_000  # that a target is shown
+_MOST_PROJECT_FILES, _MOST_PROJECT_BYTES = 60, 400_000  # that a check has besides
+_MOST_COMMANDS, _SECONDS = 3, 20.0  # that are tried for a draft, and that one may take
+_MOST_DIFF = 6_000
+_MOST_COMPARED = 600  # lines of a file, from the first that differs
+_SHOWN = "The files below the folder {} are those of a project, before the work. "
+_HAND_IN = """Hand in every file of the project that you change or add, whole, in a block of code with its path in the \
+project behind the fence, like ```src/name.py. Where you can write files, hand it in as a file of that path instead."""
+_CORRECTED = "The person answered a first attempt with the words below. The result follows them without being told:\n{}"
+_CHANGED = "The result has the effect on the files that this change has, in whichever way:\n{}"
+_WORD = re.compile(r"[\w.+-]{1,40}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_PATH = re.compile(r"\w[\w./-]*")  # in a command
+_ARGUMENT = re.compile(r"\$ARGUMENTS|\$\d+|\$\{[^}]{0,200}\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +100,33 @@ class Harvested:
     is_dry_run: bool
 
 
-def harvest(context: Context, request: HarvestRequest) -> Harvested | Plan:
+@dataclass(slots=True, kw_only=True)
+class HarvestedDraft:
+    id: str
+    row: Row
+    files: dict[str, bytes]  # below ``files/<id>``
+    final: dict[str, str]  # the files that the work changed, as the person ended with them
+    commands: tuple[str, ...]
+    origin: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """What the draft proposes to score by: ``command`` or ``judge``."""
+        return "command" if "check" in self.row else "judge"
+
+
+def harvest(context: Context, request: DraftRequest) -> Harvested | Plan:
     """Draft tasks for a skill from sessions; a dry run writes nothing, and is a plan where a model would be asked."""
     repo = Repo.discover(context.directory)
-    folder = folder_of_drafts(repo.private_dir, request.skill)
-    writer = RubricWriter(context, request.config, request.overrides, request.caps) if request.rubric else None
-    with _alone(repo.private_dir / DRAFTS, context, is_dry_run=request.dry_run) as salt:
-        search = _Harvest(context, request, repo, folder, salt)
+    folder = folder_of_drafts(repo.private_dir, request.subject)
+    writer = RubricWriter(context, request) if request.rubric else None
+    with _alone(folder.parent, context, is_dry_run=request.dry_run) as salt:
+        search = _Harvest(context, request, repo.workdir or context.directory, folder, salt)
         drafts = search.run()
-        by_judge = [draft for draft in drafts if draft.kind == "judge"]
+        by_judge = [draft.row for draft in drafts if draft.kind == "judge"]
         if writer is not None and request.dry_run:
-            return writer.plan(by_judge, {"skill": request.skill, "drafts": str(len(drafts))})
-        cost, reasons = writer.write(by_judge, search.redactor) if writer is not None and by_judge else (None, [])
+            return writer.plan(by_judge, {"skill": request.subject, "drafts": str(len(drafts))})
+        cost, reasons = writer.write(by_judge, search.redactor.text) if writer is not None and by_judge else (None, [])
         if drafts and not request.dry_run:
             search.save(drafts)
         return search.report(drafts, cost, reasons)
@@ -115,28 +147,42 @@ def _alone(folder: Path, context: Context, *, is_dry_run: bool) -> Iterator[byte
 
 
 class _Harvest:
-    def __init__(self, context: Context, request: HarvestRequest, repo: Repo, folder: Path, salt: bytes) -> None:
-        self._context, self._request, self._folder, self._salt = context, request, folder, salt
-        self._tree = repo.workdir or context.directory
-        self._projects = Projects()
-        self.redactor = SessionRedactor.of(context.environ, self._tree)
-        self._trial = DraftTrial(context.directory, self._projects)
+    def __init__(self, context: Context, request: DraftRequest, tree: Path, folder: Path, salt: bytes) -> None:
+        self._context, self._request, self._folder, self._salt, self._tree = context, request, folder, salt, tree
+        self._projects, self.redactor = _Projects(), SessionRedactor.of(context.environ, tree)
+        self._places = self._allowed_folders()
         self._search = SessionSearch(
-            projects=self._allowed(),
+            projects=tuple(
+                dict.fromkeys(form for folder_ in self._places for form in (folder_.absolute(), folder_.resolve()))
+            ),
             since=_since(request.since, context.clock()),
             original=self._projects.original,
             snapshot=self._projects.snapshot,
         )
-        self._ids = set(self._known_ids())
-        self._groups: dict[str, str] = self._read_groups()
+        rows = [folder / DRAFT_ROWS, reviewed_tasks(tree, request.subject)]
+        self._ids = {str(row.fields.get("id")) for file in rows if file.is_file() for row in read_rows(file)}
+        groups = folder.parent / _GROUPS
+        links = json.loads(read_plain(groups)) if groups.is_file() else {}
+        self._groups = {str(link): str(group) for link, group in links.items()} if isinstance(links, dict) else {}
+        self._plugin = load_environment("tasks", context.directory)
+        self._refusal = ""  # why no command could be tried; empty if they can
         self._turns = set[str]()  # ids of prompts that were met, also in a session that this one is a fork of
-        self._redacted, self._names = set[str](), set[str]()  # values that were taken out, and names of skills
+        self._values, self._names = set[str](), set[str]()  # values that were taken out, and names of skills
         self._sessions = self._count = 0
         self._unknown, self._not_drafted = Counter[str](), Counter[NotDrafted]()
 
+    def _allowed_folders(self) -> list[Path]:
+        """Return the folders of the projects whose sessions are read; none if all are."""
+        if self._request.all_projects:
+            return []
+        folders = [self._context.directory / project for project in self._request.projects] or [self._tree]
+        if missing := next((folder for folder in folders if not folder.is_dir()), None):
+            raise UsageError(f"there is no folder {missing}", hint="check --project, or read --all-projects")
+        return folders
+
     def run(self) -> list[HarvestedDraft]:
         drafts: list[HarvestedDraft] = []
-        for session in self._found():
+        for session in self._read():
             self._sessions += 1
             for kind, number in session.unknown.items():
                 self._unknown[f"{session.agent.value} {session.version}: {kind}"] += number
@@ -149,21 +195,25 @@ class _Harvest:
             mask_again(draft, self.redactor.secrets)
         return drafts
 
-    def _found(self) -> Iterator[AgentSession]:
-        source = self._request.source
-        if source and source not in set(SessionAgent):
-            yield from self._search.at(self._context.directory / source)
+    def _read(self) -> Iterator[AgentSession]:
+        source, _, path = self._request.source.partition(":")
+        if path:
+            yield from self._search.at(self._context.directory / path)
             return
-        for agent in (SessionAgent(source),) if source else SessionAgent:
+        for agent in (SessionAgent(source),) if source in set(SessionAgent) else SessionAgent:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
 
     def _of(self, session: AgentSession) -> Iterator[HarvestedDraft]:
-        repeated = {turn.id for turn in session.turns} & self._turns
+        old_ids = {turn.id for turn in session.turns} & self._turns
         self._names.update(session.offers, session.bodies, *(turn.uses for turn in session.turns))
         self._turns |= {turn.id for turn in session.turns}
-        group = self._group(session)
-        for turns, episode in episodes(session, self._request.skill):
-            new = [turn for turn in turns if turn.id not in repeated]
+        # The group tells this session from others, but not from its forks and resumptions.
+        links = [self._digest(link) for link in session.links]
+        group = next((self._groups[link] for link in links if link in self._groups), "")
+        group = group or self._digest(next(iter(session.links), session.id))
+        self._groups |= dict.fromkeys(links, group)
+        for turns, episode in episodes(session, self._request.subject):
+            new = [turn for turn in turns if turn.id not in old_ids]
             self._search.left_out[NoTurn.DUPLICATE] += len(turns) - len(new)
             self._count += len(new)
             is_new = turns[0] in new
@@ -175,23 +225,144 @@ class _Harvest:
             elif is_new and isinstance(draft, NotDrafted):
                 self._not_drafted[draft] += 1
 
+    def _digest(self, text: str) -> str:
+        return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:_DIGEST]
+
     def _draft(self, episode: Episode) -> HarvestedDraft | NotDrafted:
-        if not self._is_recent(episode):
+        moment = _moment(episode.turns[-1].date)
+        if moment is not None and moment < self._search.since:
             return NotDrafted.OLDER
         redactor = self.redactor.fresh(episode.texts())
-        draft = draft_of(episode, self._request.skill, self._projects, redactor, self._digest)
+        texts = _Texts(self._projects.root(episode.session), redactor)
+        draft = self._made(episode, texts)
         if isinstance(draft, NotDrafted):
             return draft
         if draft.id in self._ids:
             return NotDrafted.KNOWN
         self._ids.add(draft.id)
-        self._redacted |= redactor.values
-        if not self._request.dry_run and not self._trial.refusal:
-            self._trial.prove(draft, episode, redactor)
+        self._values |= redactor.values
+        if not self._request.dry_run and not self._refusal:
+            self._prove(draft, episode, texts)
         if not draft.row.get("criteria") and "check" not in draft.row:
             return NotDrafted.NO_SIGNAL
-        is_fine = self._request.dry_run or draft.kind == "command" or self._trial.accepts(draft)
-        return draft if is_fine else NotDrafted.UNUSABLE
+        is_task = self._request.dry_run or draft.kind == "command" or self._is_task(draft)
+        return draft if is_task else NotDrafted.UNUSABLE
+
+    def _made(self, episode: Episode, texts: _Texts) -> HarvestedDraft | NotDrafted:
+        """Return the draft of an episode, judged by what the person said."""
+        states = _states(episode, texts)
+        if isinstance(states, NotDrafted):
+            return states
+        before, final = states
+        if len(before) > _MOST_FILES or sum(map(len, (*before.values(), *final.values()))) > _MOST_BYTES:
+            return NotDrafted.TOO_LARGE
+        skill, follow_up = self._request.subject, texts.text(episode.follow_up)
+        identity = "h-" + self._digest(f"task {episode.request.id}")[:12]
+        folder = f"{DRAFT_FILES}/{identity}/{_BEFORE}"
+        criteria = [_CORRECTED.format(follow_up)] if follow_up else []
+        criteria += [_CHANGED.format(_diff(before, final))] if final else []
+        row: Row = {"id": identity, "status": DRAFT, "prompt": texts.text(episode.request.prompt)}
+        if before or final:
+            row["context"] = (_SHOWN.format(folder) if before else "") + _HAND_IN
+        if before:
+            row["files"] = [folder]
+        row |= {"criteria": criteria, "task_type": skill}
+        commands = tuple(texts.text(command) for command in episode.verified_commands[:_MOST_COMMANDS])
+        session = episode.session
+        files = self._projects.of(Path(session.directory))
+        commit = files.full_id(session.commit) if files is not None and session.commit else ""
+        version, date = _WORD.fullmatch(session.version), _DATE.match(episode.request.date)
+        origin: Row = {
+            "agent": session.agent.value,
+            "version": version[0] if version else "",
+            "session": self._digest(f"session {session.id}"),
+            "date": date[0] if date else "",
+            "skill": skill,
+            "use": episode.use.value,
+            "tree": _skill_tree(session, skill, files, commit, texts.root) if files is not None else "",
+            "commit": commit,
+            "project": self._digest(f"project {texts.root}"),
+            "signals": [signal.value for signal in episode.signals],
+            "follow_up": follow_up,
+        }
+        return HarvestedDraft(
+            id=identity,
+            row=row,
+            files={f"{_BEFORE}/{name}": text.encode() for name, text in before.items()},
+            final=final,
+            commands=commands if final else (),
+            origin=origin,
+        )
+
+    def _prove(self, draft: HarvestedDraft, episode: Episode, texts: _Texts) -> None:
+        """Give ``draft`` the first of its commands as check that tells the files before from those in the end."""
+        program = Path(__file__).with_name("harvest_check.py").read_bytes()
+        folder, outputs = f"{DRAFT_FILES}/{draft.id}", {name: text.encode() for name, text in draft.final.items()}
+        for command in draft.commands:
+            extra = {
+                f"{_PROJECT}/{name}": text.encode() for name, text in self._project(episode, command, texts, draft)
+            }
+            files = {**draft.files, **extra, _CHECK: program}
+            names = [f"{folder}/{name}" for name in dict.fromkeys(path.partition("/")[0] for path in files)]
+            check = {"type": "command", "command": ["python", f"{folder}/{_CHECK}", command], "files": names}
+            row = {name: value for name, value in draft.row.items() if name != "criteria"} | {"check": check}
+            scores = list[float]()
+            try:
+                for products in ({}, outputs):
+                    with self._loaded(draft.id, row, files) as (environment, item):
+                        trajectory = Trajectory(item_id=item.id, turns=(), answer="", products=products)
+                        score, _ = asyncio.run(environment.score(item, trajectory, cast("Judge", None)))
+                        scores.append(score.hard)
+            except SandboxError as error:
+                self._refusal = error.message
+                return
+            except SkillgitError:
+                continue  # the command takes too long, or its files cannot all be written here
+            if scores == [0.0, 1.0]:
+                draft.row, draft.files = row, files
+                return
+
+    def _is_task(self, draft: HarvestedDraft) -> bool:
+        """Say whether the environment takes the draft for a task."""
+        try:
+            with self._loaded(draft.id, draft.row, draft.files):
+                return True
+        except SkillgitError:
+            return False
+
+    @contextmanager
+    def _loaded(self, identity: str, row: Row, files: Mapping[str, bytes]) -> Iterator[tuple[Environment, Item]]:
+        """Write a draft as the reviewed task that a run would use, in a folder that is removed, and load it."""
+        with TemporaryDirectory(prefix="skillgit-harvest-") as name:
+            data = Path(name) / "tasks.jsonl"
+            (data.parent / DRAFT_FILES).mkdir()
+            write_files(data.parent / DRAFT_FILES / identity, files)
+            # A file with splits needs a task in each.
+            fillers: list[Row] = [{"prompt": f"{split}?", "answer": "-", "split": split.value} for split in Split]
+            rows = [{**row, "status": REVIEWED, "split": Split.TRAIN.value}, *fillers[1:]]
+            data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+            options = {option.name: option.default for option in self._plugin.info.options}
+            options |= {"split_mode": "ratio", "data_path": str(data), "check_timeout": _SECONDS}
+            environment = self._plugin(options, self._context.directory)
+            yield environment, environment.items(Split.TRAIN)[0]
+
+    def _project(
+        self, episode: Episode, command: str, texts: _Texts, draft: HarvestedDraft
+    ) -> Iterator[tuple[str, str]]:
+        """Yield further files of the project that a command may need: all of a small one, else those that it names."""
+        repository, revision = self._projects.begun(episode.session)
+        if repository is None:
+            contents = {texts.path(path): text for path, text in episode.request.files.items()}
+            yield from ((name, texts.text(text)) for name, text in contents.items() if name and name in command)
+            return
+        listing = dict(repository.listing(revision, _MOST_PROJECT_FILES + 1))
+        is_small = len(listing) <= _MOST_PROJECT_FILES and sum(listing.values()) <= _MOST_PROJECT_BYTES
+        for name in listing if is_small else dict.fromkeys(_PATH.findall(command)):
+            if name.startswith(".") or f"{_BEFORE}/{name}" in draft.files:
+                continue
+            text = _decoded(repository.content(revision, name))
+            if text is not None and (path := texts.path(str(texts.root / name))):
+                yield path, texts.text(text)
 
     def save(self, drafts: list[HarvestedDraft]) -> None:
         """Write the files of drafts, and then their rows at once; what a killed harvest left behind is overwritten."""
@@ -206,90 +377,197 @@ class _Harvest:
         write_file(file, f"{text}{rows}".encode(), mode=0o600)
 
     def report(self, drafts: list[HarvestedDraft], cost: Cost | None, reasons: list[str]) -> Harvested:
-        refusal = self._trial.refusal
-        remarks = [*self._search.unreadable, *([f"no command was tried: {refusal}"] if refusal else []), *reasons]
+        refusals = [f"no command was tried: {self._refusal}"] if self._refusal else []
+        is_dry_run = self._request.dry_run
         return Harvested(
             path=self._folder / DRAFT_ROWS,
-            drafts=tuple(_summary(draft, is_tried=not self._request.dry_run) for draft in drafts),
+            drafts=tuple(
+                DraftSummary(
+                    id=draft.id,
+                    title=str(draft.row["prompt"]).strip().partition("\n")[0],
+                    agent=str(draft.origin["agent"]),
+                    use=str(draft.origin["use"]),
+                    signals=tuple(map(str, cast("list[str]", draft.origin["signals"]))),
+                    check="untried" if is_dry_run and draft.commands else draft.kind,
+                    files=len(draft.files),
+                )
+                for draft in drafts
+            ),
             sessions=self._sessions,
             turns=self._count,
             left_out={reason.value: number for reason, number in self._search.left_out.items() if number},
             not_drafted={reason.value: number for reason, number in self._not_drafted.items() if number},
             other_projects=len(self._search.other_projects),
-            redacted=len(self._redacted),
-            places=tuple(map(str, self._folders())),
-            is_met=any(names_skill(name, self._request.skill) for name in self._names),
+            redacted=len(self._values),
+            places=tuple(map(str, self._places)),
+            is_met=any(names_skill(name, self._request.subject) for name in self._names),
             unknown={self.redactor.text(kind): number for kind, number in self._unknown.items()},
-            remarks=tuple(map(self.redactor.text, remarks)),
+            remarks=tuple(map(self.redactor.text, (*self._search.unreadable, *refusals, *reasons))),
             cost=cost,
-            is_dry_run=self._request.dry_run,
+            is_dry_run=is_dry_run,
         )
 
-    def _folders(self) -> list[Path]:
-        """Return the folders of the projects whose sessions are read; none if all are."""
-        if self._request.all_projects:
-            return []
-        folders = [self._context.directory / project for project in self._request.projects] or [self._tree]
-        if missing := next((folder for folder in folders if not folder.is_dir()), None):
-            raise UsageError(f"there is no folder {missing}", hint="check --project, or read --all-projects")
-        return folders
 
-    def _allowed(self) -> tuple[Path, ...]:
-        return tuple(
-            dict.fromkeys(form for folder in self._folders() for form in (folder.absolute(), folder.resolve()))
-        )
+class _Projects:
+    """The repositories that sessions worked in, as far as they are still here."""
 
-    def _known_ids(self) -> Iterator[str]:
-        for file in (self._folder / DRAFT_ROWS, reviewed_tasks(self._tree, self._request.skill)):
-            if file.is_file():
-                yield from (str(row.fields.get("id")) for row in read_rows(file))
+    def __init__(self) -> None:
+        self._files: dict[Path, ProjectFiles | None] = {}
 
-    def _read_groups(self) -> dict[str, str]:
-        file = self._folder.parent / _GROUPS
-        rows = json.loads(read_plain(file)) if file.is_file() else {}
-        return {str(link): str(group) for link, group in rows.items()} if isinstance(rows, dict) else {}
+    def of(self, folder: Path) -> ProjectFiles | None:
+        if folder not in self._files:
+            self._files[folder] = ProjectFiles.around(folder)
+        return self._files[folder]
 
-    def _group(self, session: AgentSession) -> str:
-        """Return what tells this session from others, but not from its forks and resumptions."""
-        links = [self._digest(link) for link in session.links]
-        group = next((self._groups[link] for link in links if link in self._groups), None)
-        group = group or self._digest(next(iter(session.links), session.id))
-        self._groups |= dict.fromkeys(links, group)
-        return group
+    def root(self, session: AgentSession) -> PurePosixPath:
+        files = self.of(Path(session.directory))
+        return PurePosixPath(files.folder if files is not None and files.folder is not None else session.directory)
 
-    def _digest(self, text: str) -> str:
-        return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:_DIGEST]
+    def begun(self, session: AgentSession) -> tuple[ProjectFiles | None, str]:
+        """Return a repository and the commit or tree in it with which a session began; None if that is unknown."""
+        if session.copies is not None and session.tree:
+            for files in self._copies(session.copies):
+                if any(files.listing(session.tree, 1)):
+                    return files, session.tree
+        return self.of(Path(session.directory)) if session.commit else None, session.commit
 
-    def _is_recent(self, episode: Episode) -> bool:
-        try:
-            date = datetime.fromisoformat(episode.turns[-1].date)
-        except ValueError:
-            return True
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() >= self._search.since
+    def original(self, session: AgentSession, path: str) -> str | None:
+        """Return the text of a file in the commit that a session began with."""
+        files, root = self.of(Path(session.directory)), self.root(session)
+        if files is None or not session.commit or not PurePosixPath(path).is_relative_to(root):
+            return None
+        return _decoded(files.content(session.commit, str(PurePosixPath(path).relative_to(root))))
+
+    def snapshot(self, folder: Path, tree: str, path: str) -> str | None:
+        """Return the text of a file in a tree of a repository that a program keeps somewhere below ``folder``."""
+        contents = (files.content(tree, path) for files in self._copies(folder))
+        return next((text for content in contents if (text := _decoded(content)) is not None), None)
+
+    def _copies(self, folder: Path) -> Iterator[ProjectFiles]:
+        repositories = (self.of(entry) for entry in sorted(folder.glob("*")) if (entry / "HEAD").is_file())
+        return (files for files in repositories if files is not None)
 
 
-def _summary(draft: HarvestedDraft, *, is_tried: bool) -> DraftSummary:
-    signals: Mapping[str, object] = draft.origin
-    names = signals["signals"]
-    return DraftSummary(
-        id=draft.id,
-        title=draft.title,
-        agent=str(draft.origin["agent"]),
-        use=str(draft.origin["use"]),
-        signals=tuple(map(str, names)) if isinstance(names, list) else (),
-        check=draft.kind if is_tried or not draft.commands else "untried",
-        files=len(draft.files),
-    )
+class _Texts:
+    """Texts and paths of a session as a draft may have them: relative to the project, and redacted."""
+
+    def __init__(self, root: PurePosixPath, redactor: SessionRedactor) -> None:
+        self.root, self._redactor = root, redactor
+
+    def text(self, text: str) -> str:
+        if len(self.root.parts) > 1:
+            text = text.replace(f"{self.root}/", "").replace(str(self.root), ".")
+        return self._redactor.text(text)
+
+    def path(self, path: str) -> str:
+        """Return the path of a file as the draft calls it; empty for one that is not of the project."""
+        try:  # wherever links lead today
+            is_inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root))
+        except (ValueError, OSError):
+            return ""
+        parts = PurePosixPath(path).parts
+        if not is_inside or not PurePosixPath(path).is_relative_to(self.root) or ".." in parts or ".git" in parts:
+            return ""
+        return self._redactor.path(str(PurePosixPath(path).relative_to(self.root)))
+
+
+def _states(episode: Episode, texts: _Texts) -> tuple[dict[str, str], dict[str, str]] | NotDrafted:
+    """Return the files that matter as they were before, and those that were changed as they were in the end."""
+    before, final = dict[str, str](), dict[str, str]()
+    folders = [PurePosixPath(folder) for folder, _ in episode.session.bodies.values()]  # of skills
+
+    def name_of(path: str) -> str:
+        return "" if any(PurePosixPath(path).is_relative_to(folder) for folder in folders) else texts.path(path)
+
+    for turn in episode.turns:
+        for path, text in turn.reads.items():
+            if name := name_of(path):
+                before.setdefault(name, texts.text(text))
+    for edit in (edit for turn in episode.turns for edit in turn.edits):
+        name = name_of(edit.path)
+        if not name:
+            continue
+        if edit.after is None:
+            return NotDrafted.UNKNOWN_FILES
+        if name not in final:
+            before.pop(name, None)
+            if edit.before is not None:
+                before[name] = texts.text(edit.before)
+        final[name] = texts.text(edit.after)
+    return before, {name: text for name, text in final.items() if before.get(name) != text}
+
+
+def _diff(before: Mapping[str, str], final: Mapping[str, str]) -> str:
+    text, is_cut = "", False
+    for name, content in final.items():
+        old, new = before.get(name, "").splitlines(), content.splitlines()
+        same = 0
+        if max(len(old), len(new)) > _MOST_COMPARED:  # which takes the square of them
+            same = next((at for at, (line, twin) in enumerate(zip(old, new, strict=False)) if line != twin), 0)
+        window = slice(max(0, same - 3), max(0, same - 3) + _MOST_COMPARED)
+        lines = difflib.unified_diff(old[window], new[window], f"a/{name}", f"b/{name}", lineterm="")
+        text += "".join(f"{line}\n" for line in lines)
+        is_cut = is_cut or max(len(old), len(new)) > window.stop
+        if len(text) > _MOST_DIFF:
+            text, is_cut = f"{text[:_MOST_DIFF].rpartition(chr(10))[0]}\n", True
+            break
+    return f"{text}(and more)" if is_cut else text.removesuffix("\n")
+
+
+def _skill_tree(session: AgentSession, skill: str, files: ProjectFiles, commit: str, root: PurePosixPath) -> str:
+    """Return the tree of the skill's folder in the project's commit, if the text that was loaded is the one there."""
+    folder, body = session.bodies.get(skill, ("", ""))
+    if not (commit and folder and PurePosixPath(folder).is_relative_to(root)):
+        return ""
+    path = str(PurePosixPath(folder).relative_to(root))
+    document = _decoded(files.content(commit, f"{path}/SKILL.md")) or ""
+    parts = _ARGUMENT.split(re.sub(r"\A---\n.*?\n---\n", "", document, flags=re.DOTALL))
+    return files.folder_id(commit, path) if document and all(part.strip() in body for part in parts) else ""
+
+
+def mask_again(draft: HarvestedDraft, secrets: SecretValues) -> None:
+    """Take out of a draft what has turned out to be a secret since it was made; its program stays as it is."""
+
+    def name(path: str) -> str:
+        return "/".join(file_name_of(secrets.masked(part)) for part in path.split("/"))
+
+    def value(part: object, key: str = "") -> object:
+        if isinstance(part, str):
+            return name(part) if key == "files" else secrets.masked(part)
+        if isinstance(part, dict):
+            return {key: value(entry, key) for key, entry in part.items()}
+        return [value(entry, key) for entry in part] if isinstance(part, list) else part
+
+    draft.row = {key: row if key in _OURS else value(row, key) for key, row in draft.row.items()}
+    masked_files = dict[str, bytes]()
+    for path, content in draft.files.items():
+        text = None if path == _CHECK else _decoded(content)
+        masked_files[name(path)] = content if text is None else secrets.masked(text).encode()
+    draft.files = masked_files
+    draft.final = {name(path): secrets.masked(text) for path, text in draft.final.items()}
+
+
+def _decoded(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _since(text: str, now: datetime) -> float:
     """Return the moment that ``--since`` means, in seconds since 1970."""
-    if not text:
-        return 0.0
     if match := _AGE.fullmatch(text):
         return (now - timedelta(days=int(match[1]))).timestamp()
+    moment = _moment(text) if text else 0.0
+    if moment is None:
+        raise UsageError(f"--since is '{text}', neither a date nor an age", hint="write 2026-11-20 or 7d")
+    return moment
+
+
+def _moment(text: str) -> float | None:
+    """Return a date, of UTC where it names no zone, in seconds since 1970; None if it is not one."""
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--since is '{text}', neither a date nor an age", hint="write 2026-11-20 or 7d") from None
+        return None
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()

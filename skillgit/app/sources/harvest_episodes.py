@@ -91,36 +91,35 @@ def episodes(session: AgentSession, skill: str) -> Iterator[tuple[tuple[SessionT
     yield from (((turn,), NotDrafted.TAKEN_BACK) for turn in session.turns if not turn.is_live)
     paths = {edit.path for turn in session.turns if _use(turn, skill) for edit in turn.edits}
     description = next((text for name, text in session.offers.items() if names_skill(name, skill)), None)
+    vocabulary = _words(f"{skill} {description}")
     position = 0
     while position < len(live):
-        turn = live[position]
-        turns = tuple(_with_follow_ups(live, position, skill))
-        use = _use(turn, skill) or next(filter(None, (_use(later, skill) for later in turns[1:])), None)
+        turn, turns = live[position], _with_follow_ups(live, position, skill)
+        use = next(filter(None, (_use(turn, skill) for turn in turns)), None)
         if use is None and description is None:
             yield (turn,), NotDrafted.OTHER_WORK
             position += 1
             continue
-        signals = tuple(signal for signal in SessionSignal if _shows(signal, turns, session))
+        signals = _signals(turns, session)
         episode = Episode(session=session, turns=turns, use=use or SkillUse.OFFERED, signals=signals)
-        if use is not None or (len(turns) > 1 and signals):
-            is_same = any(edit.path in paths for turn in turns for edit in turn.edits)
-            words = f"{turn.prompt} {episode.follow_up}"
-            yield turns, _worth(episode, is_tied=is_same or _ties(words, f"{skill} {description}"))
-            position += len(turns)
-        else:
-            yield (turn,), NotDrafted.NOT_CORRECTED
-            position += 1
+        outcome: Episode | NotDrafted = episode
+        edits = [edit for turn in turns for edit in turn.edits]
+        has_result = any(edit.after is not None for edit in edits)
+        if use is None and not (len(turns) > 1 and signals):
+            turns, outcome = (turn,), NotDrafted.NOT_CORRECTED
+        elif use is None and not (
+            any(edit.path in paths for edit in edits)
+            or len(_words(f"{turn.prompt} {episode.follow_up}") & vocabulary) >= _TIES
+        ):
+            outcome = NotDrafted.NOT_TIED
+        elif not (signals or (has_result and episode.verified_commands)) or not (episode.follow_up or has_result):
+            outcome = NotDrafted.NO_SIGNAL
+        yield turns, outcome
+        position += len(turns)
 
 
-def _worth(episode: Episode, *, is_tied: bool) -> Episode | NotDrafted:
-    if episode.use is SkillUse.OFFERED and not is_tied:
-        return NotDrafted.NOT_TIED
-    has_result = any(edit.after is not None for turn in episode.turns for edit in turn.edits)
-    if not episode.signals and not (has_result and episode.verified_commands):
-        return NotDrafted.NO_SIGNAL
-    if not (episode.follow_up or has_result):
-        return NotDrafted.NO_SIGNAL
-    return episode
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
 
 
 def _use(turn: SessionTurn, skill: str) -> SkillUse | None:
@@ -132,22 +131,15 @@ def names_skill(name: str, skill: str) -> bool:
     return name == skill or name.endswith(f":{skill}")
 
 
-def _ties(prompt: str, description: str) -> bool:
-    words, vocabulary = ({word.lower() for word in _WORD.findall(text)} for text in (prompt, description))
-    return len(words & vocabulary) >= _TIES
-
-
-def _with_follow_ups(live: Sequence[SessionTurn], start: int, skill: str) -> Iterator[SessionTurn]:
-    """Yield the turn at ``start`` and those after it that correct it; one that takes the skill anew is a request."""
+def _with_follow_ups(live: Sequence[SessionTurn], start: int, skill: str) -> tuple[SessionTurn, ...]:
+    """Return the turn at ``start`` and those after it that correct it; one that takes the skill again is a request."""
     turns = [live[start]]
-    yield live[start]
     for turn in live[start + 1 : start + 1 + _MOST_FOLLOW_UPS]:
-        before = turns[-1]
         is_rewritten = _use(turn, skill) is None and _rewrites(turns, turn)
-        if not (before.interrupted or before.refused or is_rewritten or _repeats(turns[0], turn)):
-            return
+        if not (turns[-1].interrupted or turns[-1].refused or is_rewritten or _repeats(turns[0], turn)):
+            break
         turns.append(turn)
-        yield turn
+    return tuple(turns)
 
 
 def _rewrites(turns: Sequence[SessionTurn], later: SessionTurn) -> bool:
@@ -166,42 +158,32 @@ def _repeats(turn: SessionTurn, later: SessionTurn) -> bool:
     return fuzz.ratio(turn.prompt[:_MOST_COMPARED].lower(), later.prompt[:_MOST_COMPARED].lower()) >= _SAME
 
 
-def _shows(signal: SessionSignal, turns: Sequence[SessionTurn], session: AgentSession) -> bool:
+def _signals(turns: Sequence[SessionTurn], session: AgentSession) -> tuple[SessionSignal, ...]:
     first, *later = turns
     edits = [edit for turn in turns for edit in turn.edits]
-    match signal:
-        case SessionSignal.CORRECTION:
-            rewritten = any(_rewrites(turns[:at], turn) for at, turn in enumerate(later, start=1))
-            return rewritten or (bool(later) and (first.interrupted or first.refused)) or any(t.comments for t in turns)
-        case SessionSignal.REPEAT:
-            return any(_repeats(first, turn) for turn in later)
-        case SessionSignal.INTERRUPTION:
-            return any(turn.interrupted for turn in turns)
-        case SessionSignal.REFUSAL:
-            return any(turn.refused for turn in turns)
-        case SessionSignal.REWIND:
-            at = session.turns.index(first)
-            return at > 0 and not session.turns[at - 1].is_live
-        case SessionSignal.FAILED_THEN_PASSED:
-            return _failed_then_passed(turns)
-        case SessionSignal.REVERTED_EDIT:
-            return any(
-                edit.after is not None and edit.after == old.before and edit.path == old.path and edit is not old
-                for at, edit in enumerate(edits)
-                for old in edits[:at]
-            )
-        case SessionSignal.EDITED_PROPOSAL:
-            return any(edit.by_person for edit in edits)
-
-
-def _failed_then_passed(turns: Sequence[SessionTurn]) -> bool:
-    failures = set[str]()
-    for call in (call for turn in turns for call in turn.calls if call.command):
-        if call.failed:
-            failures.add(_command(call.command))
-        elif call.passed and _command(call.command) in failures:
-            return True
-    return False
+    commands = [call for turn in turns for call in turn.calls if call.command]
+    failures, is_passed = set[str](), False  # what failed, and whether one of it passed later
+    for call in commands:
+        failures |= {_command(call.command)} if call.failed else set()
+        is_passed = is_passed or (call.passed and _command(call.command) in failures)
+    position = session.turns.index(first)
+    signs = {
+        SessionSignal.CORRECTION: any(turn.comments for turn in turns)
+        or (bool(later) and (first.interrupted or first.refused))
+        or any(_rewrites(turns[:at], turn) for at, turn in enumerate(later, start=1)),
+        SessionSignal.REPEAT: any(_repeats(first, turn) for turn in later),
+        SessionSignal.INTERRUPTION: any(turn.interrupted for turn in turns),
+        SessionSignal.REFUSAL: any(turn.refused for turn in turns),
+        SessionSignal.REWIND: position > 0 and not session.turns[position - 1].is_live,
+        SessionSignal.FAILED_THEN_PASSED: is_passed,
+        SessionSignal.REVERTED_EDIT: any(
+            edit.after is not None and edit.after == old.before and edit.path == old.path and edit is not old
+            for at, edit in enumerate(edits)
+            for old in edits[:at]
+        ),
+        SessionSignal.EDITED_PROPOSAL: any(edit.by_person for edit in edits),
+    }
+    return tuple(signal for signal in SessionSignal if signs[signal])
 
 
 def _command(text: str) -> str:

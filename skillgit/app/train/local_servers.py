@@ -120,11 +120,13 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
     slots = None
     if isinstance(tags.get("models"), list) and isinstance(ollama.get("version"), str):
         program, words = "Ollama", ollama.get("version")
-        loaded = {str(row.get("name")): row for row in _mappings(running.get("models"))}
+        rows_by_name = {str(row.get("name")): row for row in _mappings(running.get("models"))}
         names = [str(entry["id"]) for entry in entries]
         shows = await asyncio.gather(*(_get(client, f"{root}/api/show", {"model": name}) for name in names))
         models = [
-            _model(name, loaded.get(name, {}).get("context_length"), *_lengths(show), is_loaded=name in loaded)
+            _model(
+                name, rows_by_name.get(name, {}).get("context_length"), *_lengths(show), is_loaded=name in rows_by_name
+            )
             for name, show in zip(names, shows, strict=True)
         ]
     elif isinstance(studio.get("data"), list):

@@ -6,7 +6,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
@@ -29,6 +29,7 @@ from skillgit.app.setup.run_setup import Setup, identified, own_addresses, recor
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, with_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
+from skillgit.app.train.requests import SkillTraining, TrainRequest
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
 from skillgit.app.workspace.context import Context
@@ -76,19 +77,6 @@ from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainRequest:
-    config: str | None  # a file, or a shipped name; None takes what ``run`` recorded, or the run of ``start``
-    overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
-    run: str | None = None  # the run's name; a new one is made if there is none
-    start: str | None = None  # the revision that a new run starts from; None takes the configuration's seed
-    skill: str = ""  # the folder of the skill that is meant at ``start``; empty where it is clear by itself
-    caps: Caps = field(default_factory=Caps)  # what the run may cost; where it names no cap, the configuration's holds
-    cap: int | None = None  # the cap on calls as the user wrote it, where that of ``caps`` was reckoned from it
-    ask_again: bool = False  # whether to ask once more what was recorded as never to be answered
-    fresh: bool = False  # whether to ask what other runs have asked already; a run that goes on is as it began
-
-
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     """Train to the end, or go on with the run of that name and configuration; Ctrl-C, even twice, loses no event."""
     request = of_skill(context, request)
@@ -115,18 +103,19 @@ _UNLOADED = "train.require_loading=false"
 _ITS_OWN = "name one: skillgit train CONFIG"  # which one a run of elsewhere was trained by, only its people know
 
 
-def of_skill(context: Context, request: TrainRequest) -> TrainRequest:
+def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
     """Return the request for the skill that is meant, on its own tasks where no other data are named.
 
     It is the one that ``context`` names, or the only one that a run could train. Without a configuration, and without a
     run to take one from, it is trained as ``tasks/default`` says, if it is named or has reviewed tasks.
     """
-    if request.skill:
+    if isinstance(request, SkillTraining) and request.folder:
         return request
     # A mistake in the configuration is said first, also outside of a repository.
     settings = None if request.config is None else load_config(context, request.config, request.overrides)
     with open_workspace(context) as workspace:
-        request, config = replace(request, skill=workspace.skill), request.config
+        request = SkillTraining(**{**vars(request), "folder": workspace.skill})
+        config = request.config
         is_begun = request.run in run_names(workspace.repo.tips())
         if config is None:
             if is_begun or _run_at(workspace, request.start) or not _is_clear(workspace, request):
@@ -232,7 +221,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             plan_maker = planner(workspace, setup, session)
             if request.run and request.run in runs(workspace.repo):
                 return _plan_of_begun(workspace, setup, request, caps, plan_maker)
-            beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
+            beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.folder)
             plan_training(plan_maker, beginning.skill)
             run = request.run or "a new one"
             facts = training_facts(setup, run=run, text=beginning.text, length=_length(setup))
@@ -242,7 +231,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
-def _plan_of_begun(workspace: Workspace, setup: Setup, request: TrainRequest, caps: Caps, plan_maker: Planner) -> Plan:
+def _plan_of_begun(workspace: Workspace, setup: Setup, request: SkillTraining, caps: Caps, plan_maker: Planner) -> Plan:
     """Return the plan of what is left of the run of ``request``; nothing is, of one that has finished."""
     repo, run = workspace.repo, request.run or ""
     records = read_run(repo, run)
@@ -282,12 +271,12 @@ def _finished_note(setup: Setup, run: str, state: RunState) -> str:
     )
 
 
-def _kept_text(workspace: Workspace, setup: Setup, request: TrainRequest, first: Recorded) -> str:
+def _kept_text(workspace: Workspace, setup: Setup, request: SkillTraining, first: Recorded) -> str:
     """Say that a run goes on with the text that it began with, and whether a new run would have another one."""
     path = first.event.skill
     text = f"{path}/{DOCUMENT} as run {first.event.run} began with it (v0, {first.commit[:7]})"
     try:
-        now = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.skill)
+        now = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.folder)
     except SkillgitError:  # what a new run would begin with does not matter to one that goes on
         return text
     if now.skill.digest == skill_at(workspace.repo, first.commit, path).digest and not now.differs:
@@ -345,7 +334,7 @@ class Training:
         context: Context,
         workspace: Workspace,
         setup: Setup,
-        request: TrainRequest,
+        request: SkillTraining,
         *,
         name: str,
         calls: Calls,
@@ -388,7 +377,7 @@ class Training:
         )
         watcher.attach(self.session)
 
-    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str, str]:
+    def _beginning(self, request: SkillTraining) -> tuple[Start, str, str, str]:
         """Return the start of the run, the folder of its skill, its parent, and which text is trained in words."""
         setup = self._setup
         evidence = setup.evidence(fresh=request.fresh)
@@ -398,7 +387,7 @@ class Training:
             seed = skill_at(repo, first.commit, self._started.skill)
             text = _kept_text(self._workspace, setup, request, first)
             return Start(skill=seed, **digests), self._started.skill, first.parents[0], text  # type: ignore[arg-type]
-        beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start, request.skill)
+        beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start, request.folder)
         if beginning.fork_of:
             attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
             digests["evidence"] = {**evidence, **tried_file(attempts)}

@@ -83,7 +83,7 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
     remade: list[RemadeRun] | None = [] if deep else None
     with open_workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
-        asked = None if run is None else names
+        scope = None if run is None else names
         if repair and not sight:
             repairs_made += [sentence for name in names for sentence in _mended_run(context, workspace, name)]
             workspace.index.refresh()
@@ -91,12 +91,12 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         for problem in note_problems(workspace.repo):  # those on commits of other runs only where all are asked for
             row = queries.row_of_commit(workspace.index, problem.commit)
             owner = row.run if row is not None else ""
-            findings += [replace(problem, run=owner)] if asked is None or owner in asked else []
+            findings += [replace(problem, run=owner)] if scope is None or owner in scope else []
         with workspace.repo.still():
             of_runs = ((name, problem) for name in names for problem in _problems(workspace, name, remade))
             findings += [replace(problem, run=name) for name, problem in of_runs]
         stale = sorted(index_check.differing_runs(workspace.index)) if deep else []
-        stale = [name for name in stale if asked is None or name in asked]
+        stale = [name for name in stale if scope is None or name in scope]
         commits = sum(queries.events_of(workspace.index, name) for name in names)
     if repair and stale:
         findings += _rebuild_index(repo, index_check.IndexFault.STALE, repairs_made)
@@ -216,9 +216,9 @@ def _problems(workspace: Workspace, run: str, remade: list[RemadeRun] | None) ->
     yield from problems
     try:
         if refs.run_branch(run) in repo.tips(run):
-            known = {problem.commit for problem in problems}
+            commits = {problem.commit for problem in problems}
             for name, oid in repairs.lost_candidates(repo, run).items():
-                if oid not in known:
+                if oid not in commits:
                     sentence = f"{refs.short(name)} is gone, and its reflog says where it stood"
                     yield Finding(commit=oid, sentence=sentence, hint=REPAIR)
         records = history_reader.read_run(repo, run)

@@ -145,8 +145,8 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Finding]:
 
 def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Finding]:
     """Yield tags and branches that are not where the events of the run have them."""
-    edited = takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
-    waiting = {record.commit for record in edited}  # the event that follows a person's commit brings its tag
+    edits = takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
+    waiting = {record.commit for record in edits}  # the event that follows a person's commit brings its tag
     for update in history.derived_updates(run, records, tips):
         if update.new in waiting and update.name not in tips:
             continue
@@ -228,9 +228,9 @@ class _CommitChecks:
                     name = version_label(event.joined)
                     yield f"it says that it took up {name}, and nothing that it changes is from there"
             if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
-                base, guided = (self._skill(record, parent) for parent in record.parents)
-                merged = with_slow_guidance(base.document, slow_guidance(guided.document))
-                if base.with_text(DOCUMENT, merged).digest != skill.digest:
+                base, guided_skill = (self._skill(record, parent) for parent in record.parents)
+                merged_text = with_slow_guidance(base.document, slow_guidance(guided_skill.document))
+                if base.with_text(DOCUMENT, merged_text).digest != skill.digest:
                     yield "the skill is not that of its first parent with the guidance of the second"
         except SkillgitError as error:
             if not isinstance(error.__cause__, UnsafeNameError):  # `NameChecks` reports each name
@@ -267,19 +267,19 @@ class _CommitChecks:
         try:
             document = loads(content)
             edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
-            skipped = len(document["edits"]) - len(edits)
+            skipped_count = len(document["edits"]) - len(edits)
             body = verbatim(str(document["rewrite"])) if "rewrite" in document else None
             notes = [verbatim(str(note)) for note in document["appendix"]] if "appendix" in document else None
             is_lines = document.get("lines") is True
         except (ValueError, TypeError, KeyError):
             yield "patch.json in the evidence cannot be read"
             return
-        stated = tuple(replace(edit, fixed=None, broken=None) for edit in event.edits)
-        if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != stated:
+        edit_records = tuple(replace(edit, fixed=None, broken=None) for edit in event.edits)
+        if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != edit_records:
             yield "the edits in the evidence are not those of the commit"
         patch = event.patch
-        if not self._is_import and (patch.applied, patch.skipped) != (len(edits), skipped):
-            counts = f"applied={len(edits)} skipped={skipped}"
+        if not self._is_import and (patch.applied, patch.skipped) != (len(edits), skipped_count):
+            counts = f"applied={len(edits)} skipped={skipped_count}"
             yield f"the commit says applied={patch.applied} skipped={patch.skipped}, and the evidence says {counts}"
         try:
             base, skill = self._skill(record, self._versions[event.base]), self._skill(record)

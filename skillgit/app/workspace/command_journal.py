@@ -1,6 +1,6 @@
 """Commands that someone started from a page or a screen: who did, what they print, and how they end.
 
-Each has a process of its own, the keeper, which runs as this module. It outlives whoever started it, keeps the outputs
+Each has a process of its own, the keeper, which runs as this module. It outlives its starter, keeps the outputs
 within :data:`MOST`, and notes the exit code. As long as it lives it holds a lock on the facts of its command, which the
 kernel gives back however it dies: so a command that runs is never confused with another process of the same number.
 """
@@ -37,7 +37,7 @@ TERMINAL: Final = "terminal"
 _SHOWN: Final = 1 << 17  # bytes of each output that are shown at most, the last ones
 _FACTS, _OUTPUT, _ERRORS = ".command", ".out", ".err"
 _FOLDER: Final = "commands"
-_MODULE: Final = (sys.executable, "-P", "-m")  # a file in the folder that it is run in is no module of ours
+_MODULE: Final = (sys.executable, "-P", "-m")  # a file in the folder that it is run in is not one of our modules
 _KILLED: Final = 128 + signal.SIGKILL
 
 
@@ -70,7 +70,7 @@ class CommandRecord:
         return self.now()
 
     def outputs(self, most: int = MOST) -> tuple[bytes, bytes]:
-        """Return the last of what it printed, and of what it said beside that."""
+        """Return the last of what it printed, and the last of its notes."""
         return _tail(self._path(_OUTPUT), most), _tail(self._path(_ERRORS), most)
 
     def text(self) -> str:
@@ -122,7 +122,7 @@ _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 def start_command(
     context: Context, words: Sequence[str], *, by: str = TERMINAL, back: str = "", options: Sequence[str] = ()
 ) -> CommandRecord:
-    """Start ``skillgit OPTIONS WORDS`` so that it survives this process; the options are no part of what is shown."""
+    """Start ``skillgit OPTIONS WORDS`` so that it survives this process; the options are not shown."""
     from skillgit.plugin.redaction import redact  # noqa: PLC0415 - the keeper does without
 
     folder, now = own_folder(context, _FOLDER), context.clock()

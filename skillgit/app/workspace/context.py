@@ -19,8 +19,8 @@ class Context:
     environ: Mapping[str, str]
     clock: Callable[[], datetime]  # returns the time, in UTC
     entropy: Callable[[int], bytes]  # returns so many random bytes
-    skill: str = ""  # the skill that is meant, by name or path; empty where nobody named one
-    remark: Callable[[str], None] = field(default=lambda _: None, compare=False)  # tells the user what work waits for
+    skill: str = ""  # the skill that is meant, by name or path; empty where none is named
+    remark: Callable[[str], None] = field(default=lambda _: None, compare=False)  # says to the user what work waits for
     as_of: str = ""  # the revision after which history is cut off, for use cases that only read; empty for all of it
 
     @classmethod

@@ -44,7 +44,7 @@ _OID = re.compile(r"[0-9a-f]{4,40}")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     commit: str  # the commit, 40 hexadecimal characters
-    row: LogRow | None  # the event that the commit holds; absent for a commit that is no event
+    row: LogRow | None  # the event that the commit holds; absent for any other commit
     run: str | None
     is_uncommitted: bool = False  # whether the text is that of the work tree, which the commit holds for the moment
 
@@ -119,7 +119,7 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
     resolution = resolve_in(workspace, text)
     if resolution.row is None:
         raise RevisionNotFoundError(
-            f"commit {resolution.commit[:12]} is no event of a run", hint=f"git show {quote(text)}"
+            f"commit {resolution.commit[:12]} belongs to no run", hint=f"git show {quote(text)}"
         )
     return resolution.row
 
@@ -241,7 +241,7 @@ def _row_at(workspace: Workspace, run: str, name: _Named) -> LogRow:
         row = _row_of(workspace, run, name.event)
     if not name.back:
         return row
-    # beside the line, the first step back leads to the version that the run stood at
+    # from a side branch the first step back leads to the version that the run stood at
     return _version(workspace, run, row.at - name.back + (row.version is None))
 
 
@@ -351,7 +351,7 @@ def version_in(workspace: Workspace, text: str) -> LogRow:
     row = event_in(workspace, text)
     if row.version is None:
         raise UsageError(
-            f"{text} is no version of run {row.run}",
+            f"{text} is not a version of run {row.run}",
             hint=f"a candidate becomes one if it passes the gate: skillgit cherry-pick {quote(text)} --run {row.run}",
         )
     return row
@@ -369,7 +369,7 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
     if row.run != run_name:
         address = str(row.address)
         raise UsageError(
-            f"{address} is no version of run {run_name}", hint=f"skillgit cherry-pick {address} --run {run_name}"
+            f"{address} is not a version of run {run_name}", hint=f"skillgit cherry-pick {address} --run {run_name}"
         )
     return row
 
@@ -378,11 +378,11 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
 class NamedSkill:
     skill: Skill
     commit: str
-    row: LogRow | None  # the event that the commit holds; absent for a commit that is no event
+    row: LogRow | None  # the event that the commit holds; absent for any other commit
 
 
 def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
-    """Return the skill of ``revision``: that of its run, or the only one of a commit that is no event."""
+    """Return the skill of ``revision``: that of its run, or the only one of any other commit."""
     from skillgit.store.history_reader import skill_at  # noqa: PLC0415 - decodes commits, which most words do not need
     from skillgit.store.work_tree import skills_at  # noqa: PLC0415 - as above
 

@@ -58,7 +58,7 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
 
 
 def split_range(text: str) -> tuple[str, str] | None:
-    """Return both ends of a range ``A..B``, empty where left out; None if ``text`` is no range."""
+    """Return both ends of a range ``A..B``, empty where left out; None if ``text`` is not a range."""
     if "..." in text:
         raise UsageError(f"'{text}' has three dots, which mean nothing on a line of versions", hint="write two: v3..v7")
     begin, dots, end = text.partition("..")

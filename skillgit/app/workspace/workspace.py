@@ -33,7 +33,7 @@ class Workspace:
     index: Index
     past: bool = False  # whether both end with an event of the past
     answers: dict[Hashable, object] | None = None  # what a snapshot has read besides git; None outside of one
-    skill: str = ""  # the folder of the skill that is meant; empty where nobody named one
+    skill: str = ""  # the folder of the skill that is meant; empty where none is named
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
@@ -56,7 +56,7 @@ def trained_here(repo: Repo) -> dict[str, int]:
     try:
         return live_runs(repo)
     except OSError:
-        # nobody can hold a lock where nobody can write
+        # a read-only repository has no locks
         return {}
 
 
@@ -91,7 +91,7 @@ def one_snapshot() -> Iterator[None]:
 
 @contextmanager
 def open_workspace(context: Context) -> Iterator[Workspace]:
-    """Open the repository that the context's folder lies in, as it is or as it was; within a snapshot, that moment."""
+    """Open the repository that contains the context's folder, as it is or as it was; within a snapshot, that moment."""
     snapshot = _SNAPSHOT.get()
     if snapshot is None or snapshot.thread != threading.get_ident():
         with _opened(context) as workspace:
@@ -175,7 +175,7 @@ class Absence(StrEnum):
 
 
 def absence_of(repo: Repo, run: str) -> Absence:
-    """Return why evidence of ``run`` that nobody dropped is not here."""
+    """Return why evidence of ``run`` that was not dropped is not here."""
     from skillgit.store.exchange.remotes import may_have_evidence  # noqa: PLC0415 - screens begin without libgit2
 
     return Absence.AWAY if may_have_evidence(repo, run) else Absence.STAYED

@@ -29,8 +29,8 @@ from skillgit.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from skillgit.app.interventions.cherry_pick import EditsRequest
-    from skillgit.app.interventions.intervention import Decided, GateWatcher
-    from skillgit.app.setup.model_session import MeasuringTerms
+    from skillgit.app.interventions.intervention import Decided
+    from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
     from skillgit.app.setup.plan import Plan
 
 
@@ -110,7 +110,7 @@ def cherry_pick_command(session: CommandSession, *, revision: str, run: str | No
 
 def _edited(
     session: CommandSession,
-    change: Callable[[Context, EditsRequest, GateWatcher], Decided | Plan],
+    change: Callable[[Context, EditsRequest, EvalWatcher], Decided | Plan],
     request: EditsRequest,
     schema: str,
 ) -> int:

@@ -137,8 +137,8 @@ def _list(session: CommandSession) -> None:
 def mcp_command(session: CommandSession, http: str | None) -> None:
     """Answer agents about the history, by the Model Context Protocol.
 
-    An agent starts it and speaks with it on stdin and stdout; skillgit plugin build writes what tells it so. It only
-    reads, and only the repository that it was started in. With --http only this machine reaches it.
+    An agent starts it and speaks with it on stdin and stdout, as the plug-in of skillgit export --as plugin says. It
+    only reads, and only the repository that it was started in. With --http only this machine reaches it.
     """
     from skillgit.mcp import require_extra  # noqa: PLC0415 - see the package
 

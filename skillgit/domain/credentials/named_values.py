@@ -232,7 +232,7 @@ def is_name_of_credential(name: str, *, certainly: bool) -> bool:
 
 
 def named_values(text: str) -> Iterator[Span]:
-    """Yield where values lie that a word for secret gives away."""
+    """Yield the spans of values that a word for secret gives away."""
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)

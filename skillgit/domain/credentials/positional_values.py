@@ -154,7 +154,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def positional_values(text: str) -> Iterator[Span]:
-    """Yield where values lie that their place gives away."""
+    """Yield the spans of values that their position gives away."""
     lower = text.lower()
     for marks, pattern in _PLACES:
         if not any(mark in lower for mark in marks):

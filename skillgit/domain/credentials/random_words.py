@@ -1,4 +1,4 @@
-"""Words that a random generator made, told from words that people made of words."""
+"""Distinguish words from a random generator from words that people wrote."""
 
 from __future__ import annotations
 

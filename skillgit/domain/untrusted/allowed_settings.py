@@ -2,7 +2,7 @@
 
 The configuration of a run travels with it as evidence. One that was recorded on this machine is its owner's own word.
 Anybody else's is data: a key counts only if it is in ``TAKEN``, and only with a value of the shape that it has there.
-So it names no path, program, plug-in file, address, credential or sandbox, whatever keys are added later.
+So it names no path, program, plug-in file, address, credential or sandbox, even as keys are added.
 """
 
 from __future__ import annotations

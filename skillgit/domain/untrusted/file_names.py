@@ -30,7 +30,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³
 _LINE_END = r"\n"
 _BYTE = re.compile(r"\\x[89a-f][0-9a-f]")  # how ``entry_name`` writes what is not UTF-8
 _SIGNS = {"\\": "backslash", ":": "colon"}
-_SLASH = r"\x2f"  # stands for a slash inside of the name of an entry, which is no path of two parts
+_SLASH = r"\x2f"  # a slash inside the name of an entry, which is not a path of two parts
 _JOINERS = "\u200c\u200d"  # invisible, and needed to write Persian, several scripts of India, and many emoji
 
 
@@ -126,7 +126,7 @@ def git_fault(name: str) -> str:
     if not name:
         return "a part of it is empty"
     if name == ".":
-        return "'.' is no name"
+        return "'.' is not a name"
     if name == "..":
         return "it leads out of its folder"
     if "/" in name or _SLASH in name:
@@ -159,7 +159,7 @@ def name_fault(name: str) -> str:
 
 
 def entry_name(raw: bytes) -> str:
-    """Return the name of a tree's entry as text; what is not UTF-8 or has a slash is no path by its backslash."""
+    """Return the name of an entry as text; without UTF-8 or with a slash it gets a backslash and is not a path."""
     return raw.decode(errors="backslashreplace").replace("/", _SLASH)
 
 

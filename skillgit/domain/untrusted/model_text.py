@@ -1,7 +1,7 @@
 """Text of models and of other programs: what of it may be in a skill or a commit, and how it is shown.
 
 Text enters a skill as ``SkillText``, which only this module makes. ``clean`` makes it of what a model or another
-program wrote: line ends become LF, and characters that nobody sees, or that act on a terminal, an editor or git, are
+program wrote: line ends become LF, and invisible characters and those that act on a terminal, an editor or git, are
 removed. ``verbatim`` makes it of what people wrote and of what is in the history already; it changes nothing.
 
 The patterns list code points instead of asking for categories, so that every version of Unicode cleans alike.
@@ -119,7 +119,7 @@ def clean_json(value: object) -> object:
 
 
 def aligned(text: str) -> tuple[str, list[int]]:
-    """Return ``text`` cleaned, and where in ``text`` each of its characters and its end stand."""
+    """Return ``text`` cleaned, and the position in ``text`` of each of its characters and of its end."""
     starts = list(range(len(text) + 1))
     for pattern, replacement in _STEPS:
         parts, positions, at = list[str](), list[int](), 0

@@ -58,7 +58,7 @@ def check_backend(
 
     Args:
         messages: A conversation that the model can answer; the last message is the user's.
-        echoes: Whether the model's reply repeats the last user message. Only then mixed-up answers can be told.
+        echoes: Whether the model's reply repeats the last user message. Only then mixed-up answers can be detected.
         tools: Whether the model calls a tool when it is offered one.
         misbehaving: Returns the settings with which the backend asks the server at an address. The kit runs servers
             that refuse, break off and never answer there. Without it, these failures are not examined.
@@ -170,7 +170,7 @@ def connections() -> Iterator[list[object]]:
 
 
 async def _cancel(case: Case, backend: Backend, promises: Promises) -> None:
-    """Cancel a call that has just begun: a run that is stopped must not wait for what nobody wants any more."""
+    """Cancel a call that has just begun: a run that is stopped must not wait for an answer that is no longer wanted."""
     task = asyncio.ensure_future(backend.complete(case.request))
     for _ in range(3):
         await asyncio.sleep(0)
@@ -206,7 +206,7 @@ def check_reply(reply: object, promises: Promises) -> None:
 def _check_usage(usage: Usage, promises: Promises) -> None:
     counts = (usage.tokens_in, usage.tokens_out, usage.cached, usage.reasoning)
     whole = all(isinstance(count, int) and count >= 0 for count in counts)
-    if not promises.hold(whole, f"usage has a count that is no whole number from 0 on: {usage}"):
+    if not promises.hold(whole, f"usage has a count that is not a whole number from 0 on: {usage}"):
         return
     promises.hold(usage.tokens_in > 0, "usage.tokens_in is 0 for a prompt that is not empty")
     promises.hold(usage.tokens_out > 0, "usage.tokens_out is 0 for a reply that is not empty")
@@ -272,7 +272,9 @@ def _check_call(call: ToolCall, promises: Promises) -> None:
         arguments = json.loads(call.arguments)
     except (TypeError, ValueError, RecursionError):
         arguments = None
-    promises.hold(isinstance(arguments, dict), f"the arguments of a tool call are no JSON object: '{call.arguments}'")
+    promises.hold(
+        isinstance(arguments, dict), f"the arguments of a tool call are not a JSON object: '{call.arguments}'"
+    )
 
 
 async def _show_picture(case: Case, backend: Backend, promises: Promises) -> None:

@@ -48,7 +48,7 @@ def check_calls(environment: Environment, item: Item, attempt: RehearsalOutcome,
 
 
 def check_nothing(attempt: RehearsalOutcome, promises: Promises) -> None:
-    """An empty reply is an answer like any other, and solves nothing; what a judge was told to say does not count."""
+    """An empty reply is an answer like any other, and solves nothing; the judge's words do not count."""
     score = attempt.score
     if score is not None and not attempt.judge.requests:
         promises.hold(score.hard == score.soft == 0.0, "an empty reply gets a score above 0")

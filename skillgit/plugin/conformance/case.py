@@ -171,7 +171,7 @@ async def lived(environment: Environment, promises: Promises) -> AsyncIterator[N
         with promises.during("close"):
             await environment.close()
         left = {}
-        for _ in range(_TURNS):  # what was told to end may take a moment
+        for _ in range(_TURNS):  # ending may take a moment
             # what was there under the same name before is of another environment, which does the same again and again
             left = {key: name for key, name in _living().items() if key not in before and name not in names_before}
             if not left:
@@ -364,7 +364,7 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, str]:
 
 
 def unreachable_address() -> str:
-    """Return the address of a port of this machine that nobody listens at."""
+    """Return the address of a port of this machine that is closed."""
     with socket.socket() as sock:
         sock.bind((_HOST, 0))
         return f"http://{_HOST}:{sock.getsockname()[1]}"

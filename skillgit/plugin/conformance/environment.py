@@ -312,7 +312,7 @@ def _is_golden(environment: Environment, item: Item, wrong: RehearsalOutcome, ri
 async def _check_outages(
     case: Rehearsal, environment: Environment, item: Item, skill: Skill, promises: Promises
 ) -> None:
-    """Let the target fail for good, at once and after a reply, and the judge: that is no answer, and no score."""
+    """Let the target fail for good, at once and after a reply, and the judge: that is neither an answer nor a score."""
     trajectory: Trajectory | None = None
     for first in (1, 2):
         target = Scripted((case.wrong_answer(item),), fails_from=first)

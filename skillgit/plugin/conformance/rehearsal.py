@@ -31,12 +31,12 @@ from skillgit.plugin.environment import (
 from skillgit.plugin.plugin_identity import read_files
 
 Value = str | int | float | bool
-UNKNOWN = "I do not know."  # what the target says where nobody has said what is wrong about an item
+UNKNOWN = "I do not know."  # what the target says by default
 
 
 @dataclass(slots=True)
 class Scripted:
-    """A model that says what it is told to, or fails."""
+    """A model that says what it is set to say, or fails."""
 
     says: Sequence[str] = ("",)  # one after the other; the last one for ever
     fails_from: int = 0  # the call from which on it fails; 0 never
@@ -112,7 +112,7 @@ def with_sentence(skill: Skill, sentence: str) -> Skill:
 
 
 def watched(skill: Skill, reads: list[str]) -> Skill:
-    """Return ``skill`` so that whoever reads a text of it adds to ``reads``."""
+    """Return ``skill`` so that every read of one of its texts is added to ``reads``."""
 
     class Watched(Skill):
         def __getattribute__(self, name: str) -> object:
@@ -267,7 +267,7 @@ def check_moved(case: Rehearsal, environment: Environment, promises: Promises) -
         for name in names:
             source, copy = case.root / name, Path(folder, name)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            # Data files may name what lies beside them.
+            # Data files may name files next to them.
             shutil.copytree(
                 source if source.is_dir() else source.parent,
                 copy if source.is_dir() else copy.parent,
@@ -275,13 +275,13 @@ def check_moved(case: Rehearsal, environment: Environment, promises: Promises) -
             )
         elsewhere = case.cls(dict(case.options), Path(folder))
         promises.hold(
-            elsewhere.digest == environment.digest, "digest is another one where its data lie in another folder"
+            elsewhere.digest == environment.digest, "digest is another one where its data are in another folder"
         )
         for split in Split:
             here, there = (
                 [(item.id, item.digest) for item in source.items(split)] for source in (environment, elsewhere)
             )
-            promises.hold(here == there, "items are others where the data lie in another folder: leave out paths")
+            promises.hold(here == there, "items are others where the data are in another folder: leave out paths")
 
 
 def _is_inside(name: str, case: Rehearsal) -> bool:
@@ -310,7 +310,7 @@ async def check_options(
     case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
     """Change every switch, number and named value among the options in turn: another outcome has another digest."""
-    # What other texts an option may have, nobody knows but its author.
+    # Only its author knows what other texts an option may have.
     first = next(((split, split_items[0]) for split, split_items in items.items() if split_items), None)
     info = case.cls.info
     if first is None or not isinstance(info, EnvironmentInfo):
@@ -352,7 +352,7 @@ _MOST_VALUES = 1  # of a text that are tried, for each takes a rollout
 
 def _others(option: Option, value: Value) -> Sequence[Value]:
     if option.name == "sandbox":
-        return ()  # how programs are isolated is no part of what they do
+        return ()  # how programs are isolated is not part of what they do
     if option.path or isinstance(value, str):
         return [name for name in option.values if name != value][:_MOST_VALUES]
     return [not value if option.type is bool else option.type(value + 1)]

@@ -44,7 +44,7 @@ def start(order: Order) -> int:
     if child == 0:
         try:
             _become(order, telling, waiting)
-        except BaseException as error:  # noqa: BLE001 - it is told to the parent; the child must not go on as one
+        except BaseException as error:  # noqa: BLE001 - it is reported to the parent; the child must not go on as one
             os.write(telling, str(error).encode(errors="replace")[:_LONGEST])
         finally:
             os._exit(_CANNOT_RUN)
@@ -83,7 +83,7 @@ def _become(order: Order, telling: int, waiting: int) -> None:
         os.execvpe(program, list(order.command), order.environment)  # noqa: S606 - there is no shell
     except OSError as error:
         if "/" in program and not program.startswith("/"):
-            # The job brought the program itself, so that it is the job's failure, reported as a shell tells it.
+            # The job brought the program itself, so that it is the job's failure, reported as a shell reports it.
             os.write(2, f"{program}: {error.strerror}\n".encode())
             os._exit(_CANNOT_RUN)
         raise OSError(error.errno, f"cannot run {program}: {error.strerror}") from error

@@ -89,7 +89,7 @@ def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes],
 
 
 def _entries(folder: str, *, is_over: bool) -> Iterator[tuple[int, os.DirEntry[str]]]:
-    """Yield everything below a folder with its depth; links are not followed, nor is what lies too deep."""
+    """Yield everything below a folder with its depth; links are not followed, nor are folders that are too deep."""
     waiting = [(1, folder)]
     while waiting:
         depth, path = waiting.pop()
@@ -120,10 +120,10 @@ def _read(path: str, limit: int) -> bytes | None:
         _grant(path, stat.S_IRUSR)
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        # A sparse file is as long as it says, whatever it takes on the disk.
+        # A sparse file counts with its length, not with its size on the disk.
         return None if os.fstat(descriptor).st_size > limit else file.read()
 
 
 def _grant(path: str, rights: int) -> None:
     with suppress(OSError):
-        os.chmod(path, rights)  # noqa: PTH101 - beside scandir and open
+        os.chmod(path, rights)  # noqa: PTH101 - like scandir and open

@@ -46,7 +46,7 @@ class Order(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What the launcher tells; the contents of ``files`` follow, each in a frame of its own."""
+    """What the launcher reports; the contents of ``files`` follow, each in a frame of its own."""
 
     kind: str  # "started", "fault" or "ended"
     text: str = ""

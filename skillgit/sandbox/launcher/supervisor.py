@@ -61,7 +61,7 @@ class Family(NamedTuple):
         for process in self._members():
             with suppress(OSError):
                 for entry in os.scandir(f"/proc/{process.number}/fd"):
-                    status = os.stat(entry.path)  # noqa: PTH116 - beside scandir
+                    status = os.stat(entry.path)  # noqa: PTH116 - like scandir
                     if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
                         sizes[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
         return sum(sizes.values()) + sum(_mapped(process.number) for process in self._members())
@@ -118,7 +118,7 @@ class Family(NamedTuple):
 def _mapped(number: int) -> int:
     """Return the bytes of removed files that a process has in its memory, by proc(5)."""
     size = 0
-    with suppress(OSError), open(f"/proc/{number}/maps", "rb") as lines:  # noqa: PTH123 - beside the others
+    with suppress(OSError), open(f"/proc/{number}/maps", "rb") as lines:  # noqa: PTH123 - like the others
         for line in lines:
             if line.rstrip().endswith(b" (deleted)") and b"/dev/zero" not in line:
                 first, _, last = line.split()[0].partition(b"-")
@@ -178,7 +178,7 @@ def _carry_out(order: Order, files: Mapping[str, bytes], channel: socket.socket)
         control(SUBREAPER, 1)
     folder.place(Path(order.folder), files, order.links, order.uid)
     child = start(order)
-    # From here on processes of the same user cannot look into this one; before, nobody but root could map the user of
+    # From here on processes of the same user cannot look into this one; before, only root could map the user of
     # its child, which would be hidden, too.
     control(DUMPABLE, 0)
     family = Family(alone=order.alone, leader=child)
@@ -190,7 +190,7 @@ def _carry_out(order: Order, files: Mapping[str, bytes], channel: socket.socket)
 
 
 def _watched(order: Order, child: int, family: Family, channel: socket.socket) -> _End:
-    """Wait for the end of the command, or end it for a limit that it breaks or because nobody listens any more."""
+    """Wait for the end of the command, or end it for a limit that it breaks or because its caller is gone."""
     start, pause, breach = time.monotonic(), _LOOK_S, ""
     events = select.poll()
     events.register(channel, select.POLLIN)

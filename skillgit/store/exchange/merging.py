@@ -94,7 +94,7 @@ def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, st
     try:
         adoption = _Adoption(repo, run, theirs, mine, terms)
         if adoption.is_idle() or terms.dry_run:
-            # a run that is being trained here is no hindrance as long as there is nothing new
+            # a run that is being trained here does not matter as long as there is nothing new
             return adoption.join(write=False)
         with RunLock(repo, run, terms.clock):
             return adoption.join(write=True)

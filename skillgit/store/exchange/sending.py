@@ -47,7 +47,7 @@ def snapshot(repo: Repo) -> dict[str, str]:
 
 
 def by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return run to those of the refs ``tips`` that are its own; tracking copies are nobody's."""
+    """Return run to those of the refs ``tips`` that are its own; tracking copies belong to none."""
     runs: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
         ref = refs.parse(name)
@@ -124,7 +124,7 @@ def candidates(repo: Repo, end: str) -> dict[str, str] | None:
 
 
 _AT_ONCE = 4000
-"""Refs of one ``git push``: they stand on its command line, which may have 2 MB."""
+"""Refs of one ``git push``: they are on its command line, which may have 2 MB."""
 _REASON = re.compile(r"\((?P<reason>[^()]*)\)\s*\Z")
 _BROKEN = "[remote failure]"
 
@@ -141,7 +141,7 @@ class RefusalCause(StrEnum):
     HOST = "host"
     """The host does not want it."""
     HELD = "held"
-    """Another ref that it goes with was not taken."""
+    """Another ref of its group was not taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ _FORBIDDEN = r"error: 403|Permission to \S+ denied|Write access to repository no
 _CASES = (
     _case(
         r"terminal prompts disabled|could not read (?:Username|Password)|no askpass|No such device or address",
-        "{remote} asks for a name and a password, and nobody is here to type them",
+        "{remote} asks for a name and a password, and there is no terminal to type them",
         "let git remember them: git help credentials; or use an ssh address: git remote set-url {remote} URL",
         nameless="let git remember them: git help credentials; or use an ssh address",
     ),
@@ -114,7 +114,7 @@ def refusal(remote: str, words: str, *, has_name: bool = True, pushes: bool = Fa
     if unsound := _UNSOUND.search(words):
         return RemoteError(
             f"{remote} has an object that is not let in: {unsound['oid']} {unsound['what']}",
-            hint="nothing came in; its owner has to mend the history, which could harm whoever checks it out",
+            hint="nothing came in; its owner has to repair the history, which could harm a checkout",
         )
     if file := _UNWRITABLE.search(words):
         why = f": {file['why'].lower()}" if file["why"] else ""
@@ -141,7 +141,7 @@ _HARMLESS = (
     *("missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nulInCommit", "zeroPaddedDate"),
     *("zeroPaddedFilemode", "badFilemode", "badTagName", "missingTaggerEntry", "extraHeaderEntry"),
 )
-"""What old programs wrote wrongly about authors, times and modes; histories of every age have it, and it hurts nobody.
+"""What old programs wrote wrongly about authors, times and modes; histories of every age have it, and it is harmless.
 
 What a tree or a ``.gitmodules`` says stays an error: names that lead elsewhere, doubled or unsorted entries, lost ids.
 """
@@ -160,7 +160,7 @@ _OWN_WORDS = re.compile(r"(?:fatal|error|hint|warning): |To |From | [ !*+=-] \[|
 _HOST = "remote: "
 """How lines begin that the host says."""
 _KEPT = 64_000
-"""Characters of the end of what git told that are kept, to see why it failed."""
+"""Characters of the end of git's output that are kept, to see why it failed."""
 
 
 def unheard(text: str, end: str) -> None:
@@ -172,7 +172,7 @@ class RemoteConnection:
     environ: Mapping[str, str]
     asks: bool = False  # whether someone is there whom git may ask for a password
     shows: bool = False
-    # is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced
+    # is given each line that git prints, with the sign that ends it; a carriage return for one to be replaced
     tell: Callable[[str, str], None] = field(default=unheard)
 
 
@@ -185,7 +185,7 @@ def ask(repo: Repo, line: RemoteConnection, remote: str, *arguments: str) -> Git
 
 
 def talk(repo: Repo, line: RemoteConnection, *arguments: str, hooks: bool = False) -> GitResult:
-    """Run git in ``repo`` and return how it ended, whatever that is; ``hooks`` says whether it may run any."""
+    """Run git in ``repo`` and return how it ended, also with an error; ``hooks`` says whether it may run any."""
     folder, ssh = repo.workdir or repo.common_dir, repo.config("core.sshCommand")
     return run(line, folder, *place_of(repo), *arguments, ssh=ssh, hooks=hooks)
 
@@ -232,7 +232,7 @@ def _pieces(stream: IO[bytes]) -> Iterator[tuple[str, str]]:
 
 
 def _surroundings(line: RemoteConnection, ssh: str) -> dict[str, str]:
-    """Return git's environment: messages in English, which are parsed, and no question that nobody can answer."""
+    """Return git's environment: messages in English, which are parsed, and no prompts."""
     env = {name: value for name, value in at_home(line.environ).items() if name != "LANGUAGE"}
     env["LC_ALL"] = "C"
     if not line.asks:

@@ -7,8 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from skillgit.app.sources.draft_review import DraftFolder, open_drafts
-from skillgit.app.sources.pending_draft import PendingDraft, editable, harvested_skills
+from skillgit.app.sources.draft_review import DraftFolder, PendingDraft, editable, harvested_skills, open_drafts
 from skillgit.errors import ConflictError, DataError, UsageError
 from skillgit.view.tasks import facts_of
 from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Visit, address

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
-from skillgit.app.deliver.install import Agent, Scope
+from skillgit.app.deliver.requests import Agent, Scope
 from skillgit.app.interventions.retry import RetryRequest, retry
-from skillgit.app.measure.eval import EvalRequest, evaluate
+from skillgit.app.measure.eval import evaluate
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context

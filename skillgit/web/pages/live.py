@@ -121,16 +121,19 @@ def _recorded(context: Context, run: str) -> dict[str, str]:
     """Return the parts that the history says, by name."""
     history = live_history(context, run, EVENTS)
     rows = history.rows if history is not None else ()
-    drawing = {} if history is None else plotted(history.run, rows, history.score_counts)
+    drawings = {} if history is None else plotted(history.run, rows, history.score_counts)
     newest = next((row for row in reversed(rows) if row.kind in _CHANGES), None)
     story = None
     if newest is not None:
         with suppress(NotFoundError):  # evidence may not be here
             story = tell(context, [newest], DiffAllowance()).stories[0]
     return {
-        "curve": fragment("live_curve.html", run=None, event_address=partial(address, "run", run))
-        if history is None
-        else fragment("live_curve.html", run=history.run, event_address=partial(address, "run", run), **drawing),
+        "curve": fragment(
+            "live_curve.html",
+            run=None if history is None else history.run,
+            event_address=partial(address, "run", run),
+            drawings=drawings,
+        ),
         "log": fragment("live_log.html", rows=rows[::-1][:LINES], run=run),
         "change": fragment("live_change.html", story=story, run=run),
     }

@@ -12,7 +12,8 @@ from skillgit.app.history.status import runs
 from skillgit.app.setup.config.form import FormField, FormSection, chosen_config, configurations, form_of, of_owner_only
 from skillgit.app.setup.plan import Plan
 from skillgit.app.train.doctor import Checkup, doctor
-from skillgit.app.train.train import TrainRequest, plan_train
+from skillgit.app.train.requests import TrainRequest
+from skillgit.app.train.train import plan_train
 from skillgit.app.workspace.command_journal import commands
 from skillgit.app.workspace.context import Context
 from skillgit.domain.ids import check_run_name

@@ -11,7 +11,8 @@ from skillgit.app.history.curves import Axis, curves
 from skillgit.app.history.run_list import RunListing, run_list
 from skillgit.errors import UsageError
 from skillgit.index.rows import RunRow
-from skillgit.report import overlay
+from skillgit.view.curve import RUNS as MOST
+from skillgit.view.curve import UNITS, overlaid
 from skillgit.view.runs import RUNS, state
 from skillgit.view.table import Column, Surface
 from skillgit.web.rendering import Page, PageRoute, Redirect, Visit, address
@@ -110,7 +111,7 @@ def sparks(listing: RunListing, rows: Sequence[RunRow]) -> Mapping[str, str]:
 
 
 def _overlaid(visit: Visit) -> dict[str, object]:
-    names = visit.values("show")[: overlay.RUNS]
+    names = visit.values("show")[:MOST]
     try:
         by = Axis(visit.value("by", Axis.STEP))
     except ValueError:
@@ -118,14 +119,13 @@ def _overlaid(visit: Visit) -> dict[str, object]:
     drawn_curves = curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
     has_prices = any(curve.run.usd for curve in drawn_curves)
     axes = [axis for axis in Axis if axis is not Axis.DOLLAR or has_prices or by is axis]
-    sizes = {"wide": overlay.WIDE, "narrow": overlay.NARROW}
     return {
         "curves": drawn_curves,
-        "drawings": {sort: overlay.overlay(drawn_curves, size) for sort, size in sizes.items()} if names else {},
+        "drawings": overlaid(drawn_curves),
         "by": by,
-        "axes": {axis: overlay.UNITS[axis] for axis in axes},
-        "left_out": max(0, len(visit.values("show")) - overlay.RUNS),
-        "most": overlay.RUNS,
+        "axes": {axis: UNITS[axis] for axis in axes},
+        "left_out": max(0, len(visit.values("show")) - MOST),
+        "most": MOST,
     }
 
 

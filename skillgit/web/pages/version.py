@@ -26,7 +26,6 @@ from skillgit.domain.address import parse, version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.domain.text_diff import interleaved
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index.rows import LogRow
 from skillgit.report.page import rule, visible
@@ -100,7 +99,6 @@ def version_page(visit: Visit) -> Page | Redirect:
             "document": _document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
             "item_address": partial(address, "run", row.run, "items", **_sides(row)),
             "actions": [action for action in event_actions.ACTIONS if action.fits(row)],
-            "interleaved": interleaved,
             "brought_by": brought_by,
         },
     )

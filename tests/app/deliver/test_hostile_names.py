@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
-from skillgit.app.deliver.export.folder import FolderRequest, checkout, export_skill
+from skillgit.app.deliver.export.folder import checkout, export_skill
 from skillgit.app.deliver.install import InstallRequest, Scope, install
 from skillgit.app.skill_format.seed import read_seed
 from skillgit.app.sources.skillopt.outputs import import_outputs
@@ -101,11 +101,11 @@ def test_a_skill_is_taken_out_whole_or_not_at_all(store, user, home, names, fold
     with TemporaryDirectory(dir=home) as place:
         for target in (Path(place) / "deep" / "demo", Path(place) / "demo.zip"):
             with nothing_beside(home, Path(place)):
-                done = export_skill(user, FolderRequest(revision=commit, place=str(target)))
+                done = export_skill(user, commit, str(target))
                 assert not any(map(path_fault, done.files))
                 assert files_at(target) == set(done.files)
         with nothing_beside(home, Path(place)):
-            install(user, InstallRequest(revision=commit, to=str(Path(place) / "skills")), lambda *_: True)
+            install(user, InstallRequest(words=(commit,), to=str(Path(place) / "skills")), lambda *_: True)
 
 
 def files_at(target: Path) -> set[str]:
@@ -134,7 +134,7 @@ def test_links_and_submodules_are_no_part_of_a_skill(store, user, tmp_path):
     for mode in (FileMode.LINK, FileMode.COMMIT):
         commit = commit_of(store, [b"scripts"], [], mode=mode)
         target = tmp_path / str(mode)
-        assert export_skill(user, FolderRequest(revision=commit, place=str(target))).files == ("SKILL.md",)
+        assert export_skill(user, commit, str(target)).files == ("SKILL.md",)
         assert [path.name for path in target.iterdir()] == ["SKILL.md"]
 
 
@@ -148,7 +148,7 @@ def test_where_case_does_not_count_no_file_takes_the_place_of_another(store, use
     with TemporaryDirectory(dir=folding) as place:
         target = Path(place) / "demo"
         with nothing_beside(folding, target):
-            done = export_skill(user, FolderRequest(revision=commit, place=str(target)))
+            done = export_skill(user, commit, str(target))
             assert len(list(target.iterdir())) == len(done.files)
 
 
@@ -168,9 +168,9 @@ def test_a_link_of_the_repository_leads_no_install_elsewhere(user, store, tmp_pa
     try:
         for to, scope in (("claude", Scope.PROJECT), (str(link / "deeper"), None), (f"{name}/deeper", None)):
             with pytest.raises(UsageError, match="leads out of the repository"):
-                install(user, InstallRequest(revision=commit, to=to, scope=scope), lambda *_: True)
+                install(user, InstallRequest(words=(commit,), to=to, scope=scope), lambda *_: True)
             with pytest.raises(UsageError, match="leads out of the repository"):
-                export_skill(user, FolderRequest(revision=commit, place=f"{name}/skills/demo"))
+                export_skill(user, commit, f"{name}/skills/demo")
     finally:
         link.unlink()
     assert list(tmp_path.iterdir()) == []
@@ -182,7 +182,7 @@ def test_a_link_of_the_users_own_is_followed(user, store, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "skills").symlink_to("real")
 
-    install(user, InstallRequest(revision=commit, to=str(tmp_path / "skills")), lambda *_: True)
+    install(user, InstallRequest(words=(commit,), to=str(tmp_path / "skills")), lambda *_: True)
 
     assert (tmp_path / "real" / "demo" / "a").is_file()
 

@@ -17,16 +17,13 @@ from sample_run import PATH
 from soaking import soak
 
 from skillgit.app.deliver.install import (
-    Agent,
-    InstallRequest,
     InstallResult,
-    Scope,
-    UninstallRequest,
     install,
-    list_installed,
     skills_folder,
     uninstall,
 )
+from skillgit.app.deliver.installed import list_installed
+from skillgit.app.deliver.requests import Agent, InstallRequest, Scope, UninstallRequest
 from skillgit.app.skill_format import atomic_write
 from skillgit.app.skill_format.folder_contents import entries_of, fingerprint, read_entries
 from skillgit.app.workspace.workspace import open_workspace
@@ -104,7 +101,7 @@ class Stage:
         self.watched = (self.skills, self.private)
 
     def install(self, revision: str) -> InstallResult:
-        return install(self.context, InstallRequest(revision=revision, to=str(self.skills)), agreed)
+        return install(self.context, InstallRequest(words=(revision,), to=str(self.skills)), agreed)
 
     def undo(self) -> None:
         uninstall(self.context, UninstallRequest(), agreed)

@@ -5,9 +5,8 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.interventions.ablate import AblateRequest, ablate
-from skillgit.app.setup.model_session import MeasuringTerms
-from skillgit.domain.cost import Caps
+from skillgit.app.interventions.ablate import ablate
+from skillgit.app.measure.requests import AblateRequest
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import BudgetError, NotFoundError
 from skillgit.index.refresh import open_index
@@ -16,8 +15,8 @@ from skillgit.store.notes import read
 from skillgit.store.repo import Repo
 
 
-def left_out(user, repository, revision, eyes, *, terms=None, **request):
-    asked = AblateRequest(revision=revision, terms=terms or MeasuringTerms(), **request)
+def left_out(user, repository, revision, eyes, **request):
+    asked = AblateRequest(revision=revision, **request)
     return ablate(user(repository), asked, eyes)
 
 
@@ -75,7 +74,7 @@ def test_there_has_to_be_such_a_rule(user, repository, eyes):
 
 def test_a_cap_notes_the_rules_that_are_complete(user, repository, eyes):
     with pytest.raises(BudgetError):
-        left_out(user, repository, "one/v2", eyes, terms=MeasuringTerms(caps=Caps(max_calls=30)))
+        left_out(user, repository, "one/v2", eyes, max_calls=30)
     (note,) = noted(repository)
     complete = [row["rule"] for row in note["rules"]]
     assert complete == list(range(1, len(complete) + 1))

@@ -41,7 +41,7 @@ def test_the_reflog_tells_of_it(context, repo):
     [
         ("v3", None, "v3 of run .* is the newest version already", "skillgit log"),
         ("head", None, "is the newest version already", "skillgit log"),
-        ("r2", None, "r2 is no version of run", "skillgit cherry-pick r2 --run"),
+        ("r2", None, "r2 is not a version of run", "skillgit cherry-pick r2 --run"),
         ("v1", "other", "there is no run 'other'", "runs:"),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_text_that_is_the_newest_one_already_is_not_written_again(context, rep
 
 def test_a_version_of_another_run_is_cherry_picked(context):
     fork(context, "v1", "other")
-    with pytest.raises(UsageError, match=f"{RUN}/v1 is no version of run other") as caught:
+    with pytest.raises(UsageError, match=f"{RUN}/v1 is not a version of run other") as caught:
         restore(context, RestoreRequest(revision=f"{RUN}/v1", run="other"))
     assert caught.value.hint == f"skillgit cherry-pick {RUN}/v1 --run other"
 

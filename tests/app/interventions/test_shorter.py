@@ -11,8 +11,9 @@ import time
 import pytest
 from program import SKILLGIT, git, refs, skillgit, surroundings
 
-from skillgit.app.interventions.ablate import AblateRequest, ablate
+from skillgit.app.interventions.ablate import ablate
 from skillgit.app.interventions.shorten import ShortenRequest, compress, prune
+from skillgit.app.measure.requests import AblateRequest
 from skillgit.errors import SkillgitError, UsageError
 
 

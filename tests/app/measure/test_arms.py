@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sample_run import RUN, seed_skill, write_run
 
-from skillgit.app.measure.eval import NONE, read_arms, resolve_all
+from skillgit.app.measure.arms import NONE, read_arms, resolve_all
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
 

@@ -23,10 +23,10 @@ from soaking import soak
 from trained_runs import RUN, Quiet, small_run, trained_run, user
 
 from skillgit.app.measure import claim_check
-from skillgit.app.measure.claim import ClaimRequest, canonical, claim, leaves
-from skillgit.app.measure.claim_check import WORD, ClaimCheckRequest, check_claim
+from skillgit.app.measure.claim import canonical, claim, leaves
+from skillgit.app.measure.claim_check import WORD, check_claim
 from skillgit.app.measure.envelope import Envelope, SshSignature, check_signature, read_envelope, sign
-from skillgit.app.measure.verify import VerifyRequest
+from skillgit.app.measure.requests import ClaimRequest, VerifyRequest
 from skillgit.app.skill_format.folder_contents import listing_digest, read_entries, tree_id
 from skillgit.app.workspace.workspace import explained, open_workspace
 from skillgit.errors import ConflictError, ExitCode, NotFoundError, UsageError
@@ -74,7 +74,7 @@ def mine(desk: Path):
 
 
 def checked(desk: Path, file: str | Path = "claim.json", *, inside: str = "clone", **request):
-    asked = ClaimCheckRequest(claim=str(desk / file), **request)
+    asked = VerifyRequest(claim=str(desk / file), **request)
     return check_claim(placed(desk / inside, LATER), asked, Quiet())
 
 
@@ -172,10 +172,10 @@ def test_what_a_strangers_claim_says_cannot_paint_the_terminal(desk):
     statement["predicate"]["items"]["count"] = "\x1b]0;title\x07"
     statement["predicate"]["\u202eevil"] = "\x07"
     later = {"SKILLGIT_CLOCK": LATER.isoformat()}
-    done = skillgit("verify", "--claim", forged(desk, statement), cwd=desk / "clone", env=later, code=1)
+    done = skillgit("verify", forged(desk, statement), cwd=desk / "clone", env=later, code=1)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", done.out)
     assert "\n::set-output" not in done.out
-    words = ("verify", "--claim", desk / "claim.json", "--json")
+    words = ("verify", desk / "claim.json", "--json")
     document = json.loads(skillgit(*words, cwd=desk / "clone", env=later).out)
     assert document["schema"] == "skillgit.verify-claim/1"
     assert document["recomputation"]["contradictions"] == []
@@ -358,12 +358,11 @@ def test_a_claim_travels_as_a_note_and_its_sample_is_measured_again(desk):
     line = json.loads(git("notes", "--ref=skillgit/evals", "show", f"{RUN}/v2", cwd=desk / "mine").out.splitlines()[-1])
     assert (line["kind"], line["envelope"]["payloadType"]) == ("claim", "application/vnd.in-toto+json")
     git("fetch", "-q", "origin", "refs/notes/*:refs/notes/*", cwd=desk / "clone")
-    again = VerifyRequest(revision="", split="", sample=5, note=False)
-    request = ClaimCheckRequest(claim=f"{RUN}/v2", again=again)
+    request = VerifyRequest(claim=f"{RUN}/v2", sample=5, note=False)
     found = check_claim(placed(desk / "clone", LATER), request, Quiet())
     assert (found.reproduction.verdict.word, found.reproduction.verdict.n, found.exit_code) == ("consistent", 5, 0)
     with pytest.raises(NotFoundError, match="there is no claim on"):
-        check_claim(placed(desk / "clone"), ClaimCheckRequest(claim=f"{RUN}/v0"), Quiet())
+        check_claim(placed(desk / "clone"), VerifyRequest(claim=f"{RUN}/v0"), Quiet())
 
 
 def test_looks_at_the_test_split_are_those_before_the_claim(desk):

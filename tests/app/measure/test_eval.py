@@ -15,10 +15,10 @@ from program import git, refs, skillgit
 from trained_runs import small_run
 
 from skillgit.app.history.show import show
-from skillgit.app.measure.eval import EvalRequest, evaluate
+from skillgit.app.measure.eval import evaluate
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.workspace.context import Context
 from skillgit.calls.client import Calls
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import text_digest
 from skillgit.errors import (
@@ -53,6 +53,9 @@ class Eyes:
 
     def remark(self, text) -> None:
         self.remarks.append(text)
+
+    def spent(self, cost) -> None:
+        self.remarks.append(f"spent {cost.calls} calls")
 
     def measured(self, name, split, found) -> None:
         assert found.n > 0
@@ -193,7 +196,7 @@ def test_an_evaluation_leaves_a_run_that_fsck_finds_nothing_wrong_with(repositor
 
 def test_a_cap_notes_what_is_complete_and_the_same_command_goes_on(repository):
     with pytest.raises(BudgetError) as caught:
-        measure(repository, "v0", "v1", split="train", overrides=AFRESH, caps=Caps(max_calls=100))
+        measure(repository, "v0", "v1", split="train", overrides=AFRESH, max_calls=100)
     assert "costs nothing" in caught.value.hint
     assert len(noted(repository, "small/v0")) == 1
     git("notes", "--ref=skillgit/evals", "show", "small/v1", cwd=repository, code=1)

@@ -8,11 +8,11 @@ import pytest
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.measure.pull_request_gate import gate
 from skillgit.app.measure.pull_request_verdicts import compare, conclusion
+from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.plan import Bound
 from skillgit.calls.client import Calls
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.gate_policies import PAIRED, STRICT
@@ -251,9 +251,9 @@ def test_a_cap_holds_for_all_skills_together_and_what_was_measured_is_kept(repos
     two_changes(repository)
     request = {"configs": ("other=demo",), "overrides": FEW}
     with pytest.raises(BudgetError):
-        judged(repository, "main", "two", caps=Caps(max_calls=7), **request)
+        judged(repository, "main", "two", max_calls=7, **request)
     assert [line["skill"] for line in notes_of(repository, "two")] == ["skills/other"]
-    assert judged(repository, "main", "two", caps=Caps(max_calls=3), **request).cost.calls == 3
+    assert judged(repository, "main", "two", max_calls=3, **request).cost.calls == 3
 
 
 def test_a_provider_that_is_down_is_no_verdict(repository, monkeypatch):

@@ -14,9 +14,9 @@ from planted_judge import BAD, GOOD, PlantedJudge, planted_judge
 from program import SKILLGIT, new_repository, refs, skillgit, surroundings
 from trained_runs import Quiet, user
 
-from skillgit.app.measure.judge_agreement import JudgeRequest, judge_agreement
+from skillgit.app.measure.judge_agreement import judge_agreement
+from skillgit.app.measure.requests import EvalRequest
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
 from skillgit.errors import (
     BudgetError,
     ConfigError,
@@ -70,7 +70,7 @@ def judged_by(judge: PlantedJudge, data: str = PLAIN, *more: str) -> tuple[str, 
 def measured(repository: Path, judge: PlantedJudge, data: str = PLAIN, **request):
     folder = repository / "labels.jsonl"
     usual = {"config": "tasks/default", "overrides": judged_by(judge, data), "labels": folder, "items": 12}
-    return judge_agreement(user(repository), JudgeRequest(**usual | request), Quiet())
+    return judge_agreement(user(repository), EvalRequest(**usual | request), Quiet())
 
 
 def row_of(found, against: str, what: str):
@@ -208,7 +208,7 @@ def test_a_useless_reply_is_sent_back_once_and_then_asked_for_afresh(repository)
 def test_a_cap_ends_the_work_and_what_was_paid_is_kept(repository):
     with planted_judge() as judge:
         with pytest.raises(BudgetError):
-            measured(repository, judge, caps=Caps(max_calls=10))
+            measured(repository, judge, max_calls=10)
         assert judge.answered <= 10
         measured(repository, judge)
         assert judge.answered == 36
@@ -284,7 +284,7 @@ def test_results_of_a_run_are_graded_without_the_target_and_the_run_says_what_is
 
 def test_what_was_measured_by_eval_is_in_the_ledger(repository):
     with planted_judge() as judge:
-        rest = {"config": "tasks/default", "overrides": judged_by(judge), "labels": None, "revision": "HEAD"}
+        rest = {"config": "tasks/default", "overrides": judged_by(judge), "labels": None, "revisions": ("HEAD",)}
         with pytest.raises(NotFoundError, match="no results of HEAD on the selection split are here") as error:
             measured(repository, judge, **rest)
         hint = error.value.hint.partition(" measures it")[0].split()
@@ -330,7 +330,7 @@ def test_labels_that_cannot_be_used_are_refused_before_anything_is_asked(reposit
 @pytest.mark.parametrize(
     ("request_of", "fault"),
     [
-        ({"repeats": 1, "labels": None, "revision": "HEAD"}, "agrees with nothing"),
+        ({"repeats": 1, "labels": None, "revisions": ("HEAD",)}, "agrees with nothing"),
         ({"labels": None}, "there are no results to grade"),
         ({"split": "all"}, "takes one split"),
     ],
@@ -342,7 +342,7 @@ def test_a_request_without_sense_is_refused(repository, request_of, fault):
 
 def test_a_judge_that_cannot_judge_is_refused(repository):
     labels = repository / "labels.jsonl"
-    request = JudgeRequest(config="tasks/default", overrides=(f"env.data_path={PLAIN}",), labels=labels)
+    request = EvalRequest(config="tasks/default", overrides=(f"env.data_path={PLAIN}",), labels=labels)
     with pytest.raises(ConfigError, match="cannot judge"):
         judge_agreement(user(repository), request, Quiet())
     plain = replace(request, config="searchqa/default", overrides=())
@@ -369,7 +369,7 @@ def test_the_ledger_forgets_nothing_of_another_judge(tmp_path):
         (("--judge", "--no-note"), "--judge cannot be combined with --no-note"),
         (("--repeats", "2"), "--repeats needs --judge"),
         (("--with", "x"), "--with needs --judge"),
-        (("--judge", "HEAD"), "the results of one version"),
+        (("--judge", "HEAD"), "--judge takes one version"),
     ],
 )
 def test_options_that_have_no_effect_are_refused(repository, words, fault):

@@ -13,8 +13,9 @@ from program import QUICK, attempt, git, new_repository, skillgit
 from soaking import soak
 from trained_runs import Quiet, user
 
-from skillgit.app.measure.eval import EvalRequest, evaluate
-from skillgit.app.measure.retest import RetestRequest, retest
+from skillgit.app.measure.eval import evaluate
+from skillgit.app.measure.requests import EvalRequest
+from skillgit.app.measure.retest import retest
 from skillgit.app.workspace.revision import resolve
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(al
     for place, chosen in enumerate([(name,) for name in names] + list(permutations(names, 2)) + [names]):
         repository = shutil.copytree(alike, tmp_path / str(place))
         if command == "retest":
-            request = RetestRequest(revisions=chosen)
+            request = EvalRequest(revisions=chosen)
             found = retest(user(repository), request, Quiet())
             told = {row.name: row.commit for row in found.rows}
         else:

@@ -12,8 +12,9 @@ from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.history.diff.items import items, stat
 from skillgit.app.history.item import item_story
-from skillgit.app.measure.eval import EvalRequest, evaluate
-from skillgit.app.measure.verify import VerifyRequest, verify
+from skillgit.app.measure.eval import evaluate
+from skillgit.app.measure.requests import EvalRequest
+from skillgit.app.measure.verify import verify
 from skillgit.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def test_other_items_of_the_same_names_do_not_count(edited):
 
 def test_the_hint_of_a_verification_leads_to_one(edited):
     folder, head = edited
-    asked = VerifyRequest(revision=head, sample=5)
+    asked = EvalRequest(revisions=(head,), sample=5)
     with pytest.raises(NotFoundError, match="no score of head on the selection split is recorded") as caught:
         verify(user(folder), asked, Quiet())
     assert caught.value.hint == "skillgit eval head --split selection"
@@ -86,7 +87,7 @@ def test_the_hint_of_a_verification_leads_to_one(edited):
 def test_a_sample_is_no_claim_of_the_whole(edited):
     folder, head = edited
     measure(folder, head)
-    asked = VerifyRequest(revision=head, sample=5)
+    asked = EvalRequest(revisions=(head,), sample=5)
     verify(user(folder), asked, Quiet())
     commit = git("rev-parse", f"run/{RUN}", cwd=folder).out.strip()
     lines = git("notes", "--ref=skillgit/evals", "show", commit, cwd=folder).out.splitlines()

@@ -10,9 +10,10 @@ import pytest
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.measure.eval import EvalRequest, Evaluated, evaluate
-from skillgit.app.measure.pull_request_gate import GateRequest, gate
-from skillgit.app.measure.retest import RetestRequest, retest
+from skillgit.app.measure.eval import Evaluated, evaluate
+from skillgit.app.measure.pull_request_gate import gate
+from skillgit.app.measure.requests import EvalRequest, GateRequest
+from skillgit.app.measure.retest import retest
 from skillgit.app.setup.plan import Plan
 from skillgit.errors import ExitCode, RevisionNotFoundError
 from skillgit.view.gate import lines, markdown
@@ -58,7 +59,7 @@ def test_a_work_tree_that_differs_is_said_before_the_first_call_in_the_plan_and_
     plan = measure(folder, "main", overrides=FEW, dry_run=True)
     assert DIFFERS in plan.notes
     assert plan.facts["text"] == f"{DOCUMENT} of main ({short(folder, 'main')})"
-    again = retest(user(folder), RetestRequest(revisions=("HEAD",), overrides=FEW, dry_run=True), Quiet())
+    again = retest(user(folder), EvalRequest(revisions=("HEAD",), overrides=FEW, dry_run=True), Quiet())
     assert DIFFERS in again.notes
 
 

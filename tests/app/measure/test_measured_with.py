@@ -45,7 +45,7 @@ COMMANDS = {
     "eval": ("eval", "newest/v0"),
     "eval of the default run": ("eval", "best"),
     "eval --model": ("eval", "newest/v0", "--model", "offline/agent"),
-    "verify": ("verify", "newest/v0"),
+    "verify": ("eval", "--fresh", "--sample", "20", "newest/v0"),
     "ablate": ("ablate", "newest/v0"),
     "prune": ("prune", "newest/v0"),
     "compress": ("compress", "newest/v0"),
@@ -102,7 +102,7 @@ MEASURING = {
     "eval --against": ("eval", f"{RUN}/best", "--against", f"{RUN}/v0", "--split", "test"),
     "eval --config": ("eval", f"{RUN}/best", "--config", "demo", *QUICK),
     "eval --model": ("eval", f"{RUN}/v0", "--model", "offline/reader"),
-    "verify": ("verify", f"{RUN}/best", "--sample", "3"),
+    "verify": ("eval", "--fresh", f"{RUN}/best", "--sample", "3"),
     "ablate": ("ablate", f"{RUN}/best", "--rule", "1"),
     "restore --gate": ("restore", f"{RUN}/v0", "--gate"),
     "retry": ("retry", RUN),
@@ -132,7 +132,13 @@ def test_a_note_says_by_which_configuration_and_on_which_data(repository):
 
 @pytest.mark.parametrize(
     "words",
-    [("eval", "one/v0"), ("eval", "main"), ("verify", "one/v0"), ("ablate", "one/v0"), ("retry", "one")],
+    [
+        ("eval", "one/v0"),
+        ("eval", "main"),
+        ("eval", "--fresh", "--sample", "5", "one/v0"),
+        ("ablate", "one/v0"),
+        ("retry", "one"),
+    ],
     ids=" ".join,
 )
 def test_the_samples_of_an_environment_stand_for_nobody_s_own_tasks(tmp_path, words):

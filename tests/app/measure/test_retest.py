@@ -12,9 +12,9 @@ from trained_runs import RUN, Quiet, small_run, user
 from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.matrix import matrix
 from skillgit.app.history.show import show
-from skillgit.app.measure.retest import RetestRequest, model_overrides, retest
+from skillgit.app.measure.requests import EvalRequest
+from skillgit.app.measure.retest import model_overrides, retest
 from skillgit.app.setup.plan import Bound
-from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ConfigError, ExitCode, UsageError
 from skillgit.plugin.backend import flatten
 from skillgit_backends import offline
@@ -46,7 +46,7 @@ def other(monkeypatch) -> str:
 
 
 def again(repository: Path, *revisions: str, watcher: Quiet | None = None, **request):
-    return retest(user(repository), RetestRequest(revisions=revisions, **request), watcher or Quiet())
+    return retest(user(repository), EvalRequest(revisions=revisions, **request), watcher or Quiet())
 
 
 def noted(repository: Path, revision: str) -> list[dict[str, object]]:
@@ -125,7 +125,7 @@ def test_other_items_are_told_and_not_compared(trained):
 
 def test_a_cap_keeps_what_is_complete_and_the_same_command_goes_on(trained):
     with pytest.raises(BudgetError) as caught:
-        again(trained, "v0", "v1", caps=Caps(max_calls=30))
+        again(trained, "v0", "v1", max_calls=30)
     assert "costs nothing" in caught.value.hint
     assert len(noted(trained, f"{RUN}/v0")) == 1
     rest = again(trained, "v1")

@@ -14,7 +14,8 @@ from sample_run import clock_from, evaluation, rows, transitions
 from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.history.show import show
-from skillgit.app.measure.verify import ALPHA, Claim, VerifyRequest, claim_of, judge, verify
+from skillgit.app.measure.requests import EvalRequest
+from skillgit.app.measure.verify import ALPHA, Claim, claim_of, judge, verify
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
@@ -34,7 +35,7 @@ def trained(tmp_path_factory, tmp_path) -> Path:
 
 
 def verified(repository: Path, revision: str, *, sample: int = 10, watcher: Quiet | None = None, **request):
-    asked, watcher = VerifyRequest(revision=revision, sample=sample, **request), watcher or Quiet()
+    asked, watcher = EvalRequest(revisions=(revision,), sample=sample, **request), watcher or Quiet()
     return verify(user(repository), asked, watcher), watcher.remarks
 
 

@@ -16,13 +16,15 @@ from trained_runs import user
 
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
-from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.measure.pull_request_gate import gate
+from skillgit.app.measure.requests import GateRequest
 from skillgit.app.proposals.jobs import ProposeRequest
 from skillgit.app.proposals.proposal import Answer, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
 from skillgit.app.train.doctor import doctor
-from skillgit.app.train.train import TrainRequest, train
+from skillgit.app.train.requests import SkillTraining
+from skillgit.app.train.train import train
 from skillgit.domain.cost import Caps
 from skillgit.errors import ConfigError, ExitCode, NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store.lock import ProposalLock
@@ -268,7 +270,7 @@ def test_a_cap_that_is_too_small_is_told_as_it_was_typed(repository):
     assert failure.sentence == f"a cap of 1 call does not pay for one step: it takes {least - 1} more"
     # of a greater sum two were bought before
     overrides = ("env.data_path=tasks/town.jsonl",)
-    request = TrainRequest(config="tasks/default", overrides=overrides, run="new", caps=Caps(max_calls=3), cap=1)
+    request = SkillTraining(config="tasks/default", overrides=overrides, run="new", max_calls=3, cap=1)
     with pytest.raises(ConfigError, match=f"cap of 1 call does not .* takes {least - 3} more") as error:
         train(user(repository), request, Quiet())
     assert error.value.hint.startswith(f"raise --max-calls to {least - 2} or more")

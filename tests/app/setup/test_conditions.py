@@ -163,7 +163,7 @@ def test_verify_and_eval_say_that_parameters_are_others(runs, tmp_path):
     repository = shutil.copytree(runs, tmp_path / "repository")
     said = "the parameters are calls.temperature=0.7 here, and were calls.temperature=none in run one"
     options = ("-o", "calls.temperature=0.7", "-q", "--no-note")
-    verified = skillgit("verify", "one/best", *options, "--json", cwd=repository, code=1)
+    verified = skillgit("eval", "--fresh", "--sample", "20", "one/best", *options, "--json", cwd=repository, code=1)
     assert json.loads(verified.out)["verdict"]["differs"] == [said]
     assert skillgit("eval", "one/best", *options, cwd=repository).err.splitlines()[0] == said
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from wire import wire_server
 
+from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.sources.tasks_draft import draft
 from skillgit.errors import FatalBackendError, ServiceError, UsageError
 
@@ -22,6 +23,10 @@ def skill(empty) -> None:
     (empty.directory / SKILL).write_text("# Sums\n\nAdd the numbers.\n")
 
 
+def request(**more: object) -> DraftRequest:
+    return DraftRequest(**{"subject": str(SKILL), "file": FILE, "config": "tasks/default", **more})
+
+
 def drafted(context, *replies: object, count: int = 5):
     """Let a model server reply with ``replies``, the first one first."""
     texts = [reply if isinstance(reply, str) else json.dumps({"tasks": reply}) for reply in replies]
@@ -32,7 +37,7 @@ def drafted(context, *replies: object, count: int = 5):
             "model.optimizer=analyst",
             f"model.openai_compatible_base_url={wire.url}/v1",
         )
-        result = draft(context, SKILL, FILE, count=count, config="tasks/default", overrides=tuple(overrides))
+        result = draft(context, request(limit=count, overrides=tuple(overrides)))
         return result, [entry.document["messages"] for entry in wire.log() if entry.role]
 
 
@@ -81,10 +86,10 @@ def test_without_a_usable_draft_nothing_is_written(empty, reply: object):
 @pytest.mark.usefixtures("skill")
 def test_rules_without_a_language_model_say_that_they_cannot(empty):
     with pytest.raises(FatalBackendError, match="does not know the task 'Draft tasks'") as caught:
-        draft(empty, SKILL, FILE, count=3, config="tasks/default")
+        draft(empty, request(limit=3))
     assert "needs a language model" in caught.value.hint
 
 
 def test_so_many_drafts_cannot_be_asked_for(empty):
     with pytest.raises(UsageError, match="0 drafts cannot be asked for"):
-        draft(empty, SKILL, FILE, count=0, config="tasks/default")
+        draft(empty, request(limit=0))

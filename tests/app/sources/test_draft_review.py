@@ -13,8 +13,7 @@ from contexts import context_in
 from harvested import SKILL, draft, group, prompts, write_drafts
 from soaking import soak
 
-from skillgit.app.sources.draft_review import open_drafts, review_harvest
-from skillgit.app.sources.pending_draft import editable, harvested_skills
+from skillgit.app.sources.draft_review import editable, harvested_skills, open_drafts, review_harvest
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import locked, open_plain
 from skillgit.store.repo import Repo
@@ -140,7 +139,7 @@ def test_an_edit_takes_the_secret_out_and_the_draft_is_accepted(context):
         ("prompt: why?", "does not say what a right result is"),
         ("prompt: why?\nanswer: x\ngroup: mine", "'group' cannot be edited"),
         ("prompt: why?\nanswer: x\nfiles: [drafts.jsonl]", "not among its own files"),
-        ("prompt: why?\nanswer: x\nfiles: [../../config]", "not a path beside the data"),
+        ("prompt: why?\nanswer: x\nfiles: [../../config]", "not a path next to the data"),
         ("prompt: why?\nanswer: 2026-11-20", "neither text nor number"),
     ],
 )

@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from skillgit.app.sources.harvest_drafts import HarvestedDraft, mask_again
+from skillgit.app.sources.harvest import HarvestedDraft, mask_again
 from skillgit.app.sources.harvest_redaction import SessionRedactor
 
 PHRASE, HEX, LETTERS = "Gr4nite-and-7-moss", "3b1f" * 16, "Wq8Zt3Lm6Rk1Xc9Vb4Nd7Pf2"

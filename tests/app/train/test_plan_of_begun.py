@@ -9,8 +9,8 @@ import pytest
 from contexts import context_in
 from program import git
 
-from skillgit.app.train.train import TrainRequest, plan_train, train
-from skillgit.domain.cost import Caps
+from skillgit.app.train.requests import SkillTraining
+from skillgit.app.train.train import plan_train, train
 from skillgit.errors import BudgetError, ConfigError
 from skillgit.store.history_reader import read_run
 from skillgit.store.repo import Repo
@@ -45,11 +45,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def request(cap: int | None = None, *more: str) -> TrainRequest:
+def request(cap: int | None = None, *more: str) -> SkillTraining:
     overrides = ("env.data_path=tasks.jsonl", "train.num_epochs=2", "train.batch_size=3", "evaluation.eval_test=false")
-    return TrainRequest(
-        config="tasks/default", overrides=(*overrides, *more), run="first", caps=Caps(max_calls=cap), cap=cap
-    )
+    return SkillTraining(config="tasks/default", overrides=(*overrides, *more), run="first", max_calls=cap, cap=cap)
 
 
 def stopped_at(folder: Path, cap: int) -> int:

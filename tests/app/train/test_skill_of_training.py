@@ -10,7 +10,8 @@ from sample_run import seed_skill, write_run
 
 from skillgit.app.history.filter_language import narrowed
 from skillgit.app.setup.skill_tasks import tasks_of_skill
-from skillgit.app.train.train import TrainRequest, of_skill, plan_train
+from skillgit.app.train.requests import TrainRequest
+from skillgit.app.train.train import of_skill, plan_train
 from skillgit.errors import NotFoundError, SkillError, UsageError
 from skillgit.index import event_pages
 from skillgit.index.event_pages import Narrowing
@@ -50,7 +51,7 @@ def test_the_tasks_are_those_of_the_repository_wherever_the_command_is_typed(hom
     request = of_skill(there, TrainRequest(config=None, overrides=("train.seed=3",)))
     path = request.overrides[0].removeprefix("env.data_path=")
     assert (there.directory / path).resolve() == (home.directory / "tasks" / "town.jsonl").resolve()
-    assert (request.skill, request.config, request.overrides[1:]) == (
+    assert (request.folder, request.config, request.overrides[1:]) == (
         PLACES["town"],
         "tasks/default",
         ("train.seed=3",),
@@ -64,7 +65,7 @@ def test_data_that_the_user_names_and_other_environments_stay(home):
     )
     assert own.overrides == ("env.data_path=tasks/mill.jsonl",)
     other = of_skill(replace(home, skill="town"), TrainRequest(config="searchqa/default", overrides=()))
-    assert (other.config, other.overrides, other.skill) == ("searchqa/default", (), PLACES["town"])
+    assert (other.config, other.overrides, other.folder) == ("searchqa/default", (), PLACES["town"])
 
 
 def test_a_run_that_is_there_and_a_version_lend_their_configuration(home, repo):

@@ -10,8 +10,9 @@ from contexts import context_in
 from program import git
 
 from skillgit.app.setup.plan import Plan
+from skillgit.app.train.requests import TrainRequest
 from skillgit.app.train.run_report import Trained
-from skillgit.app.train.train import TrainRequest, plan_train, train
+from skillgit.app.train.train import plan_train, train
 from skillgit.errors import RevisionNotFoundError, SkillError, StoppedError
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.repo import Repo

@@ -121,7 +121,7 @@ def test_only_what_people_wrote_or_history_holds_enters_unchanged() -> None:
         if any(isinstance(function, ast.Name) and function.id == "verbatim" for function in calls):
             callers.add(path.relative_to(ROOT).as_posix())
     assert callers == {
-        "skillgit/app/sources/skillopt/step_events.py",  # of a candidate that was cleaned when it was read
+        "skillgit/app/sources/skillopt/outputs.py",  # of a candidate that was cleaned when it was read
         "skillgit/domain/placebo.py",  # a sentence of ours
         "skillgit/domain/document_rewrite.py",  # lines of two versions
         "skillgit/domain/protected_regions.py",  # regions of a document

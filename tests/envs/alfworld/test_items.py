@@ -107,7 +107,7 @@ def test_a_changed_game_is_another_item_and_is_not_played(tmp_path):
         ({"id": "a", "task": "dust"}, "neither a gamefile nor a recipe"),
         ({"id": "a", "gamefile": "lost.tw-pddl"}, "cannot be won"),
         ({"id": "a", "gamefile": "text.tw-pddl"}, "is not JSON"),
-        ({"id": "a", "gamefile": "else.tw-pddl"}, "is no game of ALFWorld"),
+        ({"id": "a", "gamefile": "else.tw-pddl"}, "is not a game of ALFWorld"),
         ({"id": "a", "recipe": {"task": "dance"}}, "a recipe cannot have the fields task"),
         (
             {"id": "a", "recipe": {"task": "dance", "room": "kitchen", "thing": "Mug", "target": "Shelf", "seed": 1}},

@@ -72,7 +72,7 @@ def test_a_window_shows_the_last_turns(tmp_path):
 
 def test_a_trajectory_without_a_result_is_no_loss(tmp_path):
     environment = ALFWorld({}, tmp_path)
-    with pytest.raises(EnvironmentFaultError, match="told no result"):
+    with pytest.raises(EnvironmentFaultError, match="reported no result"):
         asyncio.run(environment.score(ITEM, Trajectory(item_id="a", turns=(), answer=""), Speaker("")))
 
 

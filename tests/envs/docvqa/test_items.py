@@ -65,7 +65,7 @@ def test_a_page_that_is_missing_too_large_or_no_picture_is_named(tmp_path: Path)
     with pytest.raises(DataError, match=r"has 0\.0 MB, more than 1e-06"):
         read(tmp_path, [ROW], limit_mb=0.000001)
     (tmp_path / "abc_2.png").write_bytes(b"BM")
-    with pytest.raises(DataError, match="is no PNG, JPEG, GIF or WebP"):
+    with pytest.raises(DataError, match="is not a PNG, JPEG, GIF or WebP"):
         read(tmp_path, [ROW])
 
 
@@ -100,7 +100,7 @@ def test_a_cell_is_a_list_or_an_answer_as_it_stands(tmp_path: Path, cell: str, a
 
 def test_a_broken_list_is_not_taken_for_an_answer(tmp_path: Path):
     (tmp_path / "abc_2.png").write_bytes(PNG)
-    with pytest.raises(DataError, match="has answers that are no list"):
+    with pytest.raises(DataError, match="has answers that are not a list"):
         read(tmp_path, [ROW | {"answers": "['12.50'"}])
 
 

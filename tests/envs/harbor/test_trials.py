@@ -48,7 +48,7 @@ def test_the_verifier_scores(played, rewards, options, scores):
         (('rewards {"other": 1}',), "no number as reward"),
         (('rewards {"reward": NaN}',), "no number as reward"),
         (('rewards {"reward": "good"}',), "no number as reward"),
-        (('rewards {"reward": 3}',), "no share of env.full_reward"),
+        (('rewards {"reward": 3}',), "not a share of env.full_reward"),
         (("raise of the task",), "ValueError: of the task"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_python_without_harbor_is_a_sentence_and_a_way_out(played):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"agent_args": "[1]"}, "env.agent_args is no JSON object"),
+        ({"agent_args": "[1]"}, "env.agent_args is not a JSON object"),
         ({"full_reward": 0.0}, "env.full_reward must be above 0"),
         ({"variables": "KEY=value"}, "env.variables has names only"),
     ],

@@ -84,8 +84,8 @@ def test_a_number_of_json_is_an_answer_even_if_it_is_nothing(tmp_path: Path, doc
         ({"answer": None}, "has no answer"),
         ({"source_files": "c_04.txt"}, r"there is no document c_04\.txt in"),
         ({"source_files": "twin"}, r"2 documents are called twin: a/twin\.txt, b/twin\.txt"),
-        ({"source_files": "[b_02.txt"}, "has source_files that are no list"),
-        ({"source_files": [1]}, "has source_files that are no texts"),
+        ({"source_files": "[b_02.txt"}, "has source_files that are not a list"),
+        ({"source_files": [1]}, "has source_files that are not texts"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, docs: Path, change: dict[str, object], message: str):
@@ -114,7 +114,7 @@ def test_the_folder_transformed_stands_for_its_documents(docs: Path):
 
 
 def test_data_among_the_documents_are_refused(tmp_path: Path, docs: Path):
-    with pytest.raises(ConfigError, match="lie in the folder of the documents"):
+    with pytest.raises(ConfigError, match="are in the folder of the documents"):
         read(docs, ROW, docs=docs)
     with pytest.raises(DataError, match="there is no document in"):
         read(tmp_path, ROW, docs=tmp_path / "elsewhere")

@@ -104,7 +104,7 @@ def test_usual_forms_of_results_are_read(service: Service, answer: object, text:
         (429, b"", "answered with status 429"),
         (500, b"{}", "answered with status 500"),
         (302, b"", "answered with status 302"),
-        (200, b"<html>", "something that is no JSON"),
+        (200, b"<html>", "something that is not JSON"),
         (200, b'{"found": []}', "without a list of results"),
         (200, b'"text"', "without a list of results"),
         (200, b" " * 4_000_001, "more than 4 MB"),
@@ -139,7 +139,7 @@ def test_a_service_that_is_silent_or_away_is_a_fault(service: Service):
     ],
 )
 def test_only_https_is_accepted_but_on_this_machine(tmp_path: Path, url: str):
-    with pytest.raises(ConfigError, match=r"env\.search_url is no https address") as caught:
+    with pytest.raises(ConfigError, match=r"env\.search_url is not an https address") as caught:
         OfficeQA({"search_url": url}, tmp_path)
     assert "secret" not in str(caught.value)
     for here in ("https://search.example.org/v1", "http://localhost:8080", "http://127.0.0.2/x", "http://[::1]:9/"):

@@ -96,7 +96,7 @@ def test_a_table_is_read_as_well(tmp_path):
         ({"answer": ""}, "has no answer"),
         ({"12_docs": []}, "has no 12_docs"),
         ({"12_docs": ["text"]}, "has no 12_docs"),
-        ({"12_docs": "[{'date'"}, "has 12_docs that are no JSON"),
+        ({"12_docs": "[{'date'"}, "has 12_docs that are not JSON"),
         ({"12_docs": [{"title": "t", "text": ""}]}, "has a document without text"),
     ],
 )

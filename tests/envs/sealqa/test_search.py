@@ -219,7 +219,7 @@ def test_a_service_is_asked_and_a_page_that_it_names_is_opened(site, tmp_path, m
     [
         ((302, "text/html", b""), "answers with status 302"),
         ((404, "text/html", b""), "answers with status 404"),
-        ((200, "image/png", b"\x89PNG"), "no text but image/png"),
+        ((200, "image/png", b"\x89PNG"), "not text but image/png"),
     ],
 )
 def test_a_page_that_cannot_be_had_is_told_to_the_model(site, answer, message):

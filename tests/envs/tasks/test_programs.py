@@ -153,7 +153,7 @@ def test_a_command_that_cannot_be_run_is_a_fault(graded):
     [
         ({"type": "python", "function": "checks.py"}, "is not written like checks.py:score"),
         ({"type": "python", "function": "gone.py:score"}, "there is no file gone.py"),
-        ({"type": "python", "function": "../checks.py:score"}, "not a path beside the data"),
+        ({"type": "python", "function": "../checks.py:score"}, "not a path next to the data"),
         ({"type": "command", "command": ""}, "neither text nor a list of texts"),
         ({"type": "command", "command": "x", "files": ["answer.txt"]}, "that name is taken"),
     ],

@@ -92,7 +92,7 @@ def test_a_table_holds_lists_and_checks_as_json(tmp_path: Path):
     assert second.content["checks"][0]["answers"] == ["A"]
     assert third.content["checks"][0]["answers"] == ["[hut"]
     (tmp_path / "tasks.csv").write_text('question,checks\nWhy?,"[{"\n')
-    with pytest.raises(DataError, match=r"tasks\.csv:2 has a 'checks' that is no JSON"):
+    with pytest.raises(DataError, match=r"tasks\.csv:2 has a 'checks' that is not JSON"):
         Reader().read([tmp_path / "tasks.csv"])
 
 
@@ -116,13 +116,13 @@ def test_the_evals_of_a_skill_are_read(tmp_path: Path):
     assert [entry["name"] for entry in first.content["files"]] == ["evals/files/sales.csv"]
     assert second.content["checks"][0]["criteria"] == ["The result is as described here: A greeting."]
     path.write_text(json.dumps({"skill_name": "sales", "evals": ["Sum"]}))
-    with pytest.raises(DataError, match=r"evals\.json, eval 1 is no object"):
+    with pytest.raises(DataError, match=r"evals\.json, eval 1 is not an object"):
         Reader().read([path])
 
 
 def test_a_draft_is_refused_until_it_was_reviewed(written):
     rows = [{"prompt": "a", "answer": "x"}, {"prompt": "b", "answer": "x", "status": "draft"}]
-    with pytest.raises(DataError, match=r"tasks\.jsonl:2 is a draft that nobody has reviewed"):
+    with pytest.raises(DataError, match=r"tasks\.jsonl:2 is a draft that is not reviewed"):
         Reader().read([written(*rows)])
     assert len(Reader(drafts=True).read([written(*rows)])) == 2
     rows[1]["status"] = "reviewed"
@@ -198,15 +198,15 @@ def test_pictures_are_shown(tmp_path: Path):
     ("row", "said"),
     [
         ({"files": ["gone.txt"]}, "there is no file gone.txt"),
-        ({"files": ["../a.txt"]}, "which is not a path beside the data"),
-        ({"files": ["/etc/passwd"]}, "which is not a path beside the data"),
+        ({"files": ["../a.txt"]}, "which is not a path next to the data"),
+        ({"files": ["/etc/passwd"]}, "which is not a path next to the data"),
         ({"files": ["link.txt"]}, "leads out of the folder of the data"),
         ({"files": ["a.txt", "a.txt"]}, "names the file a.txt twice"),
         ({"files": ["empty"]}, "the folder empty is empty"),
         ({"files": 7}, "entry 1 of 'files' must be a path"),
-        ({"images": ["a.txt"]}, "a.txt is no PNG, JPEG, GIF or WebP"),
+        ({"images": ["a.txt"]}, "a.txt is not a PNG, JPEG, GIF or WebP"),
         ({"choices": ["a", "a"]}, "has too many choices, or one twice"),
-        ({"choices": {"X": "a"}}, "has 'choices' that are no list of texts"),
+        ({"choices": {"X": "a"}}, "has 'choices' that are not a list of texts"),
         ({"answer": {"a": 1}}, "has an answer that is neither text nor number"),
         ({"prompt": " "}, "has no prompt or question or input or task with text"),
         ({"id": "a b"}, "item id 'a b' is not usable"),
@@ -229,7 +229,7 @@ def test_what_is_wrong_with_a_row_is_said_with_its_place(tmp_path: Path, row: di
 def test_a_file_that_is_no_text_needs_tools(written, tmp_path: Path):
     (tmp_path / "a.bin").write_bytes(b"\xff\xfe\x00")
     written(*({"prompt": f"{n}?", "answer": "x", "files": ["a.bin"]} for n in range(20)))
-    with pytest.raises(DataError, match=r"a\.bin is no text"):
+    with pytest.raises(DataError, match=r"a\.bin is not text"):
         Tasks({"data_path": "tasks.jsonl"}, tmp_path).items(Split.TRAIN)
 
 
@@ -351,5 +351,5 @@ def test_a_file_of_another_shape_is_named_with_its_field(tmp_path: Path, entry: 
 
 @pytest.mark.parametrize("name", ["../a.txt", "/etc/passwd", ""])
 def test_a_file_in_the_row_has_a_name_beside_the_data(tmp_path: Path, name: str):
-    with pytest.raises(DataError, match="not a path beside the data"):
+    with pytest.raises(DataError, match="not a path next to the data"):
         one(tmp_path, {"prompt": "a", "answer": "x", "files": [{"path": name, "content": "x"}]})

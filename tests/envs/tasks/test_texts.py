@@ -96,7 +96,7 @@ def test_a_lower_bar_lets_partial_credit_pass(graded):
         ({"check": {"type": "exactly"}}, "check 1 is of the type 'exactly', which is none"),
         ({"check": {"type": "exact"}}, "check 1, exact, needs 'answers'"),
         ({"check": {"type": "regex"}}, "check 1, regex, needs 'pattern'"),
-        ({"check": {"type": "regex", "pattern": "("}}, "has a pattern that is no regular expression"),
+        ({"check": {"type": "regex", "pattern": "("}}, "has a pattern that is not a regular expression"),
         ({"check": {"type": "regex", "pattern": "x", "match": "all"}}, "neither search nor full"),
         ({"check": {"type": "regex", "pattern": "x", "flags": "i"}}, "regex, has no field 'flags'"),
         ({"check": {"type": "regex", "pattern": 7}}, "has a 'pattern' of the wrong type"),
@@ -107,12 +107,12 @@ def test_a_lower_bar_lets_partial_credit_pass(graded):
             ({"check": {"type": "exact", "answer": "a", "weight": weight}}, "weight that is not above 0 and at most")
             for weight in (0, -1, 1e300)
         ),
-        ({"check": {"type": "exact", "answer": "a", "pass": 2}}, "has a 'pass' that does not lie between 0 and 1"),
+        ({"check": {"type": "exact", "answer": "a", "pass": 2}}, "has a 'pass' that is not between 0 and 1"),
         ({"check": "choice", "answer": "a"}, "choice, needs the field 'choices'"),
         ({"check": "choice", "choices": ["a", "b"], "answer": "c"}, "choice, needs one answer"),
         ({"check": "exact", "checks": ["exact"]}, "has both 'check' and 'checks'"),
-        ({"checks": "exact"}, "has 'checks' that are no list"),
-        ({"checks": [7]}, "check 1 is no object"),
+        ({"checks": "exact"}, "has 'checks' that are not a list"),
+        ({"checks": [7]}, "check 1 is not an object"),
         ({}, "does not say what a right result is"),
     ],
 )

@@ -91,7 +91,7 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
                 self._copies.append((path, target / path.name if into else target))
 
     def _host_path(self, path: str | PurePosixPath) -> Path:
-        """Return where a file of the trial lies on this machine."""
+        """Return where a file of the trial is on this machine."""
         parts = PurePosixPath(os.path.normpath(PurePosixPath("/", self._workdir, path))).parts[1:]
         root = self._root_filesystem or Path("/")
         is_own = parts and (parts[0] in _OWN or not (parts[0] in _KERNEL or (root / parts[0]).exists()))
@@ -136,7 +136,7 @@ class BubblewrapEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is
         await self.download_file(source_dir, target_dir)
 
     def _inside(self, path: str) -> Path:
-        """Return where a file lies or shall lie; a folder on the way that an agent has made a link is refused."""
+        """Return where a file is or shall be; a folder on the way that an agent has made a link is refused."""
         host_path = self._host_path(path)
         if not host_path.parent.resolve().is_relative_to(self._box.resolve()):
             raise ValueError(f"a folder of {path} is a link out of the trial")

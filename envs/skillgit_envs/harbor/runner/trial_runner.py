@@ -109,7 +109,7 @@ async def serve(folder: Path, output: Any) -> None:  # noqa: ANN401 - a stream o
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb"))
     loop.add_signal_handler(signal.SIGTERM, reader.feed_eof)
     trials = TrialLines(folder, output)
-    import harbor.trial.trial  # noqa: F401, PLC0415 - it takes long, and whoever waits is told when it is done
+    import harbor.trial.trial  # noqa: F401, PLC0415 - it takes long, and its end is reported
 
     trials.tell({"harbor": version("harbor")})
     while line := await reader.readline():
@@ -119,15 +119,15 @@ async def serve(folder: Path, output: Any) -> None:  # noqa: ANN401 - a stream o
 
 def main() -> None:
     os.environ["HARBOR_TELEMETRY"] = "off"
-    programs = os.environ.get("PATH", os.defpath)  # what is installed beside Harbor, such as podman-compose, is meant
+    programs = os.environ.get("PATH", os.defpath)  # what is installed next to Harbor, such as podman-compose, is meant
     os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), programs))
     folder = Path(sys.argv[1])
-    temporary = folder / "temporary"  # what Harbor leaves where it is killed goes with the folder
+    temporary = folder / "temporary"  # what Harbor leaves when it is killed is removed with the folder
     temporary.mkdir()
     os.environ["TMPDIR"] = str(temporary)
     sys.path += sys.argv[2:]
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print is no line of ours
+    os.dup2(2, 1)  # what libraries print is not a line of ours
     try:
         asyncio.run(serve(folder, output))
     finally:

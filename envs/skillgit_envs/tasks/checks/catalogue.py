@@ -36,7 +36,7 @@ def _read(source: CheckSource, number: int, value: object) -> Fields:
     where = f"{source.where}: check {number}"
     fields = {"type": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
-        raise DataError(f"{where} is no object", hint='write it like {"type": "exact"}')
+        raise DataError(f"{where} is not an object", hint='write it like {"type": "exact"}')
     kind = KINDS.get(str(fields.get("type")))
     if kind is None:
         problem = f"is of the type '{fields.get('type', '')}', which is none"
@@ -61,7 +61,7 @@ def _check_types(kind: CheckKind, fields: Fields) -> None:
     if not 0 < fields.get("weight", 1) <= _HEAVIEST:
         raise ValueError(f"has a weight that is not above 0 and at most {_HEAVIEST:,}")
     if not 0 < fields.get("pass", 1) <= 1:
-        raise ValueError("has a 'pass' that does not lie between 0 and 1")
+        raise ValueError("has a 'pass' that is not between 0 and 1")
 
 
 def reading_of(checks: Sequence[Fields]) -> Reads:

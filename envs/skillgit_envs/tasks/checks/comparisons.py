@@ -38,7 +38,7 @@ Reads = Literal["tag", "json", "whole"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
     score: float  # from 0 to 1
-    reason: str  # why, for the optimizer; the source of a check is no part of it
+    reason: str  # why, for the optimizer; the source of a check is not part of it
     parts: tuple[float, ...] = ()  # the score of each part that its kind names; empty where there is one score only
 
 
@@ -165,7 +165,7 @@ def _compiled(fields: Fields, source: CheckSource) -> Fields:
     try:
         regex.compile(fields["pattern"])
     except regex.error as error:
-        raise ValueError(f"has a pattern that is no regular expression: {error}") from error
+        raise ValueError(f"has a pattern that is not a regular expression: {error}") from error
     return fields
 
 
@@ -225,7 +225,7 @@ def _with_schema(fields: Fields, source: CheckSource) -> Fields:
         try:
             schema = json.loads((source.folder / entry["name"]).read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ValueError(f"has a schema that is no JSON: {error}") from error
+            raise ValueError(f"has a schema that is not JSON: {error}") from error
         fields = fields | {"schema": schema}
     if schema is not None:
         try:
@@ -247,7 +247,7 @@ _VALUES = frozenset(("const", "enum", "default", "examples"))
 
 
 def _schemas(value: object) -> Iterator[Mapping[str, Any]]:
-    """Yield a schema and those in it; what stands under a name, or is a value, is not taken for keywords."""
+    """Yield a schema and those in it; what is under a name, or is a value, is not taken for keywords."""
     if isinstance(value, dict):
         yield value
     for name, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
@@ -335,7 +335,7 @@ KINDS = (
         for name, text, score in (
             ("exact", "The answer is one of 'answers', but for blanks around it.", _exact),
             ("normalized", "The same without case, punctuation, articles and surplus blanks.", exact_match),
-            ("contains", "One of 'answers' stands in the answer, in whichever case.", _contains),
+            ("contains", "One of 'answers' is in the answer, in any case.", _contains),
             ("f1", "The best overlap of words with one of 'answers'; partial credit.", f1),
         )
     ),

@@ -1,6 +1,6 @@
 """Checks that something else carries out: a Python function or a command, in the sandbox, or a model as judge.
 
-What a judge grades is between marks that nobody who wrote it could know, and is called material. A comparison is made
+What a judge grades is between marks that its author could not know, and is called material. A comparison is made
 twice with the places swapped, since models prefer a place (Zheng et al., 2023, "Judging LLM-as-a-judge").
 """
 
@@ -98,7 +98,7 @@ def _refuse_stopped(result: Result, check: str) -> None:
 
 def _share(score: float, check: str) -> float:
     if not (math.isfinite(score) and 0.0 <= score <= 1.0):
-        raise EnvironmentFaultError(f"the check {check} returned {score}", hint="a score lies between 0 and 1")
+        raise EnvironmentFaultError(f"the check {check} returned {score}", hint="a score is between 0 and 1")
     return score
 
 
@@ -126,7 +126,7 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
         partial = float(last)
     except ValueError:
         lines.append(last)
-    # A command that ends with a failure gives nothing, whatever it prints.
+    # A command that ends with a failure gives nothing, for any output.
     score = _share(partial, command) if ok else 0.0
     output = "\n".join(lines).strip()[-_TOLD:]
     return Grade(score=score, reason=output or ("correct" if ok else "the check failed"))
@@ -135,7 +135,7 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
 T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
-_LONGEST_NAME = 60  # characters by which a criterion is told from others
+_LONGEST_NAME = 60  # characters by which a criterion is distinguished from others
 PLACES = ("first", "second")
 """Where the result is in the two orders of a comparison."""
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
@@ -146,7 +146,7 @@ def scorers() -> list[str]:
 
 
 def _prepared(fields: Fields, source: CheckSource) -> Fields:
-    """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
+    """Return the fields with ``criteria``, a list of texts, made of any form of them."""
     criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
     if not criteria and source.expectation:
         criteria = [f"The result is as described here: {source.expectation}"]
@@ -250,7 +250,7 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 KINDS = (
     CheckKind(
         name="python",
-        help="A function of a file beside the data, written file.py:function, returns whether or how well it was done.",
+        help="A function of a file next to the data, written file.py:function, returns whether or how well it is done.",
         grade=_python,
         takes={"function": (str,), "files": (list,)},
         needs=("function",),

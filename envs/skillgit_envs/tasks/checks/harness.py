@@ -30,7 +30,7 @@ def called(file: str, name: str) -> dict[str, object]:
     sys.path.insert(0, str(path.parent.resolve()))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
+        raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     function = getattr(module, name)

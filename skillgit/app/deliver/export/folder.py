@@ -31,9 +31,13 @@ from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import work_tree
 from skillgit.store.history_reader import skill_at
+
+with loaded_on_use():  # it loads yaml, which a checkout does not need
+    from skillgit.app.skill_format import frontmatter as frontmatter_fields
 
 ENDINGS = (".zip", ".skill")  # how the names of archives end
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip archive can hold, which is no time of anybody's
@@ -88,14 +92,6 @@ def skill_of(context: Context, revision: str) -> Skill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FolderRequest:
-    revision: str
-    place: str  # the folder, or the archive if it ends like one
-    strip_markers: bool = False  # whether to leave out the markers of regions
-    force: bool = False  # whether to replace a skill folder or an archive with other content
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSkill:
     row: LogRow | None  # the event of the version; absent for a commit that is no event
     commit: str
@@ -112,12 +108,17 @@ class ExportedSkill:
         return not self.archive and Path(self.place).name != self.skill
 
 
-def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
-    """Write the skill of a revision to a folder or an archive; a DiffersError if a folder with others is there."""
+def export_skill(
+    context: Context, revision: str, path: str, *, strip_markers: bool = False, force: bool = False
+) -> ExportedSkill:
+    """Write the skill of a revision to a folder or an archive; a DiffersError if a folder with others is there.
+
+    Only with ``force`` is a skill folder or an archive with other content replaced.
+    """
     with open_workspace(context) as workspace:
-        source = skill_named(workspace, request.revision)
-    skill = without_markers(source.skill) if request.strip_markers else source.skill
-    target = refuse_way_out(typed_path(context.directory, request.place))
+        source = skill_named(workspace, revision)
+    skill = without_markers(source.skill) if strip_markers else source.skill
+    target = refuse_way_out(typed_path(context.directory, path))
     result = ExportedSkill(
         row=source.row,
         commit=source.commit,
@@ -126,49 +127,42 @@ def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
         archive=target.name.endswith(ENDINGS),
         files=tuple(skill.files),
     )
-    return (_to_archive if result.archive else _to_folder)(result, target, skill, force=request.force)
-
-
-def _to_archive(result: ExportedSkill, file: Path, skill: Skill, *, force: bool) -> ExportedSkill:
-    content = archive(skill)
-    if file.is_dir():
-        raise UsageError(f"{file} is a folder", hint=f"--to {file / f'{skill.name}.skill'}")
-    if file.exists() or file.is_symlink():
-        if file.is_file() and file.read_bytes() == content:
+    if result.archive:
+        content = archive(skill)
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder", hint=f"write to {target / f'{skill.name}.skill'}")
+        if target.is_file() and target.read_bytes() == content:
             return replace(result, held=True)
-        if not force:
-            raise ConflictError(f"{file} exists and holds something else", hint="--force replaces it")
-    write_file(file, content)
-    return result
-
-
-def _to_folder(result: ExportedSkill, folder: Path, skill: Skill, *, force: bool) -> ExportedSkill:
-    _check_is_skill(folder, result.skill)
-    there, new = read_entries(folder), entries_of(skill)
+        if not force and (target.exists() or target.is_symlink()):
+            raise ConflictError(f"{target} exists and holds something else", hint="--force replaces it")
+        write_file(target, content)
+        return result
+    _check_is_skill(target, skill.name)
+    there, new = read_entries(target), entries_of(skill)
     if fingerprint(there) == fingerprint(new):
         return replace(result, held=True)
     if len(there) > 1:
         result = replace(result, changes=changes(there, new))
         if not force:
             raise DiffersError(
-                f"{folder} holds another skill or another version, and {len(result.changes)} of its files would change",
+                f"{target} holds another skill or another version, and {len(result.changes)} of its files would change",
                 hint="--force replaces it",
                 changes=result.changes,
             )
-    put(folder, lambda beside: write_skill(beside, skill))
+    put(target, lambda beside: write_skill(beside, skill))
     return result
 
 
 def _check_is_skill(folder: Path, name: str) -> None:
-    """Refuse a place that is no folder, or that holds something else than a skill: it may be large, and precious."""
+    """Refuse a place that is not a folder, or that holds something else than a skill: it may be large, and precious."""
     if folder.is_symlink() or folder.is_file():
-        raise UsageError(f"{folder} is no folder", hint=f"archives end in {' or '.join(ENDINGS)}")
+        raise UsageError(f"{folder} is not a folder", hint=f"archives end in {' or '.join(ENDINGS)}")
     try:
         inside = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
     except OSError as error:
         raise ConflictError(f"{folder} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
     if inside and (DOCUMENT not in inside or ".git" in inside):
-        raise UsageError(f"{folder} holds something else than a skill", hint=f"--to {folder / name}")
+        raise UsageError(f"{folder} holds something else than a skill", hint=f"write to {folder / name}")
 
 
 WELL_KNOWN = ".well-known/agent-skills"
@@ -192,13 +186,34 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
         resolution = resolve_in(workspace, revision)
         own = workspace.index.skill_path(resolution.run) if resolution.row is not None and resolution.run else ""
         there = work_tree.skills_at(workspace.repo, resolution.commit)
-        chosen = own or (workspace.skill if workspace.skill in there else "")
-        paths = [chosen] if chosen else there
+        chosen_path = own or (workspace.skill if workspace.skill in there else "")
+        paths = [chosen_path] if chosen_path else there
         skills = [skill_at(workspace.repo, resolution.commit, path) for path in paths]
     if not skills:
         raise SkillError(f"there is no skill at {revision}", hint=NO_SKILL)
     files: dict[str, bytes] = {}
-    entries = [_published(skill, files) for skill in skills]
+    entries = []
+    for skill in skills:
+        fields = frontmatter_fields.read(skill.document)
+        if fields is None:
+            raise SkillError(f"{DOCUMENT} of {skill.name} has no frontmatter", hint="skillgit lint")
+        files |= {f"{skill.name}/{path}": content for path, content in skill.files.items()}
+        is_one_file = len(skill.files) == 1
+        address = f"{skill.name}/{DOCUMENT}" if is_one_file else f"{skill.name}.zip"
+        if not is_one_file:
+            files[address] = archive(skill, folder="")
+        entries.append(
+            {
+                "name": skill.name,
+                "description": fields["description"],
+                "type": "skill-md" if is_one_file else "archive",
+                "url": address,
+                "digest": _sha256(files[address]),
+                "files": [*skill.files],
+                "digests": {path: _sha256(content) for path, content in skill.files.items()},
+                "gitTree": tree_id(entries_of(skill)),
+            }
+        )
     index = {"$schema": _DISCOVERY, "skills": entries}
     files["index.json"] = f"{json.dumps(index, indent=2, ensure_ascii=False)}\n".encode()
     web_root = typed_path(context.directory, root)
@@ -211,56 +226,25 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
 
 
 def _check_replaceable(root: Path, folder: Path) -> None:
-    """Refuse a folder that a link below ``root`` leads to, or with a file that its index does not say to be there."""
+    """Refuse a folder that a link below ``root`` leads to, or with a file that its index does not list."""
     link = next((path for path in (folder, folder.parent) if path != root and path.is_symlink()), None)
     there = {path: entry.content for path, entry in read_entries(folder).items() if entry.kind is not EntryKind.FOLDER}
-    expected = {} if link else _indexed(there.get("index.json", b""))
-    stranger = link or next((path for path in there if _sha256(there[path]) != expected.get(path)), None)
+    index = there.get("index.json", b"")
+    listing = {"index.json": _sha256(index)}
+    try:
+        document = loads(index)
+        for entry in document["skills"] if document["$schema"] == _DISCOVERY else ():
+            listing |= {f"{entry['name']}/{path}": digest for path, digest in entry["digests"].items()}
+            listing[entry["url"]] = entry["digest"]
+        is_ours = link is None and document["$schema"] == _DISCOVERY
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        is_ours = False
+    stranger = link or next((path for path in there if not is_ours or _sha256(there[path]) != listing.get(path)), None)
     if stranger is not None:
         raise ConflictError(
             f"{folder} holds something that was not published there, {stranger}",
             hint="name another root, or remove it",
         )
-
-
-def _indexed(index: bytes) -> dict[str, str]:
-    """Return path to digest of the files that ``index`` lists, itself included; none if it is of another kind."""
-    listing = {"index.json": _sha256(index)}
-    try:
-        document = loads(index)
-        if document["$schema"] != _DISCOVERY:
-            return {}
-        for entry in document["skills"]:
-            listing |= {f"{entry['name']}/{path}": digest for path, digest in entry["digests"].items()}
-            listing[entry["url"]] = entry["digest"]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {}
-    return listing
-
-
-def _published(skill: Skill, files: dict[str, bytes]) -> dict[str, object]:
-    """Add the files of ``skill`` to ``files``, and return its entry of the index."""
-    from skillgit.app.skill_format.frontmatter import read  # noqa: PLC0415 - it loads yaml, which a checkout does without
-
-    fields = read(skill.document)
-    if fields is None:
-        raise SkillError(f"{DOCUMENT} of {skill.name} has no frontmatter", hint="skillgit lint")
-    files |= {f"{skill.name}/{path}": content for path, content in skill.files.items()}
-    kind, address = (
-        ("skill-md", f"{skill.name}/{DOCUMENT}") if len(skill.files) == 1 else ("archive", f"{skill.name}.zip")
-    )
-    if kind == "archive":
-        files[address] = archive(skill, folder="")
-    return {
-        "name": skill.name,
-        "description": fields["description"],
-        "type": kind,
-        "url": address,
-        "digest": _sha256(files[address]),
-        "files": [*skill.files],
-        "digests": {path: _sha256(content) for path, content in skill.files.items()},
-        "gitTree": tree_id(entries_of(skill)),
-    }
 
 
 def _sha256(content: bytes) -> str:

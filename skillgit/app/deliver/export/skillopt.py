@@ -333,7 +333,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
     """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all."""
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder with --to")
+        raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder")
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row
         if row is None:

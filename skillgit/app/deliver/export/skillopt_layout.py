@@ -10,8 +10,7 @@ from pathlib import Path
 
 from skillgit import __version__
 from skillgit.app.recorded.evidence_json import members, objects, parsed
-from skillgit.app.sources.skillopt.directory import SECTIONED
-from skillgit.app.sources.skillopt.outcomes import ORIGIN
+from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split

@@ -6,6 +6,7 @@ reader counts it under the reason for which it was left out. What a reader does 
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections import Counter
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, ClassVar, Self, cast
 
 from skillgit.domain.untrusted.json_limits import DocumentError, loads
 from skillgit.errors import UsageError
@@ -120,20 +121,6 @@ class AgentSession:
     left_out: Counter[NoTurn] = field(default_factory=Counter[NoTurn])
     unknown: Counter[str] = field(default_factory=Counter[str])  # kinds of record that the reader does not know
 
-    def begin(self, turn: SessionTurn, files: FileStates) -> SessionTurn:
-        """Add a turn, which begins with the files as they are known now."""
-        turn.files = dict(files.known)
-        self.links[turn.id] = None
-        self.turns.append(turn)
-        return turn
-
-    def go_back(self, turns: Sequence[SessionTurn], files: FileStates) -> None:
-        """Throw ``turns`` away: the person went back to before them, and maybe the files did as well."""
-        for turn in turns:
-            turn.is_live = False
-            for edit in turn.edits:
-                files.learn(edit.path, None)
-
 
 MOST_TEXT = 256 << 10
 """Characters of a file, an output or a prompt that is kept; a longer file counts as unknown."""
@@ -200,6 +187,82 @@ def patched(text: str, diff: Sequence[str]) -> str | None:
     return "\n".join([*result, *lines[end:]])
 
 
+Original = Callable[[AgentSession, str], "str | None"]
+"""Returns the text of a file before a session, by its absolute path; None if it is not known."""
+
+
+class SessionReader:
+    """Reads the session in a file, record by record; a subclass knows the records of one agent, and where they are."""
+
+    agent: ClassVar[SessionAgent]
+    home: ClassVar[tuple[str, str]]  # the variable that names where the agent keeps what it knows, and its place in ~
+    patterns: ClassVar[tuple[str, ...]] = ()  # the files of sessions below that place
+    folder: ClassVar[tuple[str, ...]] = ()  # where in the first record the session's folder is; empty if in any
+    first: ClassVar[str] = ""  # the type of the first record, where only this agent has it
+    noise: ClassVar[tuple[bytes, ...]] = ()  # the beginnings of lines that say nothing
+
+    def __init__(self, path: Path, original: Original, name: str) -> None:
+        self.session = AgentSession(agent=self.agent, path=path, id=name)
+        self.original = original
+        self.files = FileStates(self.text_before)
+        self.turn: SessionTurn | None = None  # None where no person leads
+        self.calls: dict[str, tuple[AgentCall, object]] = {}  # those under way, each with its arguments
+        self.is_over = False  # whether what follows says nothing
+
+    @classmethod
+    def of(cls, path: Path, original: Original) -> Self:
+        return cls(path, original, path.stem)
+
+    @classmethod
+    def read(cls, path: Path, original: Original) -> AgentSession:
+        """Return the session in the file at ``path``."""
+        reader = cls.of(path, original)
+        for record in records_of(reader.session, cls.noise):
+            with counting_damage(reader.session):
+                reader.take(record)
+            if reader.is_over:
+                break
+        reader.end()
+        return reader.session
+
+    @classmethod
+    def directory_of(cls, path: Path) -> str:
+        """Return where the agent worked, from the first record of a session."""
+        probe = AgentSession(agent=cls.agent, path=path)
+        return text_at(next(records_of(probe, cls.noise), None), *cls.folder)
+
+    def take(self, record: Record) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Put in order what only the whole session shows."""
+
+    def text_before(self, path: str) -> str | None:
+        return self.original(self.session, path)
+
+    def begin(self, identity: str, prompt: str, date: str) -> SessionTurn:
+        """Add the turn of a prompt, which begins with the files as they are known now."""
+        turn = SessionTurn(id=identity, prompt=whole(prompt), date=date, files=dict(self.files.known))
+        self.session.links[identity] = None
+        self.session.turns.append(turn)
+        self.turn = turn
+        return turn
+
+    def go_back(self, turns: Sequence[SessionTurn]) -> None:
+        """Throw ``turns`` away: the person went back to before them, and maybe the files did as well."""
+        for turn in turns:
+            turn.is_live = False
+            for edit in turn.edits:
+                self.files.learn(edit.path, None)
+
+    def leave_out(self, reason: NoTurn, number: int = 1) -> None:
+        self.session.left_out[reason] += number
+
+    def compacted(self) -> None:
+        self.session.compactions += 1
+        self.leave_out(NoTurn.SUMMARY)
+
+
 MOST_LINE = 24 << 20
 """Bytes of a record; a longer one is counted and skipped. Pasted pictures make the longest."""
 
@@ -231,8 +294,6 @@ def _decompressed(file: IO[bytes], path: Path) -> IO[bytes]:
     except ImportError as error:
         hint = "pip install zstandard, or decompress it: unzstd FILE"
         raise UsageError(f"{path.name} is compressed with zstd, which this Python cannot read", hint=hint) from error
-    import io  # noqa: PLC0415 - as above
-
     return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file))
 
 

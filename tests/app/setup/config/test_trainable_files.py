@@ -36,7 +36,7 @@ def test_files_are_a_list_or_a_single_pattern(load, written, files):
         ("optimizer.files=[frontmatter]", "only whole files are trained, and frontmatter.description"),
         ("optimizer.files=[]", "optimizer: files is empty"),
         ("optimizer.files=3", "optimizer.files is 3; it must be a list"),
-        ('optimizer.check=python "x', "which is no command: No closing quotation"),
+        ('optimizer.check=python "x', "which is not a command: No closing quotation"),
         ("target.companions=all", "target.companions is 'all'; it must be 'inline' or 'none'"),
         ("target.companion=none", "there is no key 'target.companion'"),
     ],

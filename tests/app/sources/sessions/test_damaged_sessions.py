@@ -16,7 +16,8 @@ import worlds
 from soaking import sampled
 from test_harvest import context_of
 
-from skillgit.app.sources.harvest import Harvested, HarvestRequest, harvest
+from skillgit.app.sources.harvest import Harvested, harvest
+from skillgit.app.sources.requests import DraftRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def damaged(value: Any, chance: random.Random, rate: float) -> Any:
 
 
 def harvested(folder: Path, agent: str, state: Path) -> Harvested:
-    request = HarvestRequest(skill="totals", source=str(state), dry_run=True)
+    request = DraftRequest(subject="totals", source=f"sessions:{state}", dry_run=True)
     result = harvest(context_of(folder, agent, state), request)
     assert isinstance(result, Harvested)
     return result
@@ -101,7 +102,7 @@ def test_another_project_is_not_read_by_a_way_through_this_one(tmp_path):
         for way in ("mine/../shop", "mine/link"):
             copy = file.with_name(f"rollout-{way.replace('/', '-')}.jsonl")
             copy.write_text(text.replace(str(folder), f"{tmp_path}/{way}"))
-    request = HarvestRequest(skill="totals", source=str(state), projects=(tmp_path / "mine",), dry_run=True)
+    request = DraftRequest(subject="totals", source=f"sessions:{state}", projects=(tmp_path / "mine",), dry_run=True)
     result = harvest(context_of(folder, "codex", state), request)
     assert isinstance(result, Harvested)
     assert (result.sessions, len(result.drafts)) == (0, 0)

@@ -20,8 +20,9 @@ from soaking import sampled, soak
 from wire import wire_server
 
 from skillgit.app.setup.plan import Plan
-from skillgit.app.sources.harvest import Harvested, HarvestRequest, harvest
+from skillgit.app.sources.harvest import Harvested, harvest
 from skillgit.app.sources.harvest_episodes import episodes
+from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.sources.sessions.session import AgentSession, SessionAgent, SessionTurn, SkillUse
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
@@ -60,7 +61,7 @@ def harvesting(folder: Path, agent: str, state: Path) -> Harvest:
     context = context_of(folder, agent, state)
 
     def again(**more: Any) -> Harvested | Plan:
-        return harvest(context, HarvestRequest(**{"skill": "totals", "source": agent, **more}))
+        return harvest(context, DraftRequest(**{"subject": "totals", "source": agent, **more}))
 
     result = again()
     assert isinstance(result, Harvested)
@@ -161,7 +162,7 @@ def test_a_dry_run_says_of_no_draft_how_it_is_scored_before_a_command_was_tried_
 
 
 def test_a_skill_that_nobody_names_and_a_folder_that_is_not_there_are_told(recorded):
-    result = recorded("copilot").again(skill="totls", dry_run=True)
+    result = recorded("copilot").again(subject="totls", dry_run=True)
     assert (result.drafts, result.is_met, result.places) == ((), False, (str(recorded("copilot").folder),))
     text = "\n".join(lines_of(result, Screen()))
     assert f"looked for sessions in {result.places[0]}; --all-projects reads all" in text
@@ -169,7 +170,7 @@ def test_a_skill_that_nobody_names_and_a_folder_that_is_not_there_are_told(recor
     with pytest.raises(UsageError, match="there is no folder /nope"):
         recorded("copilot").again(projects=(Path("/nope"),))
     with pytest.raises(UsageError, match="has a slash") as refusal:
-        recorded("copilot").again(skill="../x")
+        recorded("copilot").again(subject="../x")
     assert refusal.value.hint == "give the skill by its name, as SKILL.md has it"
 
 
@@ -248,7 +249,7 @@ def test_a_dry_run_writes_nothing(tmp_path):
     environ = {**os.environ, "COPILOT_HOME": str(state)}
     context = replace(Context.from_process(folder), environ=environ)
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
-    result = harvest(context, HarvestRequest(skill="totals", source="copilot", dry_run=True))
+    result = harvest(context, DraftRequest(subject="totals", source="copilot", dry_run=True))
     assert len(result.drafts) == 2
     seals = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     assert [path.name for path in seals] in ([], ["seal"])
@@ -262,7 +263,7 @@ def test_the_judges_model_writes_criteria_where_no_command_checks(tmp_path):
     with wire_server(scripted=(("graded by", reply),), keep=True) as wire:
         overrides = ("model.judge_backend=openai_compatible", "model.judge=grader")
         overrides += (f"model.openai_compatible_base_url={wire.url}/v1",)
-        request = HarvestRequest(skill="totals", source="copilot", rubric=True, overrides=overrides)
+        request = DraftRequest(subject="totals", source="copilot", rubric=True, overrides=overrides)
         plan = harvest(context, replace(request, dry_run=True))
         assert isinstance(plan, Plan)
         assert plan.total.calls == 2
@@ -286,7 +287,7 @@ def test_what_is_older_is_left_out(recorded):
 def test_a_folder_of_sessions_is_read_whoever_kept_them(recorded, tmp_path):
     harvest = recorded("codex")
     shutil.copytree(harvest.folder.parent / "state", tmp_path / "copy")
-    assert harvest.again(source=str(tmp_path / "copy"), dry_run=True).sessions == 2
+    assert harvest.again(source=f"sessions:{tmp_path / 'copy'}", dry_run=True).sessions == 2
 
 
 @pytest.mark.parametrize("agent", [soak(agent) for agent in AGENTS])

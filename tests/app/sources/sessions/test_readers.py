@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.app.sources.harvest_redaction import SessionRedactor
-from skillgit.app.sources.sessions import claude, codex, copilot
+from skillgit.app.sources.sessions.agents import Claude, Codex, Copilot
 from skillgit.app.sources.sessions.session import MOST_TEXT, NoTurn, patched, whole
 from skillgit.errors import UsageError
 
 RECORDED = {
     agent: json.loads((worlds.RECORDINGS / f"{agent}.json").read_text()) for agent in ("claude", "codex", "copilot")
 }
-READERS = {"claude": claude.read, "codex": codex.read, "copilot": copilot.read}
+READERS = {"claude": Claude.read, "codex": Codex.read, "copilot": Copilot.read}
 LINES = [(agent, lines) for agent, files in RECORDED.items() for lines in files.values()]
 NOISE = ("{", "[]", "null", '"text"', '{"type": "new-kind", "payload": [1]}', '{"type": ["user"], "message": 3}', "")
 
@@ -97,10 +97,10 @@ def test_a_compressed_session_is_read_or_says_what_it_needs(tmp_path, monkeypatc
     file.write_bytes("\n".join(lines).encode())
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(UsageError, match="zstd"):
-        codex.read(file, unknown_file)
+        Codex.read(file, unknown_file)
     stand_in = SimpleNamespace(ZstdDecompressor=lambda: SimpleNamespace(stream_reader=lambda stream: stream))
     monkeypatch.setitem(sys.modules, "zstandard", stand_in)
-    assert codex.read(file, unknown_file).version
+    assert Codex.read(file, unknown_file).version
 
 
 @given(st.lists(st.text("ab\n", max_size=3)), st.lists(st.text("ab\n", max_size=3)))

@@ -12,9 +12,9 @@ import yaml
 from program import git
 from trained_runs import RUN, small_run, user
 
-from skillgit.app.deliver.export.folder import FolderRequest, export_skill
+from skillgit.app.deliver.export.folder import export_skill
 from skillgit.app.deliver.install import InstallRequest, install
-from skillgit.app.deliver.whence import whence
+from skillgit.app.deliver.installed import list_installed
 from skillgit.app.interventions.promote import promote
 from skillgit.errors import NotFoundError
 
@@ -39,12 +39,12 @@ def home(tmp_path_factory) -> Path:
 def place(home, tmp_path) -> Path:
     """The text of version 2, which nobody released, in a project of somebody else."""
     target = tmp_path / "project/.agents/skills" / SKILL
-    export_skill(user(home), FolderRequest(revision="v2", place=str(target)))
+    export_skill(user(home), "v2", str(target))
     return target
 
 
 def origin(home: Path, place: Path, **environ: str):
-    (found,) = whence(replace(user(home), environ=environ), (str(place),))
+    (found,) = list_installed(replace(user(home), environ=environ), (str(place),))
     return found
 
 
@@ -66,12 +66,12 @@ def as_gh_installs(place: Path, tree: str) -> None:
 
 def test_a_copy_is_known_by_its_tree(home, place, tmp_path):
     found = origin(home, place)
-    assert (found.version, found.release, found.state, found.told_by) == (f"{RUN}/v2", "", "unchanged", "its tree")
+    assert (found.name, found.release, found.state, found.source) == (f"{RUN}/v2", "", "unchanged", "its tree")
     link = tmp_path / "project/.claude/skills" / SKILL
     link.parent.mkdir(parents=True)
     link.symlink_to("../../.agents/skills/searchqa")
-    assert origin(home, link).version == f"{RUN}/v2"
-    assert [found.version for found in whence(user(home), (str(place.parent),))] == [f"{RUN}/v2"]
+    assert origin(home, link).name == f"{RUN}/v2"
+    assert [found.name for found in list_installed(user(home), (str(place.parent),))] == [f"{RUN}/v2"]
 
 
 @pytest.mark.parametrize(("tag", "version"), [("v1.0.0", "v1"), ("v1.1.0", "v3")])
@@ -88,7 +88,7 @@ def test_a_release_is_known_as_such(home, tmp_path, tag, version):
         cwd=tmp_path,
     )
     found = origin(home, tmp_path / "c/skills" / SKILL)
-    assert (found.version, found.release) == (f"{RUN}/{version}", f"{SKILL}/{tag}")
+    assert (found.name, found.release) == (f"{RUN}/{version}", f"{SKILL}/{tag}")
     assert found.commit == git("rev-parse", f"{SKILL}/{tag}^{{commit}}", cwd=home).out.strip()
 
 
@@ -96,41 +96,41 @@ def test_what_gh_installs_is_known_though_it_rewrites_the_document(home, place):
     tree = git("rev-parse", f"{RUN}/v2:skills/{SKILL}", cwd=home).out.strip()
     as_gh_installs(place, "0" * 40)
     found = origin(home, place)
-    assert (found.version, found.state) == (f"{RUN}/v2", "unchanged")
-    assert found.told_by == "its files, but for metadata of an installer"
+    assert (found.name, found.state) == (f"{RUN}/v2", "unchanged")
+    assert found.source == "its files, but for metadata of an installer"
     as_gh_installs(place, tree)
     (place / "SKILL.md").write_text((place / "SKILL.md").read_text() + "- Mine.\n")
     found = origin(home, place)
-    assert (found.version, found.state) == (f"{RUN}/v2", "changed by hand")
-    assert found.told_by == "metadata.github-tree-sha"
+    assert (found.name, found.state) == (f"{RUN}/v2", "changed by hand")
+    assert found.source == "metadata.github-tree-sha"
 
 
 def test_lock_files_say_what_a_changed_copy_was(home, place, tmp_path):
     tree = git("rev-parse", f"{RUN}/v2:skills/{SKILL}", cwd=home).out.strip()
     (place / "SKILL.md").write_text((place / "SKILL.md").read_text() + "- Mine.\n")
-    assert origin(home, place).version == ""
+    assert origin(home, place).name == ""
     lock = tmp_path / "user/.agents/.skill-lock.json"
     lock.parent.mkdir(parents=True)
     lock.write_text(json.dumps({"version": 3, "skills": {SKILL: {"skillFolderHash": tree}}}))
     found = origin(home, place, HOME=str(tmp_path / "user"))
-    assert (found.version, found.state, found.told_by) == (f"{RUN}/v2", "changed by hand", ".skill-lock.json")
-    assert origin(home, place, HOME="/", XDG_STATE_HOME="/nowhere").version == ""
+    assert (found.name, found.state, found.source) == (f"{RUN}/v2", "changed by hand", ".skill-lock.json")
+    assert origin(home, place, HOME="/", XDG_STATE_HOME="/nowhere").name == ""
 
 
 def test_the_record_of_an_install_says_it_too(home, tmp_path):
     context = user(home)
-    install(context, InstallRequest(revision="v1", to=str(tmp_path / "mine")), lambda *_: False)
-    assert [found.version for found in whence(context)] == [f"{RUN}/v1"]
+    install(context, InstallRequest(words=("v1",), to=str(tmp_path / "mine")), lambda *_: False)
+    assert [found.name for found in list_installed(context)] == [f"{RUN}/v1"]
     (tmp_path / "mine" / SKILL / "SKILL.md").write_text("Mine.\n")
-    (found,) = whence(context)
-    assert (found.version, found.state, found.told_by) == (
+    (found,) = list_installed(context)
+    assert (found.name, found.state, found.source) == (
         f"{RUN}/v1", "changed by hand", "the record of skillgit install",
     )  # fmt: skip
     shutil.rmtree(tmp_path / "mine")
-    assert whence(context)[0].state == "gone"
-    install(context, InstallRequest(revision="r1", to=str(tmp_path / "tried")), lambda *_: False)
-    (candidate,) = (found for found in whence(context) if found.state != "gone")
-    assert (candidate.version, candidate.state) == (f"{RUN}/r1", "unchanged"), "no version has this text"
+    assert list_installed(context)[0].state == "gone"
+    install(context, InstallRequest(words=("r1",), to=str(tmp_path / "tried")), lambda *_: False)
+    (candidate,) = (found for found in list_installed(context) if found.state != "gone")
+    assert (candidate.name, candidate.state) == (f"{RUN}/r1", "unchanged"), "no version has this text"
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_the_record_of_an_install_says_it_too(home, tmp_path):
 def test_a_strangers_lock_names_nothing(home, place, lock):
     (place / "SKILL.md").write_text("---\nname: searchqa\nmetadata:\n  github-tree-sha: ''\n---\nMine.\n")
     (place.parents[2] / "skills-lock.json").write_text(lock)
-    assert origin(home, place).version == ""
+    assert origin(home, place).name == ""
 
 
 def test_where_there_is_no_skill_that_is_said(home, tmp_path):
     with pytest.raises(NotFoundError, match="there is no skill in"):
-        whence(user(home), (str(tmp_path),))
+        list_installed(user(home), (str(tmp_path),))

@@ -1,0 +1,175 @@
+"""Skills and runs where they are used: in the work tree, with an agent, and elsewhere without git."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from skillgit.app.deliver.requests import ExportKind, ExportRequest, InstallRequest, RunTable, UninstallRequest
+from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, given, option_of, refuse_together
+from skillgit.errors import ExitCode
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
+from skillgit.view.text import one_line
+
+with loaded_on_use():
+    from skillgit.app.deliver import install as installing
+    from skillgit.app.deliver import installed, plugin
+    from skillgit.app.deliver.export import folder, mlflow, skillopt, tables
+    from skillgit.app.skill_format import folder_contents
+    from skillgit.view import deliveries
+
+if TYPE_CHECKING:
+    from skillgit.app.skill_format.folder_contents import FileChange
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckoutRequest(OfSkill):
+    """HEAD is detached, as with git; where REV is a branch, like main, it goes to that branch. With PATH only these
+    files are written and HEAD stays. Nothing that you changed is overwritten.
+    """
+
+    revision: Annotated[str, Arg("REV", words="revisions")]
+    paths: Annotated[tuple[str, ...], Arg("[-- PATH...]")] = ()
+
+
+def _checkout(session: VerbSession, request: CheckoutRequest) -> Answer:
+    result = folder.checkout(session.context, request.revision, request.paths)
+    return Answer("checkout/1", result, [deliveries.checked_out(result, whole=not request.paths)])
+
+
+CHECKOUT = Verb("checkout", CheckoutRequest, _checkout, Effect.FILES, warning="It changes files in the work tree.")
+
+_WARNING: Final = "It writes files where an agent looks for skills."
+
+
+def _install(session: TerminalSession, request: InstallRequest) -> Answer:
+    if request.listing:
+        refuse_together(request, "listing", "to")
+        rows = installed.list_installed(session.context, request.words)
+        is_ours = all(row.name for row in rows) or not request.words
+        return Answer(table=deliveries.INSTALLED, rows=rows, exit_code=ExitCode.OK if is_ours else ExitCode.NO)
+    if session.form not in {Form.TEXT, Form.JSON}:
+        raise MisuseError("--jsonl, --plain and -z need --list")
+    if len(request.words) != 1:
+        raise MisuseError("give either one REV or --list")
+    if request.to is None:
+        raise MisuseError("--to is missing: claude, codex, copilot or a folder of skills")
+    result = installing.install(session.context, request, _may_replace(session, yes=request.yes))
+    changes = deliveries.differences(result.changes, session.screen) if request.dry_run else ()
+    return Answer("adopt/1", result, chain(deliveries.installed(result), changes))
+
+
+INSTALL = Verb(
+    "install",
+    InstallRequest,
+    _install,
+    lambda request: Effect.READS if request.listing else Effect.FILES,
+    LIST,
+    warning=_WARNING,
+)
+
+
+def _uninstall(session: TerminalSession, request: UninstallRequest) -> Answer:
+    result = installing.uninstall(session.context, request, _may_replace(session, yes=request.yes))
+    changes = deliveries.differences(result.changes, session.screen) if request.dry_run else ()
+    return Answer("adopt-undo/1", result, chain(deliveries.uninstalled(result), changes))
+
+
+UNINSTALL = Verb("uninstall", UninstallRequest, _uninstall, Effect.FILES, warning=_WARNING)
+
+
+def _may_replace(session: TerminalSession, *, yes: bool) -> Callable[[Path, tuple[FileChange, ...]], bool]:
+    """Return who shows manual changes and decides whether they may be replaced."""
+
+    def agrees(path: Path, changes: tuple[FileChange, ...]) -> bool:
+        session.note(*deliveries.differences(changes, session.notes_screen))
+        if yes or not session.answers:
+            return yes
+        return session.confirm(f"{one_line(str(path))} was changed by hand. Replace it?")
+
+    return agrees
+
+
+_OF_KIND = {
+    ExportKind.SKILL: {"strip_markers", "force"},
+    ExportKind.PLUGIN: {"name", "evals", "check"},
+    ExportKind.CSV: {"table"},
+}
+"""What is an option of one kind only."""
+
+
+def _export(session: VerbSession, request: ExportRequest) -> Answer:
+    for parameter in given(request):
+        owner = next((kind for kind, names in _OF_KIND.items() if parameter.name in names), request.kind)
+        if owner is not request.kind:
+            raise MisuseError(f"{option_of(parameter)} needs --as {owner}")
+    *revisions, path = request.words if len(request.words) > 1 else (*request.words, "")
+    if not revisions or (len(revisions) > 1 and request.kind is not ExportKind.PLUGIN):
+        raise MisuseError("give one REV, and where to write: skillgit export REV DIR")
+    revision = revisions[0]
+    if not path and request.kind is ExportKind.SKILL and session.form is Form.JSON and not request.force:
+        return Answer("run-export/1", tables.run_data(session.context, revision))
+    if not path and request.kind is ExportKind.CSV and request.table and session.form is Form.TEXT:
+        data = tables.run_data(session.context, revision)
+        return Answer(lines=[tables.table_text(data, request.table).encode("utf-8", "replace")])
+    if not path:
+        one_table = f", or --table {'|'.join(RunTable)}" if request.kind is ExportKind.CSV else ""
+        raise MisuseError(f"say where to write: skillgit export {revision} DIR{one_table}")
+    match request.kind:
+        case ExportKind.SKILL:
+            return _skill(session, request, path)
+        case ExportKind.PLUGIN:
+            return _plugin(session, request, revisions, path)
+        case ExportKind.WELL_KNOWN:
+            published = folder.export_well_known(session.context, revision, path)
+            return Answer("export-well-known/1", published, deliveries.published(published))
+        case ExportKind.SKILLOPT:
+            layout = skillopt.export_layout(session.context, revision, path)
+            notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]
+            return Answer("export-layout/1", layout, deliveries.layout_written(layout, session.screen), notes=notes)
+        case ExportKind.CSV:
+            data = tables.run_data(session.context, revision)
+            written = tables.export_tables(session.context, data, path, request.table)
+            return Answer("export-csv/1", written, deliveries.tables_written(written, session.screen))
+        case ExportKind.MLFLOW:
+            store = mlflow.export_mlflow(session.context, revision, path)
+            return Answer("export-mlflow/1", store, deliveries.store_written(store, session.screen))
+
+
+def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer:
+    try:
+        result = folder.export_skill(
+            session.context, request.words[0], path, strip_markers=request.strip_markers, force=request.force
+        )
+    except folder_contents.DiffersError as error:
+        session.note(*deliveries.would_change(error.changes))
+        raise
+    name = f"agents look for this skill in a folder called {result.skill}"
+    notes = [(name, "")] if result.misnamed and session.form is not Form.JSON else ()
+    return Answer("export/1", result, deliveries.exported(result), notes=notes)
+
+
+def _plugin(session: VerbSession, request: ExportRequest, revisions: Sequence[str], path: str) -> Answer:
+    result = plugin.build_plugin(
+        session.context, revisions, path, name=request.name, evals=request.evals, check=request.check
+    )
+    return Answer(
+        "plugin-build/1",
+        result,
+        deliveries.plugin_built(result, session.screen),
+        exit_code=ExitCode.NO if result.state == "differs" else ExitCode.OK,
+        notes=[(f"left out {task.id}: {task.reason}", "") for task in result.left_out],
+    )
+
+
+EXPORT = Verb(
+    "export",
+    ExportRequest,
+    _export,
+    lambda request: Effect.READS if request.check or len(request.words) < 2 else Effect.FILES,  # noqa: PLR2004
+    DOCUMENT,
+)

@@ -1,0 +1,130 @@
+"""Commands that measure versions, and that say whether a score holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.measure.requests import (
+    ALL,
+    AblateRequest,
+    ClaimRequest,
+    EvalRequest,
+    GateRequest,
+    VerifyRequest,
+)
+from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
+from skillgit.errors import ExitCode
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.files import write_file
+from skillgit.verbs.measuring import measured
+from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb, VerbSession
+from skillgit.view.json_values import document_text
+from skillgit.view.surface import Screen
+
+if TYPE_CHECKING:
+    from skillgit.app.measure.pull_request_verdicts import GateReport
+
+with loaded_on_use():
+    from skillgit.app.interventions import ablate
+    from skillgit.app.measure import claim, claim_check, judge_agreement, pull_request_gate, retest, verify
+    from skillgit.app.measure import eval as evaluation
+    from skillgit.view import gate, judges, measurements, rules
+
+
+def _eval(session: TerminalSession, request: EvalRequest) -> Answer:
+    for option in ("repeats", "items", "other_judge", "labels"):
+        refuse_without(request, "judge", option)
+    for option in ("fresh", "model", "against", "note"):
+        refuse_together(request, "judge", option)
+    for option in ("fresh", "model"):
+        refuse_together(request, option, "against")
+        if getattr(request, option) and request.split == ALL:
+            raise MisuseError(f"--{option} cannot be combined with --split all")
+    refuse_without(request, "fresh", "sample")
+    refuse_without(request, "sample", "seed")
+    refuse_together(request, "sample", "model")
+    names = (name for names in request.against for name in names.split(","))
+    request = replace(request, against=tuple(filter(None, names)))
+    if (request.judge or request.sample) and len(request.revisions) > 1:
+        raise MisuseError(f"{'--judge' if request.judge else '--sample'} takes one version")
+    if request.judge:
+        agreement, lines = judge_agreement.judge_agreement, judges.judge_lines
+        return measured(session, agreement, request, "judge-agreement/1", lines, ends_with=lambda it: it.exit_code)
+    if not request.revisions:
+        raise MisuseError("name a version to measure")
+    if request.sample:
+        return measured(
+            session,
+            verify.verify,
+            request,
+            "verify/2",
+            measurements.verify_lines,
+            ends_with=lambda it: ExitCode.OK if it.verdict.word == "consistent" else ExitCode.NO,
+        )
+    if request.fresh or request.model is not None:
+        lines_of = measurements.retest_lines
+        return measured(session, retest.retest, request, "retest/2", lines_of, ends_with=lambda it: it.exit_code)
+    lines_of_eval = measurements.eval_lines
+    return measured(session, evaluation.evaluate, request, "eval/1", lines_of_eval, ends_with=lambda it: it.exit_code)
+
+
+EVAL = Verb("eval", EvalRequest, _eval, Effect.PAYS)
+
+
+def _claim(session: VerbSession, request: ClaimRequest) -> Answer:
+    result = claim.claim(session.context, request)
+    return Answer("claim/1", result, measurements.claim_lines(result, session.screen))
+
+
+CLAIM = Verb(
+    "claim",
+    ClaimRequest,
+    _claim,
+    lambda request: Effect.HISTORY if request.note else Effect.FILES if request.output else Effect.READS,
+)
+
+
+def _verify(session: TerminalSession, request: VerifyRequest) -> Answer:
+    refuse_without(request, "sample", "seed")
+    lines = measurements.checked_lines
+    return measured(
+        session, claim_check.check_claim, request, "verify-claim/1", lines, ends_with=lambda it: it.exit_code
+    )
+
+
+VERIFY = Verb("verify", VerifyRequest, _verify, lambda request: Effect.PAYS if request.sample else Effect.READS)
+
+
+def _gate(session: TerminalSession, request: GateRequest) -> Answer:
+    if request.dry_run and (request.markdown or request.output is not None):
+        raise MisuseError("a dry run has no verdict to write")
+    if request.markdown and session.form is Form.JSON:
+        raise MisuseError("choose one output format")
+    prints_markdown = request.markdown and request.output is None
+
+    def lines(report: GateReport, screen: Screen) -> Iterable[str]:
+        if request.output is not None:
+            is_document, shown = session.form is Form.JSON, map(Screen().shown, gate.markdown(report))
+            text = document_text("gate/2", report) if is_document else "".join(f"{line}\n" for line in shown)
+            write_file(session.context.directory / request.output, text.encode())
+        return gate.markdown(report) if prints_markdown else gate.lines(report, screen)
+
+    return measured(session, pull_request_gate.gate, request, "gate/2", lines, ends_with=lambda it: it.exit_code)
+
+
+def _gate_effect(request: GateRequest) -> Effect:
+    if not request.recorded_only:
+        return Effect.PAYS
+    return Effect.FILES if request.output is not None else Effect.READS
+
+
+GATE = Verb("gate", GateRequest, _gate, _gate_effect)
+
+
+def _ablate(session: TerminalSession, request: AblateRequest) -> Answer:
+    return measured(session, ablate.ablate, request, "ablate/1", rules.ablated, ends_with=lambda it: it.exit_code)
+
+
+ABLATE = Verb("ablate", AblateRequest, _ablate, Effect.PAYS)
