@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         ScorerChoice,
     )
     from skillgit.app.setup.plugins import InstalledPlugin, StrategyInfo
-    from skillgit.app.sources.data_check import DataCheck, SplitSummary
+    from skillgit.app.sources.data_check import DataCheck
     from skillgit.app.sources.data_fetch import FetchedData
-    from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
+    from skillgit.app.train.doctor import Checkup, RoleHealth
     from skillgit.app.train.local_servers import LocalServers
     from skillgit.app.workspace.invitations import Invitation
     from skillgit.plugin.backend import BackendInfo, Price
@@ -41,14 +41,28 @@ if TYPE_CHECKING:
 
 _SHORTCUTS = 6  # of them that are shown at once; --json has all
 _RULE = 60  # columns of a rule
-_HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
 _TYPES = 4
+_FORMS = {"choice": "with choices", "free answer": "with free answers"}
 
 
 def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
     if check.splits:
-        rows = [_HEAD, *(_split(split) for split in check.splits)]
-        head, *body = table(rows, align="lrrrrll")
+        rows = [
+            (
+                split.split,
+                f"{split.items:,}",
+                f"{split.used:,}",
+                f"{100 * split.step:.2f}",
+                f"{100 * split.detectable:.1f}" if split.detectable is not None else "-",
+                split.digest,
+                ", ".join([f"{name} {items}" for name, items in split.types.items()][:_TYPES])
+                + (f" and {len(split.types) - _TYPES} more" if len(split.types) > _TYPES else ""),
+            )
+            for split in check.splits
+        ]
+        head, *body = table(
+            [("split", "items", "used", "one item", "shows from", "digest", "types"), *rows], align="lrrrrll"
+        )
         yield from (screen.paint(Style.FAINT, head), *body, "")
     if check.shortcuts is not None and check.shortcuts.shortcuts:
         yield from (*_shortcuts(check.shortcuts, screen), "")
@@ -58,19 +72,6 @@ def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
     yield f"{check.environment}: {plural(len(check.findings) - warnings, 'fault')}, {plural(warnings, 'warning')}"
     for note in check.notes:
         yield from wrap(note, screen.width)
-
-
-def _split(split: SplitSummary) -> tuple[str, ...]:
-    types = [f"{name} {items}" for name, items in split.types.items()]
-    return (
-        split.split,
-        f"{split.items:,}",
-        f"{split.used:,}",
-        f"{100 * split.step:.2f}",
-        f"{100 * split.detectable:.1f}" if split.detectable is not None else "-",
-        split.digest,
-        ", ".join(types[:_TYPES]) + (f" and {len(types) - _TYPES} more" if len(types) > _TYPES else ""),
-    )
 
 
 def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
@@ -91,9 +92,6 @@ def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
     yield from headed(heads, rows[:_SHORTCUTS], screen, align="lrrrll")
     if len(rows) > _SHORTCUTS:
         yield f"and {len(rows) - _SHORTCUTS} more that score less, which --json lists"
-
-
-_FORMS = {"choice": "with choices", "free answer": "with free answers"}
 
 
 def data_document(check: DataCheck) -> dict[str, object]:
@@ -123,32 +121,77 @@ _SOURCES = {
 
 
 def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
-    yield from facts(_machine(checkup.machine), screen, label=_LABEL)
-    where = checkup.repository
-    runs = f"{where.path}, {numbers.plural(where.runs, 'run')}" if where is not None else "none around this folder"
-    yield from facts([("repository", runs)], screen, label=_LABEL)
+    machine, where = checkup.machine, checkup.repository
+    programs = ((program.name, program.path or f"not found; it {program.purpose}") for program in machine.programs)
+    machine_facts = (
+        ("python", f"{machine.python} on {machine.system}"),
+        ("git", machine.git or "not found; it is needed to look at differences"),
+        ("sqlite", machine.sqlite),
+        *programs,
+        ("repository", f"{where.path}, {plural(where.runs, 'run')}" if where else "none around this folder"),
+    )
+    yield from facts(machine_facts, screen, label=_LABEL)
     for role in checkup.roles:
         yield ""
         name = screen.paint(Style.STRONG, f"{role.backend}/{role.model}")
         yield from facts([(role.role, name)], screen, label=_LABEL)
-        role_facts = ((f"  {label}", text) for label, text in _role(role, checkup, screen))
-        yield from facts(role_facts, screen, label=_LABEL)
+        of_role = ((f"  {label}", text) for label, text in _role(role, checkup, screen) if text)
+        yield from facts(of_role, screen, label=_LABEL)
+
+
+def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
+    yield "calls", " ".join(filter(None, (role.place, role.version))) if role.place else ""
+    if role.model_backend:
+        address = f" at {role.model_place}" if role.model_place else ""
+        yield "asks", f"{role.model_backend}{address}, metered"
+    yield "as", role.credential
+    yield "with", ", ".join(f"{name} {json.dumps(value)}" for name, value in role.parameters.items())
+    if role.error:
+        yield "answers", screen.paint(Style.REJECTED, f"no: {role.error}")
+    elif role.answers is None:
+        yield "answers", "on this machine" if role.is_local else "not asked"
+    else:
+        by = f", as {role.answered_by}" if role.answered_by else ""
+        yield "answers", screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
+    yield "hint", role.hint
+    if role.counted is not None:
+        yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
+    price = role.price
+    if price is None:
+        yield "price", "unknown; set model.prices to cap and count dollars"
+    elif not price.usd_in and not price.usd_out:
+        yield "price", "nothing"
+    else:
+        sources = {"configuration": "by model.prices", "backend": "as the backend says"}
+        source = sources.get(role.price_source, f"by the table of {checkup.prices_of}")
+        usd_in, usd_out = numbers.money(price.usd_in), numbers.money(price.usd_out)
+        yield "price", f"{usd_in} in, {usd_out} out for a million tokens, {source}"
+    room = role.room
+    if room is None:
+        return
+    if room.context is None:
+        prompt = f"; the longest prompt has about {room.prompt:,} tokens"
+        yield "context", f"unknown; set model.context_window to check it{prompt}"
+        return
+    source = _SOURCES[room.source].format(date=checkup.contexts_of)
+    verdicts = {
+        "near": f", its reply may have {room.reply:,}: some calls may be refused",
+        "too long": ": it does not fit",
+    }
+    longest = f"the longest prompt has about {room.prompt:,}{verdicts.get(role.fit, '')}"
+    yield "context", f"{room.context:,} tokens {source}; {longest}"
 
 
 def local_lines(result: LocalServers, screen: Screen) -> Iterator[str]:
     """Show the servers of this machine with their models."""
     if not result.servers:
         yield f"looked at {', '.join(f'127.0.0.1:{port}' for port in result.ports)}"
-        return
     for number, server in enumerate(result.servers):
         if number:
             yield ""
         name = " ".join(filter(None, (screen.paint(Style.STRONG, server.program), one_line(server.version))))
         slots = f", {plural(server.slots, 'call')} at a time" if server.slots else ""
         yield f"{name}  {screen.paint(Style.FAINT, server.address)}{slots}"
-        if not server.models:
-            yield "  no models"
-            continue
         rows = [
             (
                 f"  {one_line(model.name)}",
@@ -159,69 +202,11 @@ def local_lines(result: LocalServers, screen: Screen) -> Iterator[str]:
             )
             for model in server.models
         ]
-        heads = ("  model", "context", "loaded", "JSON schemas", "")
-        head, *body = table([heads, *rows], align="lrlll")
-        yield from (screen.paint(Style.FAINT, head.rstrip()), *(line.rstrip() for line in body))
-
-
-def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
-    yield "python", f"{machine.python} on {machine.system}"
-    yield "git", machine.git or "not found; it is needed to look at differences"
-    yield "sqlite", machine.sqlite
-    for program in machine.programs:
-        yield program.name, program.path or f"not found; it {program.purpose}"
-
-
-def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
-    if role.place:
-        yield "calls", " ".join(filter(None, (role.place, role.version)))
-    if role.model_backend:
-        address = f" at {role.model_place}" if role.model_place else ""
-        yield "asks", f"{role.model_backend}{address}, metered"
-    if role.credential:
-        yield "as", role.credential
-    if role.parameters:
-        yield "with", ", ".join(f"{name} {json.dumps(value)}" for name, value in role.parameters.items())
-    yield "answers", _answer(role, screen)
-    if role.hint:
-        yield "hint", role.hint
-    if role.counted is not None:
-        yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
-    yield "price", _price(role, checkup)
-    if role.room is not None:
-        yield "context", _context(role, checkup)
-
-
-def _answer(role: RoleHealth, screen: Screen) -> str:
-    if role.error:
-        return screen.paint(Style.REJECTED, f"no: {role.error}")
-    if role.answers is None:
-        return "on this machine" if role.is_local else "not asked"
-    by = f", as {role.answered_by}" if role.answered_by else ""
-    return screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
-
-
-def _price(role: RoleHealth, checkup: Checkup) -> str:
-    if role.price is None:
-        return "unknown; set model.prices to cap and count dollars"
-    if not role.price.usd_in and not role.price.usd_out:
-        return "nothing"
-    text = f"{numbers.money(role.price.usd_in)} in, {numbers.money(role.price.usd_out)} out for a million tokens"
-    source = {"configuration": "by model.prices", "backend": "as the backend says"}
-    return f"{text}, {source.get(role.price_source, f'by the table of {checkup.prices_of}')}"
-
-
-def _context(role: RoleHealth, checkup: Checkup) -> str:
-    room = role.room
-    if room is None or room.context is None:
-        prompt = f"; the longest prompt has about {room.prompt:,} tokens" if room is not None else ""
-        return f"unknown; set model.context_window to check it{prompt}"
-    source = _SOURCES[room.source].format(date=checkup.contexts_of)
-    text = f"{room.context:,} tokens {source}; the longest prompt has about {room.prompt:,}"
-    return text + {
-        "near": f", its reply may have {room.reply:,}: some calls may be refused",
-        "too long": ": it does not fit",
-    }.get(role.fit, "")
+        if rows:
+            head, *body = table([("  model", "context", "loaded", "JSON schemas", ""), *rows], align="lrlll")
+            yield from (screen.paint(Style.FAINT, head.rstrip()), *(line.rstrip() for line in body))
+        else:
+            yield "  no models"
 
 
 _COLUMNS = 100  # of a description at most
