@@ -137,9 +137,10 @@ def doctor(
         surprises = (setup.routes[role.role].served.surprise(role.answered_by) for role in roles)
         notes = tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup), *filter(None, surprises))))
     path = context.environ.get("PATH")
-    where = {
-        name: next(filter(None, (shutil.which(word, path=path) for word in words)), "") for name, words, _ in _PROGRAMS
-    }
+    programs = [
+        Program(name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=text)
+        for name, words, text in _PROGRAMS
+    ]
     machine = Machine(
         python=platform.python_version(),
         system=platform.platform(terse=True),
