@@ -85,7 +85,7 @@ DATA: Final = FindingForm("fault", "warning", "severity kind=rule sentence hint 
 
 
 def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
-    yield from (f"{screen.paint(Style.ACCEPTED, 'mended')}: {repair}" for repair in report.mended)
+    yield from (f"{screen.paint(Style.ACCEPTED, 'repaired')}: {repair}" for repair in report.mended)
     yield from FSCK.lines(report.problems, screen)
     for run in report.remade:
         is_sound = not any(run.run == problem.run and problem.severity is Severity.ERROR for problem in report.problems)
@@ -116,7 +116,7 @@ def linted(report: Linted, screen: Screen) -> Iterator[str]:
         paths = ((fault, f"{skill.place}/{fault.path}" if fault.path else skill.place) for fault in skill.faults)
         yield from LINT.lines([replace(fault, path=path) for fault, path in paths], screen)
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
-    yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
+    yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'no problems'}"
 
 
 def lint_document(report: Linted) -> dict[str, object]:

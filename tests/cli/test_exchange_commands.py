@@ -81,7 +81,7 @@ def test_push_for_machines(skillgit, fake):
             RefusalCause.HOST,
             "hook declined",
             ExitCode.SERVICE,
-            "its host has rules of its own; what it said stands above",
+            "its host has rules of its own; its answer is above",
         ),
         (
             RefusalCause.HOST,

@@ -35,7 +35,7 @@ def test_fsck_tells_what_it_mended(skillgit, fake):
     ended = skillgit("fsck", "--repair")
     assert calls == [(None, {"deep": False, "repair": True})]
     assert ended.code == ExitCode.OK
-    assert ended.text == ("mended: a: moved a/v1 to commit 2\nchecked 1 run, 9 events: no problems\n")
+    assert ended.text == ("repaired: a: moved a/v1 to commit 2\nchecked 1 run, 9 events: no problems\n")
     document = json.loads(skillgit("fsck", "--repair", "--json").out)
     assert document["mended"] == ["a: moved a/v1 to commit 2"]
 

@@ -14,7 +14,7 @@ from soaking import soak
 from trained_runs import RUN, small_run
 
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.sources.data_check import told
+from skillgit.app.sources.data_check import item_facts
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.registry import load_environment
@@ -93,7 +93,7 @@ def selection_question(repository: Path) -> str:
     context = Context.from_process(repository)
     config = load_config(context, "demo", ())
     environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
-    rows = told(environment, {Split.SELECTION: environment.items(Split.SELECTION)})
+    rows = item_facts(environment, {Split.SELECTION: environment.items(Split.SELECTION)})
     return max((row.secrets.inputs[0] for row in rows), key=len)
 
 
@@ -170,7 +170,7 @@ def test_a_seed_with_an_error_is_refused_with_the_sentence_of_lint(tmp_path):
 
 def test_a_fresh_repository_of_an_environment_passes(tmp_path):
     repository = new_repository(tmp_path / "repository")
-    assert "nothing to mend" in skillgit("lint", cwd=repository).out
+    assert "no problems" in skillgit("lint", cwd=repository).out
 
 
 def test_a_library_is_printed_as_a_table_for_each_agent(skillgit, tmp_path):

@@ -235,7 +235,7 @@ BROKEN = {
         file_of(refs.NOTES, lambda patient: f"{patient.blob(ONE)}\n"),
         "notes/skillgit/evals cannot be read",
     ),
-    "a commit that is no evidence": (stray_evidence, "names no event, so that it is no evidence"),
+    "a commit that is no evidence": (stray_evidence, "names no event, so it is not evidence"),
     "a commit that git replaces": (
         lambda patient: patient.git("replace", patient.commit(FOUR), patient.commit(ONE)),
         "shows git another object than the history has",

@@ -76,7 +76,7 @@ class Pushed:
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:
             return None
-        hint = "its host has rules of its own; what it said stands above"
+        hint = "its host has rules of its own; its answer is above"
         if any(word in host.reason.lower() for word in ("limit", "too many", "maximum")):
             hint = "skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
         return RemoteError(f"{self.remote} refused {refs.short(host.ref)}: {host.reason}", hint=hint)

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
-from skillgit.app.sources.data_check import told
+from skillgit.app.sources.data_check import item_facts
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
@@ -265,7 +265,7 @@ class ScanCollector:
                 line, identity = head.lines["license"], f"{skill}\0{name}"
                 self._add(FindingKind.LICENCE_FILE, commit, path, sentence, identity=identity, line=line)
         for name, reason in unlicensed(files):
-            sentence = f"it {reason}, and there is no licence file beside or above it"
+            sentence = f"it {reason}, and there is no licence file next to it or above it"
             self._add(FindingKind.LICENCE_BUNDLED, commit, f"{skill}/{name}", sentence)
 
 
@@ -355,7 +355,7 @@ class LeakFinder:
                 environment = registry.load_environment(config.values.env.name, config.root)(
                     config.options, config.root
                 )
-                if rows := told(environment, {split: environment.items(split) for split in Split}):
+                if rows := item_facts(environment, {split: environment.items(split) for split in Split}):
                     yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()
                 else:
                     reason = "its environment does not say what is secret about them"
@@ -415,7 +415,7 @@ def _fingerprints(text: str) -> Iterator[str]:
         fingerprint = line.partition("#")[0].strip()
         if fingerprint and not _FINGERPRINT.fullmatch(fingerprint):
             raise ConfigError(
-                f"line {number} of {ALLOW_LIST} is no fingerprint: {fingerprint}",
+                f"line {number} of {ALLOW_LIST} is not a fingerprint: {fingerprint}",
                 hint="write one a line, as skillgit lint --secrets prints them; '#' begins a remark",
             )
         if fingerprint:
@@ -438,4 +438,4 @@ def _baseline(text: str) -> Iterator[tuple[str, str]]:
             if row.get("is_secret") is not True:
                 yield str(path), str(row["hashed_secret"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"{BASELINE} is no baseline", hint="detect-secrets scan > .secrets.baseline") from error
+        raise ConfigError(f"{BASELINE} is not a baseline", hint="detect-secrets scan > .secrets.baseline") from error

@@ -201,7 +201,7 @@ async def _asked(environment: Environment, item: Item, skill: Skill) -> _StandIn
         if not target.question:
             raise
     if not target.question:
-        raise EnvironmentFaultError("a rollout asks the target nothing", hint="mend the environment")
+        raise EnvironmentFaultError("a rollout asks the target nothing", hint="fix the environment")
     return target
 
 

@@ -123,7 +123,7 @@ def _setting(key: str) -> StrategySetting:
     section, _, name = key.partition(".")
     field = SECTIONS[section].model_fields.get(name) if section in SECTIONS else None
     if field is None:
-        raise UsageError(f"there is no key {key}, which the strategy names", hint="mend the keys of the strategy")
+        raise UsageError(f"there is no key {key}, which the strategy names", hint="fix the keys of the strategy")
     default = json.dumps(field.get_default(call_default_factory=True), ensure_ascii=False)
     return StrategySetting(key=key, default=default, meaning=field.description or "")
 

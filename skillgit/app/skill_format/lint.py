@@ -279,7 +279,7 @@ def _in_work_tree(context: Context) -> str:
 
 def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
     if path.is_file() and path.name not in _NAMES:
-        raise NotFoundError(f"{word} is no skill", hint=f"name a folder with a {DOCUMENT}, or a revision")
+        raise NotFoundError(f"{word} is not a skill", hint=f"name a folder with a {DOCUMENT}, or a revision")
     try:
         folders = [path.parent] if path.is_file() else sorted(_skill_folders(path))
         if not folders:

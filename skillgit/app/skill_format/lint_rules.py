@@ -124,12 +124,12 @@ RULES: Final = {
     "body-tokens": _WARNING(
         f"The body has fewer than {BODY_TOKENS} tokens.", "move details to files under references/"
     ),
-    "link-missing": _ERROR("A file that SKILL.md links to is in the folder.", "add the file, or mend the link"),
+    "link-missing": _ERROR("A file that SKILL.md links to is in the folder.", "add the file, or fix the link"),
     "link-outside": _WARNING("Links lead to files of the folder.", "bring the file into the folder, or leave it out"),
     "mention-missing": _WARNING(
-        "A file that SKILL.md mentions by its path is in the folder.", "add it, or mend the path"
+        "A file that SKILL.md mentions by its path is in the folder.", "add it, or fix the path"
     ),
-    "companion-link-missing": _WARNING("A file that another file links to is in the folder.", "mend the link"),
+    "companion-link-missing": _WARNING("A file that another file links to is in the folder.", "fix the link"),
     "reference-chain": _WARNING(
         "SKILL.md links to every reference itself, so that none is found over another one only.",
         "link to it in SKILL.md too",
@@ -148,7 +148,7 @@ RULES: Final = {
         "shorten it, and say first when to use the skill",
     ),
     "listing-alike": _WARNING(
-        "The descriptions of a library tell its skills apart.",
+        "The descriptions of a library distinguish its skills.",
         "say in each when the other one is meant, or make one skill of both",
     ),
 }

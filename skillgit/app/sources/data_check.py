@@ -65,7 +65,7 @@ class ItemFacts:
         return frozenset(" ".join(words(answer)) for answer in self.secrets.answers)
 
 
-def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[ItemFacts]:
+def item_facts(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[ItemFacts]:
     """Return all items; none if the environment does not say what is secret about them."""
     if not isinstance(environment, KeepsSecrets):
         return []
@@ -145,7 +145,7 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), w
         watch("looking for repeated items")
         findings += [_fault("repeated", fault) for fault in repetitions(items)]
         findings += _repeated_inside(items)
-        rows = told(environment, items)
+        rows = item_facts(environment, items)
         findings += _of_texts(rows, context, settings, environment, watch)
         watch("scoring answers that need no question")
         rule = settings.values.method.rule()
@@ -229,7 +229,7 @@ def _of_texts(
             )
     given_away = list(train_leaks(rows, watch))
     if given_away:
-        sentence = "train items hold answers of selection or test items beside words of their questions"
+        sentence = "train items contain answers of selection or test items next to words of their questions"
         yield _pairs("leak", sentence, "gives away", given_away)
     watch(f"comparing {len(rows):,} items with each other")
     for (first, second), pairs in near_duplicates(rows).items():
@@ -293,7 +293,7 @@ def _notes(config: ResolvedConfig, items: Items, rows: Sequence[ItemFacts], shor
     if shortcuts.reason:
         yield f"shortcuts were measured on {shortcuts.sample:,} of {shortcuts.items:,} items: {shortcuts.reason}"
     if not rows:
-        yield "the environment does not tell answers and questions, so that leaks and likeness were not looked for"
+        yield "the environment does not say which texts are answers, so leaks and likeness were not checked"
 
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
             yield "the commit counts fewer proposals or edits than none"
         edits = () if isinstance(event, Skipped) else event.edits
         if isinstance(event, Accepted | Rejected) and not is_import and len(edits) != min(patch.applied, EDITS_SHOWN):
-            yield f"the commit says that {patch.applied} edits were applied, and tells {len(edits)} of them"
+            yield f"the commit says that {patch.applied} edits were applied, and lists {len(edits)} of them"
 
 
 def _cost_problems(cost: Cost) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _cost_problems(cost: Cost) -> Iterator[str]:
     for part_cost in (cost, *(part.cost for part in cost.parts)):
         amounts = (*(getattr(part_cost, name) for name in _COUNTS), part_cost.usd, part_cost.seconds)
         if not all(isfinite(amount) and amount >= 0 for amount in amounts):
-            yield "the commit tells a cost that is below 0 or no number"
+            yield "the commit has a cost that is negative or not a number"
             return
     if not cost.parts:
         return
@@ -309,7 +309,7 @@ def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
     if verdict.metric is Metric.HARD and verdict.p != sign_test(verdict.fixed, verdict.broken):
         yield f"the gate says p={verdict.p!r}, which does not follow from fixed={verdict.fixed} broken={verdict.broken}"
     if not 0.0 < verdict.p <= 1.0:
-        yield f"the gate says p={verdict.p!r}, which is no chance"
+        yield f"the gate says p={verdict.p!r}, which is not a probability"
     if verdict.blocked > verdict.broken:
         yield f"the gate says blocked={verdict.blocked}, and no more than broken={verdict.broken} can be"
     if not isinstance(event, SlowMerged) and (len(event.fixed), len(event.broken)) != (verdict.fixed, verdict.broken):

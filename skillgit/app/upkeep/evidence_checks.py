@@ -102,7 +102,7 @@ def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str
         yield f"{_PLACEBO} in the evidence cannot be read"
         return
     if event.placebo is None or counts != (event.placebo.n, event.placebo.accepted):
-        yield "the evidence tells of other placebos than the commit"
+        yield "the evidence has other placebos than the commit"
 
 
 def _final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
@@ -112,12 +112,12 @@ def _final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_i
         if name in files:
             yield from _item_problems(name, files[name], evaluation)
         elif not is_import:
-            yield f"the evidence lacks '{name}', and the commit tells the score of {version_label(evaluation.version)}"
+            yield f"the evidence lacks '{name}', and the commit has the score of {version_label(evaluation.version)}"
     versions = {evaluation.version for evaluation in event.evaluations}
     for name in sorted(files):
         match = re.fullmatch(r"test-v(?P<version>\d+)\.json", name)
         if match is not None and int(match["version"]) not in versions:
-            yield f"the evidence has '{name}', and the commit tells no score of {version_label(int(match['version']))}"
+            yield f"the evidence has '{name}', and the commit has no score of {version_label(int(match['version']))}"
 
 
 def _item_problems(name: str, content: bytes, summary: EvaluationSummary) -> Iterator[str]:
@@ -380,7 +380,7 @@ def _stray_link(repo: Repo, run: str, link: EvidenceLink, tips: Mapping[str, str
     """Return why evidence is kept of an event that the run does not have: its own that was lost, or another run's."""
     ref = refs.short(refs.evidence_ref(run))
     if not link.event:
-        sentence = f"a commit of {ref} names no event, so that it is no evidence"
+        sentence = f"a commit of {ref} names no event, so it is not evidence"
         return Finding(commit=link.commit, sentence=sentence)
     try:
         stray = history_reader.read_commit(repo, link.event)

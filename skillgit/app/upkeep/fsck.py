@@ -125,11 +125,13 @@ def _rebuild_index(repo: Repo, fault: index_check.IndexFault, repairs_made: list
 
 def _file_problems(repo: Repo) -> Iterator[Finding]:
     if text := repairs.packed_damage(repo):
-        sentence = f"{text}; git reads no history beside it, and a repair keeps the lines that are whole"
+        sentence = f"{text}; git reads no history from it, and a repair keeps the lines that are whole"
         yield Finding(sentence=sentence, hint=REPAIR)
         return
     for damage in integrity.damaged_files(repo):
-        yield Finding(sentence=f"{damage.sentence}; history is not read beside it", hint=REPAIR if damage.loose else "")
+        yield Finding(
+            sentence=f"{damage.sentence}; history is not read until it is repaired", hint=REPAIR if damage.loose else ""
+        )
 
 
 def _repository_problems(repo: Repo) -> Iterator[Finding]:

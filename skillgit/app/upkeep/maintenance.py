@@ -87,7 +87,7 @@ def _attic(workspace: Workspace, run: str) -> int:
 
 def _moment(context: Context, workspace: Workspace, text: str) -> datetime:
     if text.strip().startswith("-"):
-        raise UsageError(f"'{text}' is no age", hint="write it like 30, which are days, or 2026-11-21")
+        raise UsageError(f"'{text}' is not a valid age", hint="write it like 30, which are days, or 2026-11-21")
     days = _DAYS.fullmatch(text.strip())
     if days is not None:
         return context.clock() - timedelta(days=int(days["days"]))

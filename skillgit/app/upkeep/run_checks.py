@@ -304,7 +304,7 @@ class _CommitChecks:
             if not _keeps_frame(base, skill) and not (_keeps_frame(base, skill, described=True) and self._may_describe):
                 yield f"what is protected in {DOCUMENT} is not that of the base"
             if _no_texts(base) != _no_texts(skill):
-                yield "files that are no text are not those of the base"
+                yield "files that are not text differ from those of the base"
         elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
             name = version_label(event.base)
             yield f"the patch in the evidence, applied to {name}, does not give the committed skill"
@@ -436,7 +436,7 @@ class NameChecks:
     def problems(self, record: Recorded) -> Iterator[str]:
         skill = record.event.skill
         if fault := path_fault(skill):
-            yield from self._new(f"its skill folder {shown(skill)} is no path: {fault}")
+            yield from self._new(f"its skill folder {shown(skill)} is not a valid path: {fault}")
         for sentence in self._faults(record.tree, skill, strict=False):
             yield from self._new(f"its tree has {sentence}")
         for sentence in self._faults(record.evidence, "", strict=True) if record.evidence else ():
@@ -534,4 +534,4 @@ def note_problems(repo: Repo) -> Iterator[Finding]:
     for commit, lines in notes_by_commit.items():
         for line in lines:
             if notes.parsed(line) is None:
-                yield Finding(commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'")
+                yield Finding(commit=commit, sentence=f"a line of its note is not a JSON object: '{line[:_SHOWN]}'")

@@ -150,7 +150,7 @@ def test_a_fingerprint_in_the_allow_list_allows_a_finding_in_every_commit(contex
     (home / ".skillgit-allow").write_text(f"# looked at\n{mark}  # an example\n")
     assert (scan(context).findings, scan(context).allowed) == ((), 1)
     (home / ".skillgit-allow").write_text("everything\n")
-    with pytest.raises(ConfigError, match=r"line 1 of \.skillgit-allow is no fingerprint"):
+    with pytest.raises(ConfigError, match=r"line 1 of \.skillgit-allow is not a fingerprint"):
         scan(context)
 
 
@@ -172,7 +172,7 @@ def test_a_baseline_of_detect_secrets_is_understood(context, home):
     baseline.write_text(json.dumps({"results": {path: [{**entry, "is_secret": True}]}}))
     assert len(scan(context).stops) == 1, "an audit found it to be real"
     baseline.write_text("[]")
-    with pytest.raises(ConfigError, match="is no baseline"):
+    with pytest.raises(ConfigError, match="is not a baseline"):
         scan(context)
 
 

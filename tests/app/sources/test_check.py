@@ -113,7 +113,7 @@ def test_the_same_content_twice_in_a_split_and_almost_the_same_items_are_warning
     data["test"].append({**data["train"][0], "id": "test-2", "question": "Which river runs through old Lisbon"})
     found = checked(empty, data)
     assert found.exit_code == ExitCode.OK
-    given_away = "train items hold answers of selection or test items beside words of their questions"
+    given_away = "train items contain answers of selection or test items next to words of their questions"
     assert sentences(found) == [
         ("warning", "repeated", "items of the selection split have the same content: val-0 = val-2"),
         ("warning", "leak", f"{given_away}: train-0 gives away test-2"),
@@ -142,7 +142,8 @@ def test_a_context_of_train_that_gives_a_test_item_away_is_a_warning(empty):
     data["train"][0]["context"] = "[DOC] Jupiter is the planet with the Great Red Spot"
     data["train"][1]["context"] = "[DOC] Jupiter is large"
     assert [sentence for _, _, sentence in sentences(checked(empty, data))] == [
-        "train items hold answers of selection or test items beside words of their questions: train-0 gives away test-0"
+        "train items contain answers of selection or test items next to words of their questions:"
+        " train-0 gives away test-0"
     ]
 
 

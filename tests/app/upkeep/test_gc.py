@@ -83,7 +83,7 @@ def test_what_cannot_be_done_is_said(context, repo):
         with pytest.raises(UsageError):
             gc(context, request)
     for age in ("-5", " -5 days"):
-        with pytest.raises(UsageError, match=f"'{age}' is no age"):
+        with pytest.raises(UsageError, match=f"'{age}' is not a valid age"):
             gc(context, GcRequest(evidence_older=age, dry_run=True))
     with pytest.raises(RevisionNotFoundError):
         gc(context, GcRequest(runs=("nope",), fold=True))

@@ -91,7 +91,7 @@ def located(
 
 def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[str, str]) -> tuple[Path, list[str]]:
     if "\0" in text:
-        raise ConfigError(f"{leaf.origin}: {key} is no path: it contains a NUL character", hint="remove it")
+        raise ConfigError(f"{leaf.origin}: {key} is not a valid path: it contains a NUL character", hint="remove it")
     if text.startswith("~/") and environ.get("HOME"):
         text = f"{environ['HOME']}{text[1:]}"
     here, there = (leaf.folder / text).resolve(), (directory / text).resolve()
