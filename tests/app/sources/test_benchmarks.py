@@ -251,7 +251,7 @@ def test_an_environment_reads_what_was_fetched_for_it(user, hub, publish, name):
     found = fetch(user, name)
     assert [file.items for file in found.files] == [24 if name == "mathverse" else 12]
     check = check_data(user, f"{name}/default", (*found.options, *MORE.get(name, ())))
-    assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
+    assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     assert sum(split.items for split in check.splits) == 12
     assert not any("large" in path or path.endswith(".pdf") for path in hub.asked)
 
@@ -274,7 +274,7 @@ def test_the_references_split_is_written_in_its_order(user, publish, monkeypatch
     found = fetch(user, name, DataSelection(ids="reference"))
     # its configuration finds in the working directory what was written there
     check = check_data(user, f"{name}/reference", ("env.prompts=own",))
-    assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
+    assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     environment_items = {
         split: [json.loads(line)["id"] for line in (found.place / split / "items.jsonl").read_text().splitlines()]
         for split in own
