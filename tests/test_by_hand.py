@@ -127,9 +127,9 @@ def test_a_text_restored_with_a_gate_is_measured_and_a_refused_one_stands_beside
     best = next(row for row in events(repository) if row["is_best"])
     head = max(row["version"] for row in events(repository) if row["version"] is not None)
 
-    skillgit("restore", "v0", cwd=repository)
-    passed = json.loads(skillgit("restore", f"v{best['version']}", "--gate", "--json", "-q", cwd=repository).out)
-    refused = json.loads(skillgit("restore", "v0", "--gate", "--json", "-q", cwd=repository, code=1).out)
+    skillgit("revert", "--to", "v0", cwd=repository)
+    passed = json.loads(skillgit("revert", "--to", f"v{best['version']}", "--gate", "--json", "-q", cwd=repository).out)
+    refused = json.loads(skillgit("revert", "--to", "v0", "--gate", "--json", "-q", cwd=repository, code=1).out)
 
     assert (passed["version"], passed["event"]["measured"]) == (head + 2, True)
     assert passed["event"]["score"] == best["score"]

@@ -147,7 +147,7 @@ def test_checkout_puts_all_files_into_the_work_tree(repository):
 
 
 def test_what_is_reverted_and_picked_again_keeps_its_file(repository):
-    skillgit("restore", "v0", cwd=repository)
+    skillgit("revert", "--to", "v0", cwd=repository)
     assert git("diff", "--stat", "several/v0", "run/several", "--", SKILL, cwd=repository).out == ""
     assert attempt("cherry-pick", "v1", "-q", cwd=repository).code in {0, 1}, "whatever the gate says"
     newest = next(row for row in events(repository) if row["origin"] == "cherry-pick")

@@ -124,7 +124,7 @@ def _wording(error: click.ClickException) -> str:
 
 def _message(error: click.ClickException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
-    return message if message[:2].isupper() else message[:1].lower() + message[1:]  # CONFIG is one word
+    return message if message.partition(" ")[0].isupper() else message[:1].lower() + message[1:]
 
 
 def no_runs(session: CommandSession) -> None:

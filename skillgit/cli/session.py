@@ -9,10 +9,12 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
+from skillgit import mcp, web
 from skillgit.app.exchange.connection import Listener
 from skillgit.app.workspace.context import Context
 from skillgit.cli.diagnostics import Diagnostics
@@ -29,6 +31,8 @@ from skillgit.view.text import inert, one_line
 
 with loaded_on_use():
     from skillgit.cli import watchers
+    from skillgit.mcp import server as mcp_server
+    from skillgit.web import server as web_server
 
 if TYPE_CHECKING:
     from skillgit.app.skill_format.folder_contents import FileChange
@@ -153,6 +157,7 @@ class CommandSession(TerminalSession):
                 self.output.raw(line)
             else:
                 self.output.text([line])
+        self.output.flush()
 
     def confirm(self, question: str, *, default: bool = False) -> bool:
         return click.confirm(question, default=default, err=True)
@@ -173,6 +178,10 @@ class CommandSession(TerminalSession):
 
     def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
         return watchers.Heartbeat(self)
+
+    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+        (mcp if name == "mcp" else web).require_extra()
+        return mcp_server if name == "mcp" else web_server
 
     def watching(
         self, work: Literal["training", "measuring", "fetching"]

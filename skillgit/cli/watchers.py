@@ -14,11 +14,12 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.session import CommandSession, require_terminal
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
+from skillgit.domain.run_progress import RunProgress
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line
 from skillgit.view.numbers import plural, rfc3339
-from skillgit.view.progress import Glance, SilentWatcher
+from skillgit.view.progress import SilentWatcher
 from skillgit.view.surface import Style
 from skillgit.view.text import fit
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.public_data.downloads import FetchProgress
 
 
-_Look = TypeVar("_Look", bound="Glance | EvalProgress | FetchProgress")
+_Look = TypeVar("_Look", bound="RunProgress | EvalProgress | FetchProgress")
 
 
 class LineWatcher(SilentWatcher[_Look]):
@@ -114,8 +115,8 @@ class LiveDisplay(LineWatcher[_Look], ABC):
         return f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {where}"
 
 
-class LiveWatcher(LiveDisplay["Glance"]):
-    def _lines(self, look: Glance) -> Iterator[str]:
+class LiveWatcher(LiveDisplay[RunProgress]):
+    def _lines(self, look: RunProgress) -> Iterator[str]:
         yield self._bar(look.share, f"{sight.place(look)}  {sight.stage(look)}")
         yield f"  {fit(sight.tally(look, self._screen), self._console.width - 3, self._screen.glyphs.ellipsis)}"
 

@@ -18,6 +18,7 @@ from skillgit.domain.event import Event, Models
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.ids import short_digest
 from skillgit.domain.proposal import Feedback, Tried
+from skillgit.domain.run_progress import RunProgress
 from skillgit.domain.run_state import RunState
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.skill import Skill
@@ -203,20 +204,8 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    epoch: int = 0
-    epochs: int = 0
-    step: int = 0
-    steps: int = 0
-    last: int = 0  # the last step of the round that is in progress; 0 for a step by itself
+class Progress(RunProgress):
     stage: Stage = Stage.BASELINE
-    done: int = 0  # items or calls of the stage that are done
-    total: int = 0  # items or calls of the stage in all; 0 if that is not known
-    score: float | None = None  # the current version's score on the selection split; None before the baseline
-    best: float | None = None
-    spent: Cost = Cost()  # what the run has cost so far, this event included
-    share: float = 0.0  # how much of all the run's work is done, 0 to 1; of what it forecasts, as is the next
-    seconds_left: float | None = None  # None before anything was rolled out
 
 
 class Watcher(Protocol):
@@ -255,7 +244,9 @@ class Monitor:
         self.tick()
 
     def _tell(self, **changes: object) -> None:
-        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.cost()}
+        values = (
+            {name: getattr(self.now, name) for name in Progress.__dataclass_fields__} | changes | {"spent": self.cost()}
+        )
         self.now = Progress(**values)
         self.report(self.now)
 

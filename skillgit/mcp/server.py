@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import re
 import socket
@@ -29,8 +30,9 @@ from skillgit.app.history.diff import items as item_diff
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import item_story
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
 from skillgit.app.history.plumbing import cat
+from skillgit.app.history.requests import ItemsRequest, LogRequest
 from skillgit.app.history.run_list import RunListing, run_list, run_of_skill
 from skillgit.app.history.show import show
 from skillgit.app.workspace.context import Context
@@ -42,6 +44,8 @@ from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
 from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.plugin.redaction import redact
+from skillgit.verbs.serve import ServeRequest
+from skillgit.verbs.verb import TerminalSession
 from skillgit.view import item as item_view
 from skillgit.view.runs import RUNS
 from skillgit.view.score_tables import records
@@ -51,8 +55,6 @@ what it scored, what was rejected. To learn why a rule is in a skill, call `why`
 answers. Revisions are v7, best, head, r4 (rejected at step 4) or RUN/v7. Nothing here changes anything.
 {answers.NOTICE}"""
 _RESOURCE: Final = 1 << 20  # bytes of a resource at most
-_ADDRESS: Final = re.compile(r"(?:(?P<host>127\.0\.0\.1|localhost|\[::1\]):)?(?P<port>\d{1,5})")
-_LARGEST_PORT: Final = 65_535
 _AT_ONCE: Final = 64  # connections
 _REQUEST: Final = 1 << 18  # bytes of a request; arguments are short
 _SHOWN: Final = 60  # characters of a name that is none
@@ -174,9 +176,7 @@ class History:
                 lambda at: item_story(at, run or None, item),
                 rows_of=lambda story: [*item_view.records(story)][::-1],
             )
-        request = item_table.ItemsRequest(
-            flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved"
-        )
+        request = ItemsRequest(flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved")
         return self._pages.answer(
             answers.ITEMS,
             "items",
@@ -336,25 +336,17 @@ def server_of(context: Context) -> MCPServer:
     return server
 
 
-def listen(address: str) -> socket.socket:
-    """Return a socket that listens on ``[HOST:]PORT``, where HOST can be this machine's own only."""
-    match = _ADDRESS.fullmatch(address)
-    if match is None or int(match["port"]) > _LARGEST_PORT:
-        raise UsageError(
-            f"'{address}' is not an address on this machine alone",
-            hint="--http PORT, or localhost:PORT; 0 takes a free one",
-        )
-    host = "::1" if match["host"] == "[::1]" else "127.0.0.1"
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port that only this machine reaches."""
     try:
-        return socket.create_server((host, int(match["port"])), family=family)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {address}: {error.strerror or error}", hint="--http 0") from error
+        return socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot listen on port {port}: {reason}", hint="leave out --port for a free one") from error
 
 
 def link_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+    return f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
 
 
 def http_server(server: MCPServer, listener: socket.socket) -> uvicorn.Server:
@@ -385,12 +377,17 @@ def http_server(server: MCPServer, listener: socket.socket) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve_http(server: MCPServer, listener: socket.socket) -> None:
-    with suppress(KeyboardInterrupt):
-        asyncio.run(http_server(server, listener).serve(sockets=[listener]))
+def serve(session: TerminalSession, request: ServeRequest) -> None:
+    """Answer on a port until Ctrl-C."""
+    with listen(request.port if request.port is not None else 0) as listener:
+        session.write([link_of(listener)])
+        session.note("Ctrl-C ends the server")
+        with suppress(KeyboardInterrupt):
+            asyncio.run(http_server(server_of(session.context), listener).serve(sockets=[listener]))
 
 
-def serve_stdio(server: MCPServer) -> None:
+def answer_agent(session: TerminalSession) -> None:
     """Answer what comes on stdin until it ends; stdout carries the protocol and nothing else."""
+    # each answer is of its own moment, and not of that in which the server began
     with suppress(KeyboardInterrupt):
-        server.run("stdio")
+        contextvars.Context().run(server_of(session.context).run, "stdio")

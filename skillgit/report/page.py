@@ -35,7 +35,7 @@ from skillgit.view.text import fit, inert, one_line
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
-    from skillgit.app.recorded.item_history import ItemOutcome
+    from skillgit.app.recorded.outcomes import ItemOutcome
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -122,7 +122,7 @@ _METRICS = {Metric.HARD: "hard score", Metric.SOFT: "soft score", Metric.MIXED: 
 
 def verdict_of(entry: EventStory) -> Verdict | None:
     """Return the gate's decision on an event; None if it passed no gate, or is not reported in full."""
-    return None if entry.telling is None else getattr(entry.telling.event, "verdict", None)
+    return getattr(entry.event, "verdict", None)
 
 
 def rule(verdict: Verdict | None) -> str:

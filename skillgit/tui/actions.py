@@ -79,7 +79,7 @@ class VersionScreen(SearchScreen):
         if row.version is None:
             self.notify(f"{row.address} is no version", severity="warning", markup=False)
         else:
-            app_of(self).command([command[0], str(row.address), *command[1:]], look=look)
+            app_of(self).command([*command[0].split(), str(row.address), *command[1:]], look=look)
 
     def action_version_checkout(self) -> None:
         if self.current is not None:
@@ -107,7 +107,7 @@ class VersionScreen(SearchScreen):
     def action_run_summary(self) -> None:
         self._printed(lambda row: [prints.run_summary(row.run, app_of(self).now)], "Run")
 
-    action_version_revert = partialmethod(_with_version, "restore")
+    action_version_revert = partialmethod(_with_version, "revert --to")
     action_version_promote = partialmethod(_with_version, "promote")
     action_version_evaluate = partialmethod(_with_version, "eval", "--split", "test", look=True)
 

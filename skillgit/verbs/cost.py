@@ -25,8 +25,8 @@ class CostRequest(OfRun, OfSkill, OfPast):
 
     What a stopped run has spent on an event that is not recorded yet is below, apart from the sums.
 
-    It says what the history holds, and not what ablate, retry, eval and others measured apart from it, or what a merge
-    that brought nothing spent; each of them prints that.
+    It says what the history holds, and not what ablate, cherry-pick --rejected, eval and others measured apart from it,
+    or what a merge that brought nothing spent; each of them prints that.
     """
 
     by: Annotated[

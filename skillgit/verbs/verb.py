@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from skillgit.app.workspace.context import Context
@@ -218,6 +219,10 @@ class TerminalSession(VerbSession):
     @abstractmethod
     def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
         """Say what takes long while the block runs; it hears in a few words what is being done."""
+
+    @abstractmethod
+    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+        """Return the module that serves another surface, which verbs do not know."""
 
     @abstractmethod
     def watching(

@@ -24,22 +24,22 @@ _LOOKS_EVERY: Final = 0.2  # seconds between two looks at what a command prints
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
-        *("lint", "log", "matrix", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
+        *("lint", "log", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
         *("strategies", "why"),
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""
 _PAYING: Final = frozenset(
     {
-        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "propose", "prune"),
-        *("restore", "retry", "revert", "tasks", "train", "verify"),
+        *("ablate", "cherry-pick", "doctor", "eval", "gate", "merge", "propose", "revert", "shorten"),
+        *("tasks", "train", "verify"),
     }
 )
 """Commands that may call models."""
 _FREE: Final = frozenset({("tasks", "add"), ("tasks", "import"), ("tasks", "review")})
 """Commands of these that do not, and have no plan."""
 _CHANGES: Final = {
-    **dict.fromkeys(_PAYING - {"restore"}, "It may call models, which may cost money."),
+    **dict.fromkeys(_PAYING, "It may call models, which may cost money."),
     **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
     **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
     "train": "It may call models, which may cost money. It goes on when the screens are closed; L watches it.",
@@ -94,14 +94,18 @@ def asks(argv: Sequence[str]) -> str:
         return "It may repair history and rebuild the index." if "--repair" in argv else ""
     if tuple(argv[:2]) in _FREE:
         return "It writes files."
-    return _CHANGES.get(verb, "It changes refs of this repository.")
+    refs = "It changes refs of this repository."
+    return refs if _restores([verb, *argv[1:]]) else _CHANGES.get(verb, refs)
 
 
 def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
-    pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
-    pays = pays and tuple(argv[:2]) not in _FREE
+    pays = bool(argv) and argv[0] in _PAYING and tuple(argv[:2]) not in _FREE and not _restores(argv)
     return (*argv, "--dry-run", "--json") if pays else ()
+
+
+def _restores(argv: Sequence[str]) -> bool:
+    return argv[0] == "revert" and "--to" in argv and "--gate" not in argv
 
 
 def plan_text(context: Context, words: Sequence[str]) -> str:

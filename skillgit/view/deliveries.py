@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Final, assert_never
 
-from skillgit.app.proposals.proposal import Answer, ProposeReport, SkillProposal
+from skillgit.app.proposals.proposal import ProposeReport, SkillProposal, Upshot
 from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
@@ -303,14 +303,14 @@ def evals_imported(result: ImportedEvals) -> Iterator[str]:
 
 
 _ANSWERS = {
-    Answer.PROPOSED: Style.ACCEPTED,
-    Answer.STANDS: Style.ACCEPTED,
-    Answer.NOTHING_NEW: Style.FAINT,
-    Answer.NO_BETTER: Style.REJECTED,
-    Answer.CANNOT_TELL: Style.REVERTED,
-    Answer.BEHIND: Style.REVERTED,
-    Answer.UNFINISHED: Style.REVERTED,
-    Answer.FAILED: Style.REJECTED,
+    Upshot.PROPOSED: Style.ACCEPTED,
+    Upshot.STANDS: Style.ACCEPTED,
+    Upshot.NOTHING_NEW: Style.FAINT,
+    Upshot.NO_BETTER: Style.REJECTED,
+    Upshot.CANNOT_TELL: Style.REVERTED,
+    Upshot.BEHIND: Style.REVERTED,
+    Upshot.UNFINISHED: Style.REVERTED,
+    Upshot.FAILED: Style.REJECTED,
 }
 
 

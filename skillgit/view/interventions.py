@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from shlex import quote
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.score import known
 from skillgit.view import gate, numbers
 from skillgit.view.gate import following
+from skillgit.view.items import name
+from skillgit.view.json_values import Json, named_values
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, headed, one_line, table
+from skillgit.view.text import fit, headed, inert, one_line, table
 
 if TYPE_CHECKING:
+    from skillgit.app.interventions.cherry_pick import Retried, RetryResult
     from skillgit.app.interventions.fork import Fork
     from skillgit.app.interventions.merge import Merged, Stretch
+    from skillgit.app.interventions.note import Noted
     from skillgit.app.interventions.promote import Promoted
-    from skillgit.app.interventions.restore import RestoreResult
-    from skillgit.app.interventions.retry import Retried, RetryResult
+    from skillgit.app.interventions.revert import RestoreResult
 
 
 def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
@@ -128,7 +133,7 @@ def _texts(stretch: Stretch, screen: Screen) -> Iterator[str]:
             yield f"{' ' * _INDENT}{label}  {fit(line, room, screen.glyphs.ellipsis)}"
 
 
-_LEFT = 8  # candidates that were not tried which are told one by one
+_LEFT = 8  # untried candidates that are named
 
 
 def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
@@ -184,3 +189,28 @@ def _next(result: RetryResult, trials: list[Retried]) -> tuple[str, ...]:
     if not result.own_model:
         return (f"skillgit diff {result.run}/{version_label(result.base)} {result.run}/{winners[0].name}",)
     return (f"skillgit cherry-pick {result.run}/{winners[0].name} --run {result.run}",)
+
+
+def noted(note: Noted) -> Iterator[str]:
+    yield f"note {note.id} is on {_name(note)}; undo: skillgit note --remove {note.id}"
+
+
+def unnoted(note: Noted) -> Iterator[str]:
+    yield f"note {note.id} on {_name(note)} withdrawn: {shorten(one_line(note.text), 120)}"
+
+
+def note_lines(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
+    if not notes:
+        yield "there are no notes"
+    for note in notes:
+        head = screen.dotted((_name(note), one_line(note.author), numbers.ago(note.time, now)))
+        yield f"{screen.paint(Style.OID, note.id)}  {head}"
+        yield from (f"    {line}" for line in inert(note.text).splitlines())
+
+
+def note_rows(notes: Sequence[Noted]) -> Iterator[dict[str, Json]]:
+    return ({**named_values(note), "name": _name(note), "commit": note.row.commit} for note in notes)
+
+
+def _name(note: Noted) -> str:
+    return f"{note.row.run}/{name(note.row)}"

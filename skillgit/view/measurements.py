@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from skillgit.app.measure.claim import SignedClaim
+from skillgit.app.measure.claim_check import CheckedClaim
+from skillgit.app.measure.eval import ArmScores, Evaluated
+from skillgit.app.measure.retest import Retested, RetestRow
+from skillgit.app.measure.verify import Verified
+from skillgit.app.recorded.score_summary import Interval, Scores, SkillComparison
 from skillgit.domain.evaluation import cut_phrase
+from skillgit.plugin.environment import SummaryShare
 from skillgit.view import numbers
 from skillgit.view.items import differing
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed, one_line, under
-
-if TYPE_CHECKING:
-    from skillgit.app.measure.claim import SignedClaim
-    from skillgit.app.measure.claim_check import CheckedClaim, Recomputation
-    from skillgit.app.measure.eval import ArmScores, Evaluated
-    from skillgit.app.measure.retest import Retested, RetestRow
-    from skillgit.app.measure.verify import ClaimVerdict, Verified
-    from skillgit.app.recorded.score_summary import Interval, Scores, SkillComparison
-    from skillgit.plugin.environment import SummaryShare
 
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
@@ -38,40 +36,50 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
         yield result.conditions
     for sentence in result.same_text:
         yield one_line(sentence)
-    for index, split in enumerate(entry.split for entry in result.arms[0].splits):
+    arms = result.arms
+    for index, first in enumerate(arms[0].splits):
+        splits = [(arm.name, arm.splits[index]) for arm in arms]
         yield ""
-        yield from _split(result, index, screen)
-        against = [entry for entry in result.comparisons if entry.split == split]
-        if against:
+        yield f"{screen.paint(Style.STRONG, first.split)}  {numbers.plural(first.overall.n, 'item')}"
+        for name, split in splits:
+            if split.overall.loads is not None:
+                yield f"{name}: {split.overall.loads.sentence}"
+        rows = [
+            (
+                name,
+                f"{scores.scored}/{scores.n}",
+                _mean(scores.hard),
+                _interval(scores.hard_interval),
+                _mean(scores.soft),
+                _interval(scores.soft_interval),
+            )
+            for name, scores in ((name, split.overall) for name, split in splits)
+        ]
+        yield from headed(("", "scored", "hard", "95 %", "soft", "95 %"), rows, screen, align="lrrlrl")
+        for name, split in splits:
+            if words := _remarks(split.overall):
+                yield f"{name}: {words}"
+        if len(first.types) > 1:
+            yield ""
+            head = ("task type, hard", "items", *(name for name, _ in splits))
+            types = [
+                (group.task_type or "none", str(group.n), *(_mean(split.types[number].hard) for _, split in splits))
+                for number, group in enumerate(first.types)
+            ]
+            yield from headed(head, types, screen, align="lr" + "r" * len(arms))
+        if any(split.shares for _, split in splits):
+            yield ""
+            yield from _shares([(name, split.shares) for name, split in splits], screen)
+        if against := [entry for entry in result.comparisons if entry.split == first.split]:
             yield ""
             yield from _against(against, screen)
-    if any(arm.shares for arm in result.arms):
+    if any(arm.shares for arm in arms):
         yield ""
         yield screen.paint(Style.STRONG, "all splits")
-        yield from _shares([(arm.name, arm.shares) for arm in result.arms], screen)
+        yield from _shares([(arm.name, arm.shares) for arm in arms], screen)
     yield ""
-    is_test = any(entry.split == "test" for entry in result.arms[0].splits)
-    yield from facts(_records(result, result.arms, screen, is_test=is_test), screen, label=7)
-
-
-def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
-    arms = result.arms
-    first = arms[0].splits[index]
-    yield f"{screen.paint(Style.STRONG, first.split)}  {numbers.plural(first.overall.n, 'item')}"
-    for arm in arms:
-        if (loads := arm.splits[index].overall.loads) is not None:
-            yield f"{arm.name}: {loads.sentence}"
-    rows = [_overall(arm, index) for arm in arms]
-    yield from headed(("", "scored", "hard", "95 %", "soft", "95 %"), rows, screen, align="lrrlrl")
-    for arm in arms:
-        if words := _remarks(arm.splits[index].overall):
-            yield f"{arm.name}: {words}"
-    if len(first.types) > 1:
-        yield ""
-        yield from _types(arms, index, screen)
-    if any(arm.splits[index].shares for arm in arms):
-        yield ""
-        yield from _shares([(arm.name, arm.splits[index].shares) for arm in arms], screen)
+    is_test = any(entry.split == "test" for entry in arms[0].splits)
+    yield from facts(_records(result, arms, screen, is_test=is_test), screen, label=7)
 
 
 def _shares(arms: Sequence[tuple[str, Sequence[SummaryShare]]], screen: Screen) -> Iterator[str]:
@@ -81,27 +89,6 @@ def _shares(arms: Sequence[tuple[str, Sequence[SummaryShare]]], screen: Screen) 
         for share in shares
     ]
     yield from headed(("", "share", "requests", "", "95 %"), cells, screen, align="llrrl")
-
-
-def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:
-    scores = arm.splits[index].overall
-    return (
-        arm.name,
-        f"{scores.scored}/{scores.n}",
-        _mean(scores.hard),
-        _interval(scores.hard_interval),
-        _mean(scores.soft),
-        _interval(scores.soft_interval),
-    )
-
-
-def _types(arms: Sequence[ArmScores], index: int, screen: Screen) -> Iterator[str]:
-    head = ("task type, hard", "items", *(arm.name for arm in arms))
-    rows = [
-        (group.task_type or "none", str(group.n), *(_mean(arm.splits[index].types[number].hard) for arm in arms))
-        for number, group in enumerate(arms[0].splits[index].types)
-    ]
-    yield from headed(head, rows, screen, align="lr" + "r" * len(arms))
 
 
 def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator[str]:
@@ -156,40 +143,30 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     new = f"{plan.target}, now" if again else plan.target
     is_comparable = not any(difference.matters for difference in result.differs)
     gains, changes = ("gained", "95 %", "fixed", "broken", "p, two-sided"), ("change", "95 %", "higher", "lower")
-    columns = gains if is_comparable else changes
-    names = ("", "scored", new, "95 %", own, *columns)
-    rows = [_cells(row, result)[: len(names)] for row in result.rows]
+    names = ("", "scored", new, "95 %", own, *(gains if is_comparable else changes))
+    rows = []
+    for row in result.rows:
+        scores, pair = row.found, row.comparison
+        interval = {"hard": scores.hard_interval, "soft": scores.soft_interval}.get(result.metric)
+        score_cells = f"{scores.scored}/{scores.n}", numbers.score(row.score) or "none", _interval(interval)
+        change: list[str] = []
+        if pair is not None:
+            change = [numbers.delta(pair.delta), _signed(pair.interval) or pair.too_few]
+            change += [str(len(pair.fixed)), str(len(pair.broken)), numbers.chance(row.p) if row.p is not None else ""]
+        cells = (row.name, *score_cells, numbers.score(row.own_score) or "unknown", *change, *[""] * len(names))
+        rows.append(cells[: len(names)])
     yield from headed(names, rows, screen, align="lrrlrrlrrl"[: len(names)])
     yield ""
     if any(row.comparison is None for row in result.rows):
-        yield screen.paint(Style.FAINT, _unpaired(result))
+        reason = "not compared where the run's outcomes on these items are not known here"
+        if any(difference.aspect in {"environment", "items"} for difference in result.differs):
+            reason = "not compared item by item with what the run recorded: it measured other items"
+            reason += ", or scored them otherwise"
+        yield screen.paint(Style.FAINT, reason)
     run = next((row.run for row in result.rows if row.run), "")
-    following = [("next", f"skillgit matrix {run} --split {plan.split}")] if run and result.noted else []
+    following = [("next", f"skillgit items {run} --models --split {plan.split}")] if run and result.noted else []
     pairs = _records(result, result.rows, screen, is_test=plan.split == "test")
     yield from facts((*pairs, *following), screen, label=7)
-
-
-def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
-    scores, pair = row.found, row.comparison
-    interval = {"hard": scores.hard_interval, "soft": scores.soft_interval}.get(result.metric)
-    return (
-        row.name,
-        f"{scores.scored}/{scores.n}",
-        numbers.score(row.score) or "none",
-        _interval(interval),
-        numbers.score(row.own_score) or "unknown",
-        numbers.delta(pair.delta) if pair is not None else "",
-        _signed(pair.interval) or pair.too_few if pair is not None else "",
-        str(len(pair.fixed)) if pair is not None else "",
-        str(len(pair.broken)) if pair is not None else "",
-        numbers.chance(row.p) if row.p is not None else "",
-    )
-
-
-def _unpaired(result: Retested) -> str:
-    if any(difference.aspect in {"environment", "items"} for difference in result.differs):
-        return "not compared item by item with what the run recorded: it measured other items, or scored them otherwise"
-    return "not compared where the run's outcomes on these items are not known here"
 
 
 _LABEL = 10
@@ -221,7 +198,23 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.differs:
         yield "next", f"skillgit eval {result.row.run}/{result.name} measures it under other conditions"
     if verdict.measured is not None:
-        yield from _numbers(verdict, screen)
+        count, is_paired = numbers.plural(verdict.n, "item"), verdict.recorded is not None
+        if is_paired:
+            yield "recorded", f"{numbers.score(verdict.recorded)} on the {count} of the sample"
+        failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
+        which = "the same" if is_paired else "the sample's"
+        yield "measured", f"{numbers.score(verdict.measured)} on {which} {count}{failures}"
+        test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
+        gain = numbers.delta(verdict.delta)
+        if is_paired:
+            yield "gained", f"{gain}, {numbers.spread(verdict.interval, verdict.too_few)}{test}, paired item by item"
+        else:
+            low, high = map(numbers.score, verdict.interval or (0.0, 1.0))
+            yield "gained", f"{gain} over the claim, 95 % of the measured score {low} to {high}{test}"
+            yield "", "the recorded outcomes are not here, so that items could not be paired"
+        for label, items in (("higher", verdict.higher), ("lower", verdict.lower)):
+            if items:
+                yield label, f"{len(items)}: {numbers.ids(items, screen)}"
     if result.plan.split == "test" or result.test_reads:
         yield "test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far"
     if result.cost is not None:
@@ -229,27 +222,6 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
         yield "text", f"{one_line(str(result.row.address))}, {numbers.short(result.row.commit)}"
         yield "notes", "1 new evaluation on refs/notes/skillgit/evals" if result.noted else "nothing new"
         yield "cost", numbers.cost(result.cost, screen)
-
-
-def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]:
-    count = numbers.plural(verdict.n, "item")
-    if verdict.recorded is not None:
-        yield "recorded", f"{numbers.score(verdict.recorded)} on the {count} of the sample"
-    failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
-    which = "the same" if verdict.recorded is not None else "the sample's"
-    yield "measured", f"{numbers.score(verdict.measured)} on {which} {count}{failures}"
-    test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
-    if verdict.recorded is not None:
-        interval = numbers.spread(verdict.interval, verdict.too_few)
-        yield "gained", f"{numbers.delta(verdict.delta)}, {interval}{test}, paired item by item"
-    else:
-        low, high = verdict.interval or (0.0, 1.0)
-        interval = f"95 % of the measured score {numbers.score(low)} to {numbers.score(high)}"
-        yield "gained", f"{numbers.delta(verdict.delta)} over the claim, {interval}{test}"
-        yield "", "the recorded outcomes are not here, so that items could not be paired"
-    for label, items in (("higher", verdict.higher), ("lower", verdict.lower)):
-        if items:
-            yield label, f"{len(items)}: {numbers.ids(items, screen)}"
 
 
 def claim_lines(result: SignedClaim, screen: Screen) -> Iterator[str]:
@@ -283,25 +255,21 @@ def _headline(statement: Any, screen: Screen) -> Iterator[str]:  # noqa: ANN401 
 
 
 def _levels(result: CheckedClaim) -> Iterator[tuple[str, str]]:
-    signature, recomputation = result.signature, result.recomputation
+    signature, check = result.signature, result.recomputation
     if not signature.valid:
         yield "signed", f"no: {one_line(signature.fault)}"
     elif signature.principal:
         yield "signed", f"by {one_line(signature.principal)}, {signature.key}"
     else:
         yield "signed", f"by {signature.key}, which you have to know, or name with --signers"
-    yield from _recomputed(recomputation)
-    verdict = result.reproduction.verdict if result.reproduction is not None else None
-    again: str = "not tried: --sample N measures N items again" if verdict is None else verdict.word
-    if verdict is not None and verdict.measured is not None:
-        again += f": {numbers.score(verdict.measured)} on {numbers.plural(verdict.n, 'item')} measured again"
-    yield "reproduced", again
-
-
-def _recomputed(check: Recomputation) -> Iterator[tuple[str, str]]:
     replies = f", and {numbers.plural(check.replies, 'reply', 'replies')} scored again" if check.replies else ""
     yield "recomputed", f"{check.wording}: {numbers.plural(check.agreeing, 'value')} as claimed{replies}"
     yield from under("differs", map(one_line, check.contradictions))
     yield from under("not here", map(one_line, check.missing))
     if check.word:
         yield "word", f"the signer's alone: {', '.join(check.word)}"
+    verdict = result.reproduction.verdict if result.reproduction is not None else None
+    again: str = "not tried: --sample N measures N items again" if verdict is None else verdict.word
+    if verdict is not None and verdict.measured is not None:
+        again += f": {numbers.score(verdict.measured)} on {numbers.plural(verdict.n, 'item')} measured again"
+    yield "reproduced", again

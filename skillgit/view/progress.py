@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
@@ -21,6 +21,7 @@ from skillgit.domain.event import (
     event_step,
 )
 from skillgit.domain.event_keys import lines_of
+from skillgit.domain.run_progress import RunProgress
 from skillgit.domain.score import Score
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
@@ -47,75 +48,32 @@ class SilentWatcher(Generic[_Look]):
     def spent(self, cost: Cost) -> None: ...
 
 
-class Glance(Protocol):
-    """One look at a run in progress, as the use case hands it over."""
-
-    @property
-    def epoch(self) -> int: ...
-
-    @property
-    def epochs(self) -> int: ...
-
-    @property
-    def step(self) -> int: ...
-
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def last(self) -> int: ...
-
-    @property
-    def stage(self) -> str: ...
-
-    @property
-    def done(self) -> int: ...
-
-    @property
-    def total(self) -> int: ...
-
-    @property
-    def score(self) -> float | None: ...
-
-    @property
-    def best(self) -> float | None: ...
-
-    @property
-    def spent(self) -> Cost: ...
-
-    @property
-    def share(self) -> float: ...
-
-    @property
-    def seconds_left(self) -> float | None: ...
-
-
-def stage(glance: Glance) -> str:
+def stage(progress: RunProgress) -> str:
     """Return what is being done and how much of it is: ``rollout 32/40``."""
-    return f"{glance.stage} {glance.done}/{glance.total}" if glance.total else str(glance.stage)
+    return f"{progress.stage} {progress.done}/{progress.total}" if progress.total else str(progress.stage)
 
 
-def place(glance: Glance) -> str:
+def place(progress: RunProgress) -> str:
     """Return where in the run it is: ``epoch 2/4  step 18/40``, or ``steps 17-20/40`` of a round."""
-    if glance.step <= 0:
-        return f"before step 1 of {glance.steps}"
-    return f"epoch {glance.epoch}/{glance.epochs}  {steps_at(glance)}"
+    if progress.step <= 0:
+        return f"before step 1 of {progress.steps}"
+    return f"epoch {progress.epoch}/{progress.epochs}  {steps_at(progress)}"
 
 
-def steps_at(glance: Glance) -> str:
-    together = f"steps {glance.step}-{glance.last}" if glance.last > glance.step else f"step {glance.step}"
-    return f"{together}/{glance.steps}"
+def steps_at(progress: RunProgress) -> str:
+    together = f"steps {progress.step}-{progress.last}" if progress.last > progress.step else f"step {progress.step}"
+    return f"{together}/{progress.steps}"
 
 
-def tally(glance: Glance, screen: Screen) -> str:
+def tally(progress: RunProgress, screen: Screen) -> str:
     """Return the time left, scores and cost; what matters most comes first, for the end may be cut."""
     parts = [
-        f"about {numbers.duration(glance.seconds_left)} left" if glance.seconds_left is not None else "",
-        f"current {numbers.score(glance.score)}" if glance.score is not None else "",
-        f"best {numbers.score(glance.best)}" if glance.best is not None else "",
-        numbers.plural(glance.spent.calls, "call"),
-        f"{numbers.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
-        glance.spent.price if glance.spent.usd or glance.spent.unpriced else "",
+        f"about {numbers.duration(progress.seconds_left)} left" if progress.seconds_left is not None else "",
+        f"current {numbers.score(progress.score)}" if progress.score is not None else "",
+        f"best {numbers.score(progress.best)}" if progress.best is not None else "",
+        numbers.plural(progress.spent.calls, "call"),
+        f"{numbers.count(progress.spent.tokens_in + progress.spent.tokens_out)} tokens",
+        progress.spent.price if progress.spent.usd or progress.spent.unpriced else "",
     ]
     return screen.dotted(parts)
 

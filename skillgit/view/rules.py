@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
@@ -30,25 +28,15 @@ _GAP = "  "
 _STYLES = {"slow": Style.SLOW, "human": Style.REVERTED, "seed": Style.FAINT}
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Column:
-    title: str
-    cells: Sequence[str]
-    right: bool = False
-    # where there is little room for the text, the columns of the highest rank are left out first; 0 stays
-    rank: int = 0
-    mark: bool = False  # whether a mark stands for a repeated cell
-
-    @cached_property
-    def columns(self) -> int:
-        return max(width(self.title), *map(width, self.cells))
-
-    def again(self, index: int, screen: Screen) -> str:
-        """Return the cell of a line that has the event of the line above it: what is the same is not repeated."""
-        cell = self.cells[index]
-        if self.mark:
-            return screen.glyphs.dot
-        return "" if cell == self.cells[index - 1] else cell
+_COLUMNS = (
+    # heading, whether it is aligned to the right, and its rank: where the text has little room, the highest goes first
+    ("from", False, 0),
+    ("step", True, 2),
+    ("rests on", False, 0),
+    ("gain", True, 0),
+    ("items", False, 1),
+    ("because of", False, 3),
+)
 
 
 def lines(result: Blame, screen: Screen, *, whole: bool = False) -> Iterator[str]:
@@ -56,48 +44,51 @@ def lines(result: Blame, screen: Screen, *, whole: bool = False) -> Iterator[str
 
     Where lines are cut to the terminal, ``whole`` ones are not.
     """
-    rows = result.lines
+    rows, cells = result.lines, [_cells_of(row, result, screen) for row in result.lines]
     if not rows:
         return
-    columns = _fitting(_columns(result, screen), screen)
-    fixed_width = _taken(columns)
-    head = _GAP.join(pad(column.title, column.columns, right=column.right) for column in columns)
-    yield screen.paint(Style.FAINT, f"{head}{_GAP}{'line':>{_NUMBER}}")
-    for index, row in enumerate(rows):
-        again = screen.terminal and index > 0 and _same(rows[index - 1], row)
-        cells = [
-            pad(column.again(index, screen) if again else column.cells[index], column.columns, right=column.right)
-            for column in columns
-        ]
-        text = inert(row.text)
-        excerpt = text if whole else cut(text, max(1, screen.width - fixed_width), screen)
-        front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _GAP.join(cells))
-        yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {excerpt}".rstrip()
-
-
-def _columns(result: Blame, screen: Screen) -> list[_Column]:
-    rows = result.lines
-    flips = [f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else "" for row in rows]
-    return [
-        _Column(title="from", cells=[_from(row, result, screen) for row in rows], mark=True),
-        _Column(title="step", cells=[str(row.step) if row.step else "" for row in rows], right=True, rank=2),
-        _Column(title="rests on", cells=[_rests_on(row, screen) for row in rows]),
-        _Column(title="gain", cells=[numbers.delta(row.delta) for row in rows], right=True),
-        _Column(title="items", cells=flips, rank=1),
-        _Column(title="because of", cells=[_because(row) for row in rows], rank=3),
+    sizes = [
+        max(width(head), *map(width, texts))
+        for (head, *_), texts in zip(_COLUMNS, zip(*cells, strict=True), strict=True)
     ]
+    visible = [*range(len(_COLUMNS))]
+    for rank in (3, 2, 1):
+        if screen.width and screen.width - _taken(sizes, visible) < _TEXT_LEAST:
+            visible = [index for index in visible if _COLUMNS[index][2] < rank]
+
+    def front(texts: Sequence[str]) -> str:
+        return _GAP.join(pad(texts[index], sizes[index], right=_COLUMNS[index][1]) for index in visible)
+
+    yield screen.paint(Style.FAINT, f"{front([head for head, *_ in _COLUMNS])}{_GAP}{'line':>{_NUMBER}}")
+    room = max(1, screen.width - _taken(sizes, visible))
+    for index, row in enumerate(rows):
+        texts = cells[index]
+        if screen.terminal and index and _same(rows[index - 1], row):
+            # what is the same is not repeated
+            rest = ("" if cell == above else cell for cell, above in zip(texts[1:], cells[index - 1][1:], strict=True))
+            texts = (screen.glyphs.dot, *rest)
+        text = inert(row.text) if whole else cut(inert(row.text), room, screen)
+        origin = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), front(texts))
+        yield f"{origin}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {text}".rstrip()
 
 
-def _fitting(columns: list[_Column], screen: Screen) -> list[_Column]:
-    ranks = sorted({column.rank for column in columns}, reverse=True)
-    while screen.width and screen.width - _taken(columns) < _TEXT_LEAST and ranks[0] > 0:
-        columns = [column for column in columns if column.rank < ranks[0]]
-        ranks = ranks[1:]
-    return columns
+def _taken(sizes: Sequence[int], visible: Sequence[int]) -> int:
+    return sum(sizes[index] + len(_GAP) for index in visible) + _NUMBER + 3
 
 
-def _taken(columns: Sequence[_Column]) -> int:
-    return sum(column.columns + len(_GAP) for column in columns) + _NUMBER + 3
+def _cells_of(row: BlameRow, result: Blame, screen: Screen) -> tuple[str, ...]:
+    more = len(row.items) - _ITEMS_SHOWN
+    rests_on = row.source if row.support is None else f"{row.source} {row.support}"
+    if row.source == "human" and row.author:
+        rests_on = fit(inert(row.author), _AUTHOR, screen.glyphs.ellipsis)
+    return (
+        _from(row, result, screen),
+        str(row.step) if row.step else "",
+        rests_on,
+        numbers.delta(row.delta),
+        f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else "",
+        inert(" ".join([*row.items[:_ITEMS_SHOWN], *([f"+{more}"] if more > 0 else [])])),
+    )
 
 
 def _same(before: BlameRow, row: BlameRow) -> bool:
@@ -115,17 +106,6 @@ def _from(row: BlameRow, result: Blame, screen: Screen) -> str:
     if row.run != result.run:
         own = f"{fit(row.run, room, screen.glyphs.ellipsis)}/{own}"
     return own if row.restored is None else f"{own} {screen.glyphs.reverted} {version_label(row.restored)}"
-
-
-def _rests_on(row: BlameRow, screen: Screen) -> str:
-    if row.source == "human" and row.author:
-        return fit(inert(row.author), _AUTHOR, screen.glyphs.ellipsis)
-    return row.source if row.support is None else f"{row.source} {row.support}"
-
-
-def _because(row: BlameRow) -> str:
-    more = len(row.items) - _ITEMS_SHOWN
-    return inert(" ".join([*row.items[:_ITEMS_SHOWN], *([f"+{more}"] if more > 0 else [])]))
 
 
 _WORTH_STYLES = {"works": Style.ACCEPTED, "mixed": Style.REVERTED, "harmful": Style.REJECTED, "dead": Style.SKIPPED}
@@ -187,12 +167,14 @@ def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
 def _next(result: Ablated) -> tuple[str, ...]:
     removable = [row for row in result.rules if row.ablation.removable]
     if removable and result.is_head:
-        return (f"skillgit prune {result.name} drops {numbers.plural(len(removable), 'rule')} that it can do without",)
+        return (
+            f"skillgit shorten {result.name} drops {numbers.plural(len(removable), 'rule')} that it can do without",
+        )
     if removable:
-        return (f"skillgit ablate {result.run} looks at the newest version, which prune can shorten",)
+        return (f"skillgit ablate {result.run} looks at the newest version, which shorten takes",)
     if len(result.rules) < result.every:
         return (f"skillgit ablate {result.name} measures every rule",)
-    return (f"skillgit compress {result.name} says the same in fewer words",)
+    return (f"skillgit shorten --words {result.name} says the same in fewer words",)
 
 
 def pruned(result: Pruned, screen: Screen) -> Iterator[str]:

@@ -10,43 +10,27 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.invitations import Role
 from skillgit.app.workspace.workspace import explained, one_snapshot
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
 from skillgit.web.access import Gatekeeper, RefusedError
 from skillgit.web.pages import ROUTES
-from skillgit.web.rendering import (
-    STATIC,
-    Access,
-    Download,
-    Page,
-    PageRoute,
-    Redirect,
-    Role,
-    Stream,
-    Visit,
-    html,
-    stylesheet,
-)
+from skillgit.web.rendering import STATIC, Access, Page, PageRoute, Stream, Visit, html, redirect, stylesheet
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    Look = Callable[[], Mapping[str, str]]
-
-
+Look = Callable[[], Mapping[str, str]]
 LOOKS_EVERY_S: Final = 0.5
 _AT_FULL_PACE: Final = 8  # things that are watched at once; of more, each is looked at less often
 BEATS_EVERY_S: Final = 15.0  # without news, so that nothing between server and browser thinks the stream dead
@@ -167,19 +151,15 @@ _log = logging.getLogger("uvicorn.error")
 
 def application(context: Context, gatekeeper: Gatekeeper) -> Starlette:
     """Return what answers requests for the repository of ``context``; streams find ``gatekeeper`` in its state."""
-    pages = [
-        Route(route.path, partial(_answer, context, gatekeeper, route), methods=[route.method], name=route.path)
-        for route in ROUTES
-    ]
+    answer = partial(_answer, context, gatekeeper)
 
     async def no_page(request: Request, error: Exception) -> Response:
-        route = PageRoute(path=request.url.path, page=partial(_unknown, error))
-        return await _answer(context, gatekeeper, route, request)
+        return await answer(PageRoute(request.url.path, partial(_unknown, error)), request)
 
     style = HTMLResponse(stylesheet(), media_type="text/css")
     app = Starlette(
         routes=[
-            *pages,
+            *(Route(route.path, partial(answer, route), methods=[route.method]) for route in ROUTES),
             Route("/static/style.css", lambda _: style),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -284,7 +264,7 @@ def _entrance(gatekeeper: Gatekeeper, token: str, request: Request) -> Response:
     address = request.url.remove_query_params("token")
     # two slashes at the beginning would name another server
     path = "/" + address.path.lstrip("/\\")
-    response = RedirectResponse(f"{path}{'?' if address.query else ''}{address.query}", 303)
+    response = redirect(f"{path}{'?' if address.query else ''}{address.query}")
     names = gatekeeper.names
     response.set_cookie(
         names.cookie, token, max_age=_COOKIE_S, httponly=True, samesite="lax", secure=names.secure, path="/"
@@ -326,19 +306,8 @@ def _streaming(gatekeeper: Gatekeeper, visit: Visit, answer: Stream) -> Response
 def _drawn(route: PageRoute, visit: Visit) -> Response | Stream:
     """Make an answer: of a page, which changes nothing, from one moment; a form may train and push."""
     with one_snapshot() if route.method == "GET" else nullcontext():
-        return _response(route, visit)
-
-
-def _response(route: PageRoute, visit: Visit) -> Response | Stream:
-    answer = route.page(visit)
-    if isinstance(answer, Redirect):
-        return RedirectResponse(answer.address, 303)
-    if isinstance(answer, Download):
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(answer.name, safe='')}"}
-        return Response(answer.content, media_type=answer.media_type, headers=headers)
-    if isinstance(answer, Stream):
-        return answer
-    return HTMLResponse(html(answer, visit), answer.status)
+        answer = route.page(visit)
+        return HTMLResponse(html(answer, visit), answer.status) if isinstance(answer, Page) else answer
 
 
 def _refusal(error: Exception, visit: Visit) -> Response:
@@ -346,22 +315,10 @@ def _refusal(error: Exception, visit: Visit) -> Response:
     if refusal is None:
         _log.error("%s: %s", visit.path.encode("unicode_escape").decode(), _SORRY, exc_info=error)
         refusal = RefusedError(_SORRY, status=500, hint="the terminal in which skillgit serve runs says more")
-    page = Page(template="error.html", title=str(refusal), values={"error": refusal}, status=_status(refusal))
-    response = HTMLResponse(html(page, visit), page.status)
+    kinds = {NotFoundError: 404, UsageError: 400, ConflictError: 409}
+    status = next((status for kind, status in kinds.items() if isinstance(refusal, kind)), 500)
+    status = refusal.status if isinstance(refusal, RefusedError) else status
+    response = HTMLResponse(html(Page("error.html", str(refusal), error=refusal), visit), status)
     if isinstance(refusal, RefusedError) and refusal.retry_after:
         response.headers["Retry-After"] = str(refusal.retry_after)
     return response
-
-
-def _status(error: SkillgitError) -> int:
-    match error:
-        case RefusedError():
-            return error.status
-        case NotFoundError():
-            return 404
-        case UsageError():
-            return 400
-        case ConflictError():
-            return 409
-        case _:
-            return 500

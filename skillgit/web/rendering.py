@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment
-from markupsafe import Markup
+from starlette.responses import RedirectResponse, Response
 
+from skillgit.app.workspace.command_journal import start_command
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import OWNER, Role
 from skillgit.report import page as report
-
-__all__ = ["STATIC", "Access", "Page", "PageRoute", "Redirect", "Role", "Visit", "address", "html", "stylesheet"]
 
 _FOLDER = Path(__file__).parent
 STATIC = _FOLDER / "static"
@@ -39,7 +38,7 @@ class Access:
 
     @property
     def owns(self) -> bool:
-        """Whether it is the link of whoever started the server, who may do here what they may do in a terminal."""
+        """Whether it is the link of the person who started the server, who may do here all that a terminal may."""
         return self.name == OWNER
 
 
@@ -59,61 +58,86 @@ class Visit:
     def address(self) -> str:
         return f"{quote(self.path)}?{urlencode(self.query, doseq=True)}" if self.query else quote(self.path)
 
+    def values(self, name: str) -> tuple[str, ...]:
+        return tuple(self.query.get(name) or self.form.get(name) or ())
+
     def value(self, name: str, otherwise: str = "") -> str:
         """Return the first value of ``name`` in the query, or in the form."""
-        return next(iter(self.query.get(name) or self.form.get(name) or ()), otherwise)
+        return next(iter(self.values(name)), otherwise)
 
     def number(self, name: str, otherwise: int = 0) -> int:
         """Return the value of ``name`` as a number from 0; ``otherwise`` if it is none, or larger than any of ours."""
         text = self.value(name)
         return int(text) if _NUMBER.fullmatch(text) else otherwise
 
-    def values(self, name: str) -> tuple[str, ...]:
-        return tuple(self.query.get(name) or self.form.get(name) or ())
+    def start(self, words: Sequence[str], *, back: str = "") -> Response:
+        """Run ``skillgit`` with ``words`` in a process of its own, and lead to what it prints; ``back`` leads here."""
+        record = start_command(self.context, words, by=self.access.name, back=back)
+        return redirect(address("activity", record.id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """An answer: the template in ``templates``, what it shows, and the command that prints the same."""
+    """An answer: the template in ``templates``, its title, the command that prints the same, and what it shows.
 
-    template: str
-    title: str
-    command: Sequence[str] = ()  # words behind ``skillgit``; none where no command prints this
-    values: Mapping[str, object] = field(default_factory=dict)
-    status: int = 200
+    The command has the words behind ``skillgit``, and none where no command prints this.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirect:
-    """An answer to a form: the address of the page that shows what came of it."""
-
-    address: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Download:
-    """An answer that the browser keeps as a file."""
-
-    name: str
-    content: bytes
-    media_type: str = "application/octet-stream"
+    def __init__(
+        self,
+        template: str,
+        title: str,
+        command: Sequence[str] = (),
+        *,
+        status: int = 200,
+        **values: Any,  # noqa: ANN401 - whatever the template shows
+    ) -> None:
+        self.template, self.title, self.command, self.status, self.values = template, title, command, status, values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Stream:
     """An answer that goes on: ``look`` returns the parts of a page by name, for :mod:`skillgit.web.application`."""
 
     look: Callable[[], Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Answer = Page | Stream | Response
+
+
+@dataclass(frozen=True, slots=True)
 class PageRoute:
     """An address, in which ``{name}`` stands for one name, and who may ask for it by which method."""
 
     path: str
-    page: Callable[[Visit], Page | Redirect | Download | Stream]
+    page: Callable[[Visit], Answer]
     role: Role = Role.VIEWER
     method: Literal["GET", "POST"] = "GET"
+
+
+ROUTES: Final[list[PageRoute]] = []
+
+
+def page(
+    path: str, role: Role = Role.VIEWER, method: Literal["GET", "POST"] = "GET"
+) -> Callable[[Callable[[Visit], Answer]], Callable[[Visit], Answer]]:
+    """Have a function answer at ``path``."""
+
+    def at(answer: Callable[[Visit], Answer]) -> Callable[[Visit], Answer]:
+        ROUTES.append(PageRoute(path, answer, role, method))
+        return answer
+
+    return at
+
+
+def redirect(target: str) -> Response:
+    """Return the answer to a form: the address of the page that shows what came of it."""
+    return RedirectResponse(target, 303)
+
+
+def download(name: str, content: bytes, media_type: str) -> Response:
+    """Return an answer that the browser keeps as a file."""
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(content, media_type=media_type, headers={"Content-Disposition": disposition})
 
 
 def address(*parts: str, **query: str | Iterable[str]) -> str:
@@ -123,21 +147,29 @@ def address(*parts: str, **query: str | Iterable[str]) -> str:
     return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
 
 
-def html(page: Page, visit: Visit) -> str:
-    template = _environment().get_template(page.template)
-    command = shlex.join(["skillgit", *page.command]) if page.command else ""
-    return template.render(page=page, visit=visit, access=visit.access, command=command, **page.values)
+def in_shell(*words: str) -> str:
+    return shlex.join(["skillgit", *words])
 
 
-def fragment(template: str, **values: object) -> Markup:
-    """Return a part of a page that is the same for everyone who looks."""
-    return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - a template of ours escaped it
+def html(answer: Page, visit: Visit) -> str:
+    command = in_shell(*answer.command) if answer.command else ""
+    template = environment().get_template(answer.template)
+    return template.render(page=answer, visit=visit, access=visit.access, command=command, **answer.values)
+
+
+def fragment(name: str, block: str, **values: object) -> str:
+    """Return one block of the template ``name``: a part of a page, the same for everyone who looks."""
+    template = environment().get_template(name)
+    libraries = {"blocks": "blocks.html", "curves": "curve.html"}
+    modules = {word: environment().get_template(file).make_module(values) for word, file in libraries.items()}
+    return "".join(template.blocks[block](template.new_context({**values, **modules})))
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what renders our templates, which draw on those of the report."""
     environment = report.environment(_FOLDER / "templates")
-    environment.globals.update(address=address, in_shell=lambda *words: shlex.join(["skillgit", *words]))
+    environment.globals.update(address=address, in_shell=in_shell)
     return environment
 
 

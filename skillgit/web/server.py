@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from html import escape
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -16,28 +20,18 @@ from urllib.parse import urlsplit
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from skillgit.app.workspace.context import Context
+from skillgit.app.history.status import runs
 from skillgit.app.workspace.invitations import serving
 from skillgit.errors import UsageError
+from skillgit.verbs.serve import USUAL_PORT, ServeRequest
+from skillgit.verbs.verb import TerminalSession
 from skillgit.web.access import Gatekeeper, Names
 from skillgit.web.application import application
 
 LOOPBACK: Final = "127.0.0.1"
-PORT: Final = 7421
 _CONNECTIONS: Final = 600
 """Connections at once; of more, the oldest on which nothing is being answered is closed."""
 _PATIENCE_S: Final = 10.0  # seconds that a request has to arrive in
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What the user says of the server: where it listens, and what protects what goes there."""
-
-    host: str = LOOPBACK
-    port: int | None = None
-    certificate: Path | None = None
-    key: Path | None = None
-    public: str = ""  # the origin under which a proxy publishes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,47 +40,46 @@ class Site:
 
     listener: socket.socket
     names: Names
-    wish: Wish
 
 
-def listen(wish: Wish) -> Site:
+def listen(request: ServeRequest) -> Site:
     """Take a port, of the usual one or any free one unless the user said which."""
-    _check(wish)
-    for candidate in (PORT, 0) if wish.port is None else (wish.port,):
+    _check(request)
+    host = request.host or LOOPBACK
+    for candidate in (USUAL_PORT, 0) if request.port is None else (request.port,):
         try:
-            family, *_, address = socket.getaddrinfo(wish.host, candidate, type=socket.SOCK_STREAM)[0]
+            family, *_, address = socket.getaddrinfo(host, candidate, type=socket.SOCK_STREAM)[0]
             listener = socket.create_server(address[:2], family=family)
-        except OSError as error:
-            if wish.port is None and candidate and not isinstance(error, socket.gaierror):
+        except (OSError, OverflowError) as error:
+            if request.port is None and candidate and not isinstance(error, socket.gaierror):
                 continue
             raise UsageError(
-                f"cannot listen on {wish.host}, port {candidate}: {error.strerror or error}",
+                f"cannot listen on {host}, port {candidate}: {getattr(error, 'strerror', None) or error}",
                 hint="leave out --port for a free one" if candidate else f"--host {LOOPBACK}",
             ) from error
-        return Site(listener=listener, names=_names(wish, listener), wish=wish)
+        return Site(listener=listener, names=_names(request, listener))
     raise AssertionError
 
 
-def _check(wish: Wish) -> None:
-    if (wish.certificate is None) != (wish.key is None):
+def _check(request: ServeRequest) -> None:
+    certificate, key, proxy = request.tls_cert, request.tls_key, request.behind_proxy
+    if (certificate is None) != (key is None):
         raise UsageError("a certificate and its key go together", hint="--tls-cert FILE --tls-key FILE")
-    if wish.public:
-        public = urlsplit(wish.public)
-        if public.scheme != "https" or not public.hostname or wish.public.rstrip("/") != f"https://{public.netloc}":
-            raise UsageError(f"'{wish.public}' is no public origin", hint="--behind-proxy https://skills.example.com")
-    if not wish.public and wish.certificate is None and not _is_local(wish.host):
+    if proxy:
+        public = urlsplit(proxy)
+        if public.scheme != "https" or not public.hostname or proxy.rstrip("/") != f"https://{public.netloc}":
+            raise UsageError(f"'{proxy}' is not a public origin", hint="--behind-proxy https://skills.example.com")
+    if not proxy and certificate is None and not _is_local(request.host or LOOPBACK):
         raise UsageError(
-            f"other machines reach {wish.host}, and what goes there unencrypted can be read on its way",
+            f"other machines reach {request.host}, and what goes there unencrypted can be read on its way",
             hint="add --tls-cert FILE --tls-key FILE or --behind-proxy https://HOST, or use ssh -L",
         )
-    if wish.certificate is not None:
+    if certificate is not None:
         try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-                wish.certificate, wish.key, password=lambda: ""
-            )
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password=lambda: "")
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"{wish.certificate} and {wish.key} cannot be used for TLS: {getattr(error, 'strerror', '') or error}",
+                f"{certificate} and {key} cannot be used for TLS: {getattr(error, 'strerror', '') or error}",
                 hint="both in PEM, the key without a passphrase",
             ) from error
 
@@ -97,18 +90,18 @@ def _is_local(host: str) -> bool:
     return host == "localhost"
 
 
-def _names(wish: Wish, listener: socket.socket) -> Names:
+def _names(request: ServeRequest, listener: socket.socket) -> Names:
     number, port = listener.getsockname()[:2]
     anywhere = ip_address(number).is_unspecified
-    own_name = (socket.gethostname() if anywhere else wish.host).lower()
-    scheme, usual = ("https", 443) if wish.certificate else ("http", 80)
+    own_name = (socket.gethostname() if anywhere else request.host or LOOPBACK).lower()
+    scheme, usual = ("https", 443) if request.tls_cert else ("http", 80)
     hosts = {f"[{name}]" if ":" in name else name for name in (own_name, LOOPBACK, "localhost", "::1")}
     hosts = {*(f"{host}:{port}" for host in hosts), *(hosts if port == usual else ())}
     literal = f"[{own_name}]" if ":" in own_name else own_name
     link = f"{scheme}://{literal}{'' if port == usual else f':{port}'}"
     origins = {f"{scheme}://{host}" for host in hosts}
-    if wish.public:
-        link = wish.public.rstrip("/").lower()
+    if request.behind_proxy:
+        link = request.behind_proxy.rstrip("/").lower()
         hosts.add(urlsplit(link).netloc)
         origins.add(link)
     return Names(hosts=frozenset(hosts), origins=frozenset(origins), link=link)
@@ -169,12 +162,14 @@ class EndingServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(context: Context, site: Site, *, ready: Callable[[Gatekeeper], None]) -> None:
-    """Serve until Ctrl-C; ``ready`` is called when links work."""
-    gatekeeper = Gatekeeper(context, site.names)
-    wish = site.wish
+def serve(session: TerminalSession, request: ServeRequest) -> None:
+    """Serve until Ctrl-C; the link is printed when links work."""
+    # an error that concerns all pages is told before there are any
+    runs(session.context)
+    site = listen(request)
+    gatekeeper = Gatekeeper(session.context, site.names)
     config = uvicorn.Config(
-        application(context, gatekeeper),
+        application(session.context, gatekeeper),
         http=ImpatientProtocol,
         ws="none",
         # addresses hold tokens, so none is written down
@@ -184,14 +179,43 @@ def serve(context: Context, site: Site, *, ready: Callable[[Gatekeeper], None]) 
         proxy_headers=False,
         timeout_graceful_shutdown=1,
         lifespan="off",
-        ssl_certfile=wish.certificate,
-        ssl_keyfile=wish.key,
+        ssl_certfile=request.tls_cert,
+        ssl_keyfile=request.tls_key,
     )
     server = EndingServer(config, gatekeeper)
+    link = f"{site.names.link}/?token={gatekeeper.owner}"
+    with ExitStack() as until_end:
 
-    async def run() -> None:
-        ready(gatekeeper)
-        await server.serve(sockets=[site.listener])
+        async def run() -> None:
+            session.write([link])
+            session.note("Ctrl-C ends the server; trainings go on")
+            if request.opens and not until_end.enter_context(opened_privately(link)):
+                session.note("there is no browser to open it in")
+            await server.serve(sockets=[site.listener])
 
-    with suppress(KeyboardInterrupt), serving(context, site.listener.getsockname()[1], site.names.link):
-        asyncio.run(run())
+        with suppress(KeyboardInterrupt), serving(session.context, site.listener.getsockname()[1], site.names.link):
+            asyncio.run(run())
+
+
+_PAGE: Final = """<!DOCTYPE html>
+<meta charset="utf-8">
+<title>skillgit</title>
+<meta http-equiv="refresh" content="0; url={}">
+"""
+
+
+@contextmanager
+def opened_privately(link: str) -> Iterator[bool]:
+    """Open ``link`` in the browser, and yield whether there is one.
+
+    Every user of the machine can read a command line, and the link holds a token. So the browser is given a file that
+    only this user can read and that leads to the link; it is there for as long as the block lasts.
+    """
+    handle, name = tempfile.mkstemp(prefix="skillgit-", suffix=".html")  # only its owner may read it
+    path = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(_PAGE.format(escape(link)))
+        yield webbrowser.open(path.as_uri())
+    finally:
+        path.unlink(missing_ok=True)

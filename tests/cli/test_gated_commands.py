@@ -9,13 +9,13 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.interventions.ablate import Ablated, AblatedRule, Ablation
+from skillgit.app.interventions.cherry_pick import Retried, RetryResult
 from skillgit.app.interventions.intervention import Decided
 from skillgit.app.interventions.merge import MeasuredChoice, Merged, Stretch
-from skillgit.app.interventions.retry import Retried, RetryResult
+from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.interventions.shorten import Pruned
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.model_session import MeasuringTerms
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate_decision import Decision, Verdict
@@ -150,16 +150,12 @@ next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit sho
 """
     )
     ((request, _),) = calls
-    assert (request.revision, request.run, request.terms) == (
-        "other/v3",
-        "mine",
-        MeasuringTerms(caps=Caps(max_calls=9)),
-    )
+    assert request == CherryPickRequest(revision="other/v3", run="mine", max_calls=9)
 
 
 def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, fake):
     fake("interventions.shorten.compress", REFUSED)
-    done = skillgit("compress")
+    done = skillgit("shorten", "--words")
     assert done.code == 1
     lines = done.text.splitlines()
     assert lines[0] == "i1  × rejected   ≤.7500"  # noqa: RUF001 - the sign of the screens
@@ -174,17 +170,17 @@ def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, f
     ("words", "verb", "result"),
     [
         (("cherry-pick", "v1"), "interventions.cherry_pick.cherry_pick", ACCEPTED),
-        (("compress",), "interventions.shorten.compress", ACCEPTED),
+        (("shorten", "--words"), "interventions.shorten.compress", ACCEPTED),
         (("ablate",), "interventions.ablate.ablate", ABLATED),
         (("merge", "a", "b"), "interventions.merge.merge", MERGED),
-        (("prune",), "interventions.shorten.prune", Pruned(rules=(), needed=(), measured=0, decided=ACCEPTED)),
+        (("shorten",), "interventions.shorten.prune", Pruned(rules=(), needed=(), measured=0, decided=ACCEPTED)),
     ],
 )
 def test_machines_get_one_document(skillgit, fake, words, verb, result):
     fake(verb, result)
     done = skillgit(*words, "--json", "-q")
     assert done.code == 0
-    assert json.loads(done.out)["schema"].startswith(f"skillgit.{words[0]}/")
+    assert json.loads(done.out)["schema"].startswith(f"skillgit.{verb.rpartition('.')[2]}/".replace("_", "-"))
 
 
 def test_an_ablation_is_a_table_with_the_dead_rules_last(skillgit, fake):
@@ -205,7 +201,7 @@ dead      nothing changes without it
 notes     2 new ablations on refs/notes/skillgit/evals
 by        the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m
 cost      no call: everything had been measured before
-next      skillgit prune {sample.RUN}/v9 drops 1 rule that it can do without
+next      skillgit shorten {sample.RUN}/v9 drops 1 rule that it can do without
 """.replace("rule  lines  since", "rule  lines    since")
     )
 
@@ -213,7 +209,7 @@ next      skillgit prune {sample.RUN}/v9 drops 1 rule that it can do without
 def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(skillgit, fake):
     one, two = (rule(number, Worth.DEAD, 0.0).ablation for number in (1, 3))
     fake("interventions.shorten.prune", Pruned(rules=(one,), needed=(two,), measured=1, decided=ACCEPTED))
-    text = skillgit("prune").text
+    text = skillgit("shorten").text
     assert "dropped   rule 1   Rule 1.\nneeded    rule 3   Rule 3.\n" in text
 
 
@@ -252,8 +248,8 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
         cost=Cost(),
         exit_code=ExitCode.OK,
     )
-    fake("interventions.retry.retry", result)
-    done = skillgit("retry")
+    fake("interventions.cherry_pick.retry", result)
+    done = skillgit("cherry-pick", "--rejected")
     assert done.code == 0
     assert "✓  r5  ≤.7000         v3  .8000  +.0500      2       0  0.2500  a title" in done.text
     assert "· r7  not tried: does not apply" in done.text
@@ -261,15 +257,15 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     none = replace(
         result, rows=(replace(now, passes=False), *(replace(then, name=f"r{n}", reason="x") for n in (7, 8)))
     )
-    fake("interventions.retry.retry", none)
-    refused = skillgit("retry").text
+    fake("interventions.cherry_pick.retry", none)
+    refused = skillgit("cherry-pick", "--rejected").text
     assert refused.endswith(f"next      skillgit show {sample.RUN}/r5\n"), "a finished run does not go on"
     assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
-    fake("interventions.retry.retry", replace(result, own_model=False, kept=ACCEPTED))
-    assert "not the model of the run" in skillgit("retry", "--model", "other").text
+    fake("interventions.cherry_pick.retry", replace(result, own_model=False, kept=ACCEPTED))
+    assert "not the model of the run" in skillgit("cherry-pick", "--rejected", "--model", "other").text
     many = tuple(replace(then, name=f"r{n}", reason="x") for n in range(1, 12))
-    fake("interventions.retry.retry", replace(result, base_score=None, rows=many))
-    nothing = skillgit("retry").text
+    fake("interventions.cherry_pick.retry", replace(result, base_score=None, rows=many))
+    nothing = skillgit("cherry-pick", "--rejected").text
     assert "nothing applies to v9" in nothing
     assert nothing.count("not tried: x") == 8
     assert "\n3 more were not tried; --json names all\n" in nothing
@@ -297,7 +293,7 @@ def test_work_without_a_result_tells_what_it_spent(skillgit, monkeypatch):
 )
 def test_errors_have_a_hint_and_their_exit_code(skillgit, fake, error, code):
     fake("interventions.shorten.prune", error)
-    done = skillgit("prune", "-q")
+    done = skillgit("shorten", "-q")
     assert done.code == code
     assert done.out == b""
     assert "hint: " in done.err

@@ -10,7 +10,7 @@ import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.interventions.fork import Fork
-from skillgit.app.interventions.restore import RestoreResult
+from skillgit.app.interventions.revert import RestoreResult
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.store.repo import Repo
@@ -29,9 +29,9 @@ def repo(skillgit, tmp_path) -> Repo:
 
 @pytest.mark.usefixtures("repo")
 def test_restoring_names_the_new_version_and_the_next_command(skillgit):
-    planned = skillgit("restore", "v1", "--dry-run")
+    planned = skillgit("revert", "--to", "v1", "--dry-run")
     assert planned.text == f"would write: {RUN}/v4 has the text of v1 · score inherited from v1\n"
-    done = skillgit("restore", "v1")
+    done = skillgit("revert", "--to", "v1")
     first, second = done.text.splitlines()
     assert (done.code, done.err) == (0, "")
     assert first.startswith(f"{RUN}/v4 has the text of v1 · score inherited from v1 · ")
@@ -46,13 +46,16 @@ def test_a_refused_text_tells_an_upper_bound_as_one(skillgit, fake):
         fixed=0, broken=1, p=1.0,
     )  # fmt: skip
     told = RestoreResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)
-    fake("interventions.restore.restore", told)
-    assert f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000" in skillgit("restore", "v1").text
+    fake("interventions.revert.restore_by_gate", told)
+    assert (
+        f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000"
+        in skillgit("revert", "--to", "v1", "--gate").text
+    )
 
 
 @pytest.mark.usefixtures("repo")
 def test_restoring_the_newest_version_is_an_error_with_a_hint(skillgit):
-    done = skillgit("restore", "v3")
+    done = skillgit("revert", "--to", "v3")
     assert (done.code, done.text) == (2, "")
     assert done.err == f"skillgit: v3 of run {RUN} is the newest version already\nhint: skillgit log {RUN}\n"
 
@@ -91,18 +94,18 @@ def test_a_promotion_says_what_main_holds(skillgit, repo):
 
 
 @pytest.mark.usefixtures("repo")
-@pytest.mark.parametrize("words", [("restore", "v1"), ("fork", "v1", "other"), ("promote", "v1")])
+@pytest.mark.parametrize("words", [("revert", "--to", "v1"), ("fork", "v1", "other"), ("promote", "v1")])
 def test_machines_get_one_document(skillgit, words):
     found = json.loads(skillgit(*words, "--json").text)
-    assert found["schema"] == f"skillgit.{words[0]}/1"
+    assert found["schema"] == f"skillgit.{'restore' if words[0] == 'revert' else words[0]}/1"
     assert found["run"] == ("other" if words[0] == "fork" else RUN)
 
 
 @pytest.mark.usefixtures("repo")
-@pytest.mark.parametrize("verb", ["restore", "fork", "promote"])
+@pytest.mark.parametrize("verb", ["revert --to", "fork", "promote"])
 @pytest.mark.parametrize("revision", ["v99", "nothing", "r2", "s3", ""])
 def test_what_is_no_version_is_an_error_with_a_hint(skillgit, verb, revision):
-    done = skillgit(verb, revision)
+    done = skillgit(*verb.split(), revision)
     assert done.code in {2, 3}
     assert done.text == ""
     assert done.err.startswith("skillgit: ")

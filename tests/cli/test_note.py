@@ -61,7 +61,7 @@ def test_a_note_is_listed_and_withdrawn(trained):
 
     gone = skillgit("note", "--remove", str(row["id"])[:4], cwd=trained)
 
-    assert gone.out == f"note {row['id']} on {RUN}/v1 counts no more: {TEXT}\n"
+    assert gone.out == f"note {row['id']} on {RUN}/v1 withdrawn: {TEXT}\n"
     assert noted(trained) == []
     assert skillgit("note", "--list", cwd=trained).out == "there are no notes\n"
     assert "there is no note" in skillgit("note", "--remove", str(row["id"]), cwd=trained, code=3).err
@@ -137,8 +137,8 @@ def test_without_a_text_a_terminal_opens_the_editor(trained, tmp_path):
         (("v1", "x" * 4001), ExitCode.USAGE, "has 4001 characters, and 4000 are allowed"),
         (("v99", "x"), ExitCode.NOT_FOUND, "has no v99"),
         (("main", "x"), ExitCode.NOT_FOUND, "belongs to no run"),
-        (("v1", "x", "--list"), ExitCode.USAGE, "give either"),
-        (("v1", "x", "--plain"), ExitCode.USAGE, "--plain goes with --list"),
+        (("v1", "x", "--list"), ExitCode.USAGE, "TEXT cannot be combined with --list"),
+        (("v1", "x", "--plain"), ExitCode.USAGE, "--plain needs --list"),
         (("--remove", ""), ExitCode.USAGE, "--remove is empty"),
     ],
 )
@@ -202,7 +202,7 @@ def test_show_tells_the_notes_that_count(trained):
     skillgit("note", "v1", "Not this.", cwd=trained)
     withdrawn, counting = sorted(noted(trained), key=lambda row: str(row["text"]).startswith(TEXT))
     gone = skillgit("note", "--remove", str(withdrawn["id"]), cwd=trained)
-    assert gone.out == f"note {withdrawn['id']} on {RUN}/v1 counts no more: Not this.\n"
+    assert gone.out == f"note {withdrawn['id']} on {RUN}/v1 withdrawn: Not this.\n"
 
     shown = skillgit("show", "v1", cwd=trained).out
     assert "\nnoted   " in shown

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillgit.app.proposals.proposal import Answer, MeasuredGain, ProposeReport, SkillProposal, exit_code
+from skillgit.app.proposals.proposal import MeasuredGain, ProposeReport, SkillProposal, Upshot, exit_code
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import ExitCode
 
@@ -15,11 +15,11 @@ GAIN = MeasuredGain(
     interval=(0.12, 0.52), p=0.0107,
 )  # fmt: skip
 TOWN = SkillProposal(
-    skill="skills/town", answer=Answer.PROPOSED, base="a" * 40, run="town-propose-0a1b2c3d", version=3, gain=GAIN,
+    skill="skills/town", answer=Upshot.PROPOSED, base="a" * 40, run="town-propose-0a1b2c3d", version=3, gain=GAIN,
     branch="propose/town", commit="b" * 40, cost=Cost(calls=90, tokens_in=9000, tokens_out=800, usd=0.5),
 )  # fmt: skip
 LAKE = SkillProposal(
-    skill="skills/lake", answer=Answer.FAILED, sentence="the provider is away", hint="try again",
+    skill="skills/lake", answer=Upshot.FAILED, sentence="the provider is away", hint="try again",
     error=ExitCode.SERVICE,
 )  # fmt: skip
 TEXT = """\
@@ -64,15 +64,15 @@ def test_the_document_has_all_of_it(skillgit, fake):
 @pytest.mark.parametrize(
     ("answers", "code"),
     [
-        ((Answer.NOTHING_NEW,), ExitCode.OK),
-        ((Answer.NOTHING_NEW, Answer.NO_BETTER), ExitCode.NO),
-        ((Answer.NO_BETTER, Answer.CANNOT_TELL), ExitCode.UNDERPOWERED),
-        ((Answer.BEHIND,), ExitCode.NO),
-        ((Answer.CANNOT_TELL, Answer.STANDS), ExitCode.OK),
-        ((Answer.FAILED, Answer.PROPOSED), ExitCode.SERVICE),
+        ((Upshot.NOTHING_NEW,), ExitCode.OK),
+        ((Upshot.NOTHING_NEW, Upshot.NO_BETTER), ExitCode.NO),
+        ((Upshot.NO_BETTER, Upshot.CANNOT_TELL), ExitCode.UNDERPOWERED),
+        ((Upshot.BEHIND,), ExitCode.NO),
+        ((Upshot.CANNOT_TELL, Upshot.STANDS), ExitCode.OK),
+        ((Upshot.FAILED, Upshot.PROPOSED), ExitCode.SERVICE),
     ],
 )
 def test_the_code_is_that_of_an_error_then_of_the_best_answer(answers, code):
-    errors = {Answer.FAILED: ExitCode.SERVICE}
+    errors = {Upshot.FAILED: ExitCode.SERVICE}
     proposals = [SkillProposal(skill="", answer=answer, error=errors.get(answer, ExitCode.OK)) for answer in answers]
     assert exit_code((*proposals,)) is code

@@ -18,10 +18,12 @@ from soaking import soak
 
 from skillgit.app.deliver import report as report_room
 from skillgit.app.history.cost import cost
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.run_list import run_list
 from skillgit.app.workspace import workspace as workspace_room
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.invitations import Role
 from skillgit.app.workspace.workspace import one_snapshot, open_workspace
 from skillgit.cli import main
 from skillgit.errors import SkillgitError
@@ -30,7 +32,7 @@ from skillgit.store.event_writer import RunWriter
 from skillgit.view.catalogue import ENTRIES
 from skillgit.web import application
 from skillgit.web.pages import ROUTES
-from skillgit.web.rendering import Access, Role, Visit
+from skillgit.web.rendering import Access, Visit
 
 RUN, EVENTS = "demo", 12
 ARGUMENTS = {
@@ -38,7 +40,6 @@ ARGUMENTS = {
     "blame": ["v1"],
     "why": ["1"],
     "items": [RUN],
-    "matrix": [RUN],
     "rev-parse": ["v1"],
     "diff": ["v0", "v1"],
     "report": [RUN, "--output", "-"],
@@ -172,7 +173,7 @@ def page_contradictions(context: Context) -> list[str]:
     total = values["report"]["cost"].total
     pairs = {
         "calls": (values["run"].calls, total.calls),
-        "stretches": (sum(stretch.calls for stretch in values["stretches"]), total.calls),
+        "stretches": (sum(stretch.calls for stretch, _ in values["rows"]), total.calls),
     }
     return [f"{name}: {one} and {other}" for name, (one, other) in pairs.items() if one != other]
 

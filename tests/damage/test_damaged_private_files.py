@@ -102,7 +102,13 @@ def test_a_lock_that_is_held_may_say_anything_of_its_holder(folder) -> None:
 def test_no_setting_of_git_is_an_internal_error(folder, setting) -> None:
     config = folder / ".git" / "config"
     config.write_bytes(config.read_bytes() + setting)
-    for command in (*READING, ("diff", "v0", "v1"), ("push", "--dry-run"), ("pull", "--dry-run"), ("restore", "v1")):
+    for command in (
+        *READING,
+        ("diff", "v0", "v1"),
+        ("push", "--dry-run"),
+        ("pull", "--dry-run"),
+        ("revert", "--to", "v1"),
+    ):
         code, _, said = run(folder, *command)
         assert code != 70, (command, said)
 

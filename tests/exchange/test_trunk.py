@@ -13,7 +13,8 @@ from skillgit.app.exchange.pull import clone, pull
 from skillgit.app.exchange.push import push
 from skillgit.app.exchange.requests import PullRequest, PushRequest
 from skillgit.app.interventions.promote import promote
-from skillgit.app.proposals.jobs import Jobs, ProposeRequest
+from skillgit.app.proposals.jobs import Jobs
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.train.starting_point import init
 from skillgit.app.workspace.context import Context
 from skillgit.store.repo import Repo

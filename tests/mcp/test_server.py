@@ -127,7 +127,7 @@ HOSTILE = [
     ("items", {"state": "solved; DROP TABLE event"}, "Input should be"),
     ("cost", {"by": "password"}, "Input should be"),
     ("diff", {"a": "v0", "b": "v999"}, "hint: "),
-    ("runs", {"name": "score>high"}, "which is no number"),
+    ("runs", {"name": "score>high"}, "which is not a number"),
     ("show", {"rev": "v1"}, "show has no argument rev\nhint: it has revision"),
     ("why", {}, "why cannot take this rule: Field required"),
 ]
@@ -200,7 +200,7 @@ def test_pages_fit_together_while_events_come(trained, tmp_path):
     async def play(agent):
         before = await agent.every("events", "versions", limit=100)
         page = await agent.ask("versions", limit=2)
-        skillgit("restore", "v0", cwd=repository)
+        skillgit("revert", "--to", "v0", cwd=repository)
         skillgit("fork", "v1", "young", cwd=repository)
         rest = await agent.ask("versions", limit=100, cursor=page["next_cursor"])
         runs = await agent.ask("runs")

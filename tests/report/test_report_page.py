@@ -20,9 +20,10 @@ import skillgit.report
 from skillgit.app.deliver import report as whole_report
 from skillgit.app.deliver.report import report
 from skillgit.app.history.cost import cost
-from skillgit.app.history.items import ItemsRequest, items
+from skillgit.app.history.items import items
 from skillgit.app.history.log import log
 from skillgit.app.history.matrix import matrix
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.status import runs
 from skillgit.report.page import page
 from skillgit.view.surface import UNICODE
@@ -238,7 +239,7 @@ def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     _, whole = made(repo)
     versions = text(section(whole, "versions"))
     assert "3 older versions are left out here" in versions
-    assert "Of the 6 versions here, the newest 3 are told in full." in versions
+    assert "Of the 6 versions here, the newest 3 are shown in full." in versions
     assert "7 further rules are left out here" in text(section(whole, "rules"))
     shown = section(whole, "items")
     assert "5 of 12 items are shown" in text(shown)

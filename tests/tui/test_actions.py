@@ -151,7 +151,7 @@ def test_of_what_failed_the_error_is_told_wherever_it_stands():
     [
         (["tasks", "draft", "skill", "--limit", "20"], "money"),
         (["tasks", "draft", "skill", "-n"], ""),
-        (["retry", "--limit", "3"], "money"),
+        (["cherry-pick", "--rejected", "--limit", "3"], "money"),
         (["push", "-n"], ""),
         (["push"], "another repository"),
         (["export", "v1", "x"], "files"),

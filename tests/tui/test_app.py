@@ -102,9 +102,9 @@ def test_only_what_changes_nothing_goes_unasked(argv, asked):
     ("argv", "plan"),
     [
         (["eval", "v1"], ("eval", "v1", "--dry-run", "--json")),
-        (["restore", "v1", "--gate"], ("restore", "v1", "--gate", "--dry-run", "--json")),
+        (["revert", "--to", "v1", "--gate"], ("revert", "--to", "v1", "--gate", "--dry-run", "--json")),
         (["revert", "v1"], ("revert", "v1", "--dry-run", "--json")),
-        (["restore", "v1"], ()),
+        (["revert", "--to", "v1"], ()),
         (["checkout", "v1"], ()),
     ],
 )

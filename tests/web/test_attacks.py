@@ -15,10 +15,9 @@ from harvested import ORIGIN, draft, write_drafts
 from program import new_repository, run, skillgit
 from serving import DEADLINE_S, serving
 
-from skillgit.app.workspace.invitations import OWNER
+from skillgit.app.workspace.invitations import OWNER, Role
 from skillgit.web.access import STREAMS
 from skillgit.web.pages import ROUTES
-from skillgit.web.rendering import Role
 
 SCRIPT = "</script></pre><img src=x onerror=alert(1)>\"'><script>alert(1)</script>"
 QUERY = ("a", "b", "q", "tab", "sort", "file", "line", "page", "rev", "from", "config")

@@ -18,13 +18,15 @@ from trained_runs import RUN, user
 
 from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.invitations import Role
 from skillgit.errors import SkillgitError
 from skillgit.view import numbers
 from skillgit.view.show import all_facts
 from skillgit.view.surface import Screen
+from skillgit.web.markdown import rendered
 from skillgit.web.pages import event_actions
-from skillgit.web.pages.version import SECTIONS, rendered
-from skillgit.web.rendering import Access, Redirect, Role, Visit
+from skillgit.web.pages.version import SECTIONS
+from skillgit.web.rendering import Access, Answer, Visit, redirect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,7 +195,7 @@ def test_an_action_shows_its_command_and_its_cost_and_a_form_without_its_secret_
     refusal = next(row for row in asked(repository, "log", RUN)["events"] if row["kind"] == "rejected")
     commands = {
         "v1/eval": ("eval", f"{RUN}/v1", "--split", "test"),
-        f"r{refusal['step']}/retry": ("retry", RUN, "--keep"),
+        f"r{refusal['step']}/retry": ("cherry-pick", "--run", RUN, "--rejected", "--keep"),
     }
     for path, words in commands.items():
         page = " ".join(text(parsed(visitor.get(f"/run/{RUN}/{path}").text)).split())
@@ -233,11 +235,11 @@ def test_a_form_runs_the_words_of_its_action_and_no_others(
 ) -> None:
     started: list[tuple[str, ...]] = []
 
-    def start(_: Visit, command: tuple[str, ...], *, back: str = "") -> Redirect:
+    def start(_: Visit, command: tuple[str, ...], *, back: str = "") -> Answer:
         started.append(tuple(command))
-        return Redirect(address=back)
+        return redirect(back)
 
-    monkeypatch.setattr(event_actions.commands, "start", start)
+    monkeypatch.setattr(Visit, "start", start)
     visit = Visit(
         context=user(repository),
         access=Access(name="operator", role=Role.OPERATOR, csrf=""),
@@ -247,7 +249,7 @@ def test_a_form_runs_the_words_of_its_action_and_no_others(
     )
     action = next(action for action in event_actions.ACTIONS if action.name == name)
     try:
-        assert event_actions.run_action(action, visit).address == f"/run/{RUN}/v1"
+        assert event_actions.run_action(action, visit).headers["location"] == f"/run/{RUN}/v1"
     except SkillgitError:
         assert words is None
     assert started == ([words] if words else [])
@@ -280,7 +282,7 @@ PARTS = (
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_a_text_brings_no_markup_of_its_own(content: str) -> None:
-    body = rendered(content, LINES.format, {}).html
+    body = rendered(content, LINES.format, {})[1]
     page = parsed(f"<!DOCTYPE html><html><head><title>t</title></head><body>{body}</body></html>")
     for part in page.find("body").iter():
         if part.tag == "i":

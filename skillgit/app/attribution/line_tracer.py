@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.event import Reverted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index import rule_queries, version_queries
 from skillgit.index.rule_queries import OriginRow
 from skillgit.store import tree
 from skillgit.store.diff import BlamedLine, Blamer
+from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import brought_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TracedLine:
+class TracedLine(BlamedLine):
     """One line of a file with the event that brought it."""
 
-    line: int  # its number in the file, from 1
-    text: str
-    commit: str
-    original_line: int
-    original_path: str
     origin: OriginRow | None  # the event in that commit; absent if it is none of a run
     restored_by: OriginRow | None = None  # the newest event that brought the line back; absent if it always stayed
 
@@ -32,9 +29,9 @@ class Tracer:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._blamed: dict[tuple[str, str], tuple[BlamedLine, ...]] = {}
         self._origins: dict[str, OriginRow | None] = {}
-        self._targets: dict[str, str | None] = {}
+        self._lines = cache(self._blame)
+        self._brought_from, self._restored_from = cache(self._proposed), cache(self._restored)
 
     @cached_property
     def _blamer(self) -> Blamer:
@@ -57,7 +54,11 @@ class Tracer:
         source, restorer = line, None
         for _ in range(50):  # restorations of restorations
             origin = self._origins[source.commit]
-            target = self._brought_from(source) if origin is None else self._restored_from(origin)
+            target = (
+                self._brought_from(source.commit, source.original_path)
+                if origin is None
+                else self._restored_from(origin)
+            )
             if target is None:
                 break
             restorer = restorer or origin
@@ -72,36 +73,21 @@ class Tracer:
             restored_by=restorer,
         )
 
-    def _lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
-        key = (commit, path)
-        if key not in self._blamed:
-            self._blamed[key] = self._blamer.lines(commit, path)
-            new = {line.commit for line in self._blamed[key]} - self._origins.keys()
-            origins = rule_queries.origins(self._workspace.index, new)
-            self._origins |= {oid: origins.get(oid) for oid in new}
-        return self._blamed[key]
+    def _blame(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
+        lines = self._blamer.lines(commit, path)
+        new = {line.commit for line in lines} - self._origins.keys()
+        self._origins |= dict.fromkeys(new) | rule_queries.origins(self._workspace.index, new)
+        return lines
 
-    def _brought_from(self, line: BlamedLine) -> str | None:
-        """Return the version that the line's commit, which is no event, proposed: if it has the file as that has it."""
-        key = f"{line.commit}:{line.original_path}"
-        if key not in self._targets:
-            repo, name = self._workspace.repo, brought_version(self._workspace.repo, line.commit)
-            version = None if name is None else rule_queries.commit_of_version(self._workspace.index, *name)
-            commits = [repo.commit(oid) for oid in (line.commit, version or line.commit)]
-            is_same = len({tree.entry_id(commit, line.original_path) for commit in commits}) == 1
-            self._targets[key] = version if is_same else None
-        return self._targets[key]
+    def _proposed(self, commit: str, path: str) -> str | None:
+        """Return the version that ``commit``, which is not an event, proposed: if it has the file as that has it."""
+        repo, name = self._workspace.repo, brought_version(self._workspace.repo, commit)
+        version = None if name is None else rule_queries.commit_of_version(self._workspace.index, *name)
+        sides = [repo.commit(oid) for oid in (commit, version or commit)]
+        return version if len({tree.entry_id(side, path) for side in sides}) == 1 else None
 
-    def _restored_from(self, origin: OriginRow) -> str | None:
-        if origin.kind != EventKind.REVERTED:
+    def _restored(self, origin: OriginRow) -> str | None:
+        event = read_commit(self._workspace.repo, origin.commit).event if origin.kind == EventKind.REVERTED else None
+        if not isinstance(event, Reverted):
             return None
-        if origin.commit not in self._targets:
-            from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for these only
-            from skillgit.store import history_reader  # noqa: PLC0415 - as above
-
-            event = history_reader.read_commit(self._workspace.repo, origin.commit).event
-            target = event.target if isinstance(event, Reverted) else None
-            index = self._workspace.index
-            commit = None if target is None else rule_queries.commit_of_version(index, origin.run, target)
-            self._targets[origin.commit] = commit
-        return self._targets[origin.commit]
+        return rule_queries.commit_of_version(self._workspace.index, origin.run, event.target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePosixPath
 
 from skillgit.app.attribution.line_tracer import TracedLine, Tracer
@@ -20,6 +21,7 @@ from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, Us
 from skillgit.index import rule_queries
 from skillgit.index.rule_queries import OriginRow
 from skillgit.store import tree
+from skillgit.store.history_reader import read_commit
 from skillgit.store.repo import author_of
 
 _STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
@@ -45,17 +47,18 @@ class Credit:
 
 
 class Credits:
-    """Credits the lines of one skill; every event is looked up once. What lies before ``start`` is the seed."""
+    """Credits the lines of one skill; every event is looked up once. What came before ``start`` is the seed."""
 
     def __init__(self, workspace: Workspace, skill: str, start: str | None) -> None:
-        self._workspace = workspace
-        self._skill = skill
-        self._start = start
-        self._evidence: dict[str, StepEvidence] = {}
-        self._edits: dict[str, tuple[AppliedEdit, ...]] = {}
-        self._brought: dict[tuple[str, str], BroughtLines] = {}
-        self._flips: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        self._seeds: dict[str, bool] = {}
+        self._workspace, self._skill, self._start = workspace, skill, start
+        self.evidence, self.edits, self.flips = cache(self._evidence), cache(self._edits), cache(self._flips)
+        self._lines_of, self._is_seed = cache(self._brought_lines), cache(self._precedes)
+
+    @classmethod
+    def of(cls, workspace: Workspace, spot: SkillFile) -> Credits:
+        """Return what credits the lines of the skill at ``spot``."""
+        start = rule_queries.commit_of_version(workspace.index, spot.run, 0) if spot.run else None
+        return cls(workspace, spot.skill, start)
 
     def credit(self, line: TracedLine) -> Credit:
         """Return what ``line`` rests on."""
@@ -66,10 +69,11 @@ class Credits:
         if origin.kind not in _STEPS:
             items = tuple(attempt.item for attempt in self.evidence(origin).compared())
             return Credit(source=_SOURCES.get(origin.kind, ""), items=items, fixed=fixes, broken=breaks)
-        file = line.original_path.removeprefix(f"{self._skill}/")
-        edit = self._brought_lines(origin, file).edit_of(line.text)
+        edit = self._lines_of(origin, line.original_path.removeprefix(f"{self._skill}/")).edit_of(line.text)
         if edit is None:
-            return Credit(source=self._shared_source(origin), fixed=fixes, broken=breaks)
+            sources = {edit.source for edit in self.edits(origin)}
+            common = "mixed" if sources else (origin.origin if origin.origin != "step" else "")
+            return Credit(source=sources.pop() if len(sources) == 1 else common, fixed=fixes, broken=breaks)
         return Credit(
             source=edit.source,
             support=edit.support,
@@ -80,61 +84,38 @@ class Credits:
             broken=breaks,
         )
 
-    def evidence(self, origin: OriginRow) -> StepEvidence:
-        if origin.commit not in self._evidence:
-            self._evidence[origin.commit] = StepEvidence(self._workspace.repo, origin.evidence)
-        return self._evidence[origin.commit]
+    def _evidence(self, origin: OriginRow) -> StepEvidence:
+        return StepEvidence(self._workspace.repo, origin.evidence)
 
-    def edits(self, origin: OriginRow) -> tuple[AppliedEdit, ...]:
+    def _edits(self, origin: OriginRow) -> tuple[AppliedEdit, ...]:
         """Return the edits of an event; without its evidence they have neither text nor items."""
-        if origin.commit not in self._edits:
-            rows = rule_queries.edits(self._workspace.index, origin.commit)
-            self._edits[origin.commit] = self.evidence(origin).edits() or tuple(
-                AppliedEdit(
-                    position=index,
-                    op=row.op,
-                    file=row.file,
-                    anchor="",
-                    content="",
-                    support=row.support,
-                    source=row.source,
-                    items=(),
-                )
-                for index, row in enumerate(rows)
+        return self.evidence(origin).edits() or tuple(
+            AppliedEdit(
+                position=index,
+                op=row.op,
+                file=row.file,
+                anchor="",
+                content="",
+                support=row.support,
+                source=row.source,
+                items=(),
             )
-        return self._edits[origin.commit]
+            for index, row in enumerate(rule_queries.edits(self._workspace.index, origin.commit))
+        )
 
-    def flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the items that an event's text fixed, and those that it broke, as far as that is known."""
-        if origin.commit not in self._flips:
-            rows = rule_queries.flipped(self._workspace.index, origin.commit)
-            if not any(rows):
-                # in a clone nothing but the commit message names them
-                from skillgit.store import history_reader  # noqa: PLC0415 - decoding is for clones without evidence
-
-                event = history_reader.read_commit(self._workspace.repo, origin.commit).event
-                rows = tuple(getattr(event, "fixed", ())), tuple(getattr(event, "broken", ()))
-            self._flips[origin.commit] = rows
-        return self._flips[origin.commit]
+        rows = rule_queries.flipped(self._workspace.index, origin.commit)
+        if any(rows):
+            return rows
+        event = read_commit(self._workspace.repo, origin.commit).event  # in a clone nothing else names them
+        return tuple(getattr(event, "fixed", ())), tuple(getattr(event, "broken", ()))
 
     def _brought_lines(self, origin: OriginRow, file: str) -> BroughtLines:
-        if (origin.commit, file) not in self._brought:
-            self._brought[origin.commit, file] = BroughtLines(
-                [edit for edit in self.edits(origin) if edit.file == file]
-            )
-        return self._brought[origin.commit, file]
+        return BroughtLines([edit for edit in self.edits(origin) if edit.file == file])
 
-    def _shared_source(self, origin: OriginRow) -> str:
-        """Return the source that all edits of an event have; where they differ, where the event came from."""
-        sources = {edit.source for edit in self.edits(origin)}
-        if len(sources) == 1:
-            return sources.pop()
-        return "mixed" if sources else (origin.origin if origin.origin != "step" else "")
-
-    def _is_seed(self, commit: str) -> bool:
-        if commit not in self._seeds:
-            self._seeds[commit] = self._start is not None and self._workspace.repo.reaches(self._start, commit)
-        return self._seeds[commit]
+    def _precedes(self, commit: str) -> bool:
+        return self._start is not None and self._workspace.repo.reaches(self._start, commit)
 
 
 class BroughtLines:
@@ -144,9 +125,8 @@ class BroughtLines:
         self._only = edits[0] if len(edits) == 1 else None
         self._last: dict[str, AppliedEdit] = {}
         for edit in reversed(edits):
-            for line in map(normalised, edit.content.splitlines()):
-                if line:
-                    self._last.setdefault(line, edit)
+            for line in filter(None, map(normalised, edit.content.splitlines())):
+                self._last.setdefault(line, edit)
 
     def edit_of(self, text: str) -> AppliedEdit | None:
         """Return the last edit with the line ``text``, or one that holds it or is held by it, or else the only one."""
@@ -163,29 +143,33 @@ Stretch = tuple[int, int | None]
 HEAD = "head"
 
 
+_OF_EVENT = ("address", "run", "version", "kind", "origin", "step", "epoch", "title", "score", "delta")
+_OF_CREDIT = ("source", "support", "items", "fixed", "broken")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlameRow:
-    """One line with what it rests on."""
+    """One line with the event that brought it, and what it rests on."""
 
     line: int  # its number in the file, from 1
     text: str
     commit: str
     author: str  # who made that commit, where a person did
-    address: Address | None  # what the event that brought it is called; absent if none did
-    run: str  # the run whose event brought it; empty if none did
-    version: int | None  # the version that brought it; absent for a rejected candidate and for what is no event
-    kind: str  # the event's name in trailers; empty for what is no event
-    origin: str  # where the event's candidate comes from; empty for what is no event
-    step: int | None  # absent for what is no event
-    epoch: int | None  # likewise
-    title: str
+    address: Address | None = None  # what the event that brought it is called; absent if none did
+    run: str = ""  # the run whose event brought it; empty if none did
+    version: int | None = None  # the version that brought it; absent for rejected candidates and other commits
+    kind: str = ""  # the event's name in trailers; empty for commits that are not events
+    origin: str = ""  # where the event's candidate comes from; empty for commits that are not events
+    step: int | None = None  # absent for commits that are not events
+    epoch: int | None = None  # likewise
+    title: str = ""
     source: str  # failure, success, mixed, meta, slow, human or seed
     support: int | None  # how many trajectories its edit rests on; absent where that is not known
     items: tuple[str, ...]
     fixed: tuple[str, ...]  # selection items that its version solves better than the version's base
     broken: tuple[str, ...]
-    score: float | None
-    delta: float | None  # how much its version scores above what it was compared with
+    score: float | None = None
+    delta: float | None = None  # how much its version scores above what it was compared with
     restored: int | None  # the version that restored it; absent if it always stayed
 
 
@@ -214,24 +198,39 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
     """
     with open_workspace(context) as workspace:
         spot = find_place(workspace, revision, path)
-        trace = _cut(Tracer(workspace).trace(spot.resolution.commit, spot.path), lines, spot.path)
-        creditor = credits_of(workspace, spot)
-        rows = tuple(_row(workspace, line, creditor.credit(line)) for line in trace)
-        behind = {line.origin.commit: line.origin for line in trace if line.origin and line.origin.evidence}
+        credits_, rows, present = Credits.of(workspace, spot), [], True
+        trace = Tracer(workspace).trace(spot.resolution.commit, spot.path)
+        for first, _ in lines:
+            if first > max(1, len(trace)):
+                raise UsageError(f"{spot.path} has {len(trace)} lines, and none at {first}", hint=f"-L 1,{len(trace)}")
+        for line in trace:
+            if lines and not any(first <= line.line and (last is None or line.line <= last) for first, last in lines):
+                continue
+            origin, credit = line.origin, credits_.credit(line)
+            present = present and (origin is None or not origin.evidence or credits_.evidence(origin).present)
+            facts = {name: getattr(origin, name) for name in _OF_EVENT} if origin else {}
+            row = BlameRow(
+                line=line.line,
+                text=line.text,
+                commit=line.commit,
+                author=author(workspace, line.commit) if credit.source == "human" else "",
+                restored=line.restored_by.version if line.restored_by else None,
+                **facts,
+                **{name: getattr(credit, name) for name in _OF_CREDIT},
+            )
+            rows.append(row)
         return Blame(
             run=spot.run or "",
             version=spot.resolution.row.version if spot.resolution.row else None,
             commit=spot.resolution.commit,
             path=spot.path,
-            lines=rows,
-            absent=not all(creditor.evidence(origin).present for origin in behind.values()),
+            lines=tuple(rows),
+            absent=not present,
         )
 
 
-def credits_of(workspace: Workspace, spot: SkillFile) -> Credits:
-    """Return what credits the lines of the skill at ``spot``."""
-    start = rule_queries.commit_of_version(workspace.index, spot.run, 0) if spot.run else None
-    return Credits(workspace, spot.skill, start)
+def author(workspace: Workspace, commit: str) -> str:
+    return author_of(workspace.repo.commit(commit))
 
 
 def find_place(workspace: Workspace, revision: str, path: str) -> SkillFile:
@@ -271,44 +270,3 @@ def _near(workspace: Workspace, commit: str, skill: str, name: str) -> str:
     except (NotFoundError, SkillError):
         return "git ls-tree -r --name-only HEAD"
     return did_you_mean(name, names, otherwise=f"the skill has {', '.join(names[:8])}")
-
-
-def _cut(lines: tuple[TracedLine, ...], stretches: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:
-    for first, _ in stretches:
-        if first > max(1, len(lines)):
-            raise UsageError(f"{path} has {len(lines)} lines, and none at {first}", hint=f"-L 1,{len(lines)}")
-    return tuple(
-        line
-        for line in lines
-        if not stretches or any(first <= line.line and (last is None or line.line <= last) for first, last in stretches)
-    )
-
-
-def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
-    origin = line.origin
-    return BlameRow(
-        line=line.line,
-        text=line.text,
-        commit=line.commit,
-        author=author(workspace, line.commit) if credit.source == "human" else "",
-        address=origin.address if origin else None,
-        run=origin.run if origin else "",
-        version=origin.version if origin else None,
-        kind=origin.kind if origin else "",
-        origin=origin.origin if origin else "",
-        step=origin.step if origin else None,
-        epoch=origin.epoch if origin else None,
-        title=origin.title if origin else "",
-        source=credit.source,
-        support=credit.support,
-        items=credit.items,
-        fixed=credit.fixed,
-        broken=credit.broken,
-        score=origin.score if origin else None,
-        delta=origin.delta if origin else None,
-        restored=line.restored_by.version if line.restored_by else None,
-    )
-
-
-def author(workspace: Workspace, commit: str) -> str:
-    return author_of(workspace.repo.commit(commit))

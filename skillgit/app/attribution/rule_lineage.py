@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 from shlex import quote
 from typing import Literal
@@ -13,7 +14,7 @@ from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.skill import DOCUMENT, excess
-from skillgit.domain.skill_rules import Rule, RuleDiff, match, rules
+from skillgit.domain.skill_rules import Rule, match, rules
 from skillgit.errors import SkillError
 from skillgit.index import rule_queries
 from skillgit.index.rule_queries import OriginRow
@@ -43,7 +44,7 @@ class LaterChange:
 
     fate: Fate
     version: int
-    origin: OriginRow | None  # the event that made that version; absent if it cannot be told
+    origin: OriginRow | None  # the event that made that version; absent if unknown
     path: str  # the file that it is in; empty if there is none
     rule: Rule | None  # the rule in that version; absent if it is not in it
 
@@ -53,9 +54,7 @@ class RuleText:
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
-        self.by_words: dict[str, Rule] = {}
-        for rule in rules:
-            self.by_words.setdefault(rule.text, rule)
+        self.by_words = {rule.text: rule for rule in reversed(rules)}
 
     def at(self, line: int) -> Rule | None:
         """Return the rule that a line belongs to."""
@@ -66,14 +65,10 @@ class RuleText:
 class RuleChanges:
     """The rules that have other words in a newer text."""
 
-    def __init__(self, diff: RuleDiff) -> None:
-        self.before = {pair.new: pair.old for pair in diff.changes}
-        self.after: dict[str, Rule] = {}  # old words to what the first such rule became
-        for pair in diff.changes:
-            self.after.setdefault(pair.old.text, pair.new)
-
-
-_EMPTY = RuleText(())
+    def __init__(self, old: RuleText, new: RuleText) -> None:
+        pairs = match(old.rules, new.rules).changes
+        self.before = {pair.new: pair.old for pair in pairs}
+        self.after = {pair.old.text: pair.new for pair in reversed(pairs)}  # to what the first of such rules became
 
 
 class RuleHistory:
@@ -82,10 +77,8 @@ class RuleHistory:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.tracer = Tracer(workspace)
-        self._texts: dict[tuple[str, bool], RuleText] = {}
-        self._files: dict[tuple[str, str, bool], RuleText] = {}
-        self._skills: dict[tuple[str, str], dict[str, RuleText]] = {}
-        self._changes: dict[tuple[RuleText, RuleText], RuleChanges] = {}
+        self.skill, self.changes = cache(self._skill), cache(RuleChanges)
+        self._file, self._rules = cache(self._read_file), cache(self._read_rules)
 
     def wordings(self, commit: str, path: str, rule: Rule) -> Iterator[Wording]:
         """Yield the wordings of a rule in the file ``path`` of ``commit``, the present one first."""
@@ -109,7 +102,7 @@ class RuleHistory:
             rule = before
 
     def later_changes(self, run: str, skill: str, version: int, rule: Rule) -> Iterator[LaterChange]:
-        """Yield a rule's later changes, oldest first, by bisection: of a rule that came back, one end is told."""
+        """Yield a rule's later changes, oldest first, by bisection: of a rule that came back, one end is found."""
         index = self._workspace.index
         newest = rule_queries.newest_version(index, run)
         for _ in range(_MOST):
@@ -132,38 +125,25 @@ class RuleHistory:
     def text(self, commit: str, path: str, *, is_document: bool | None = None) -> RuleText:
         """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
 
-        Whether it is a skill's ``SKILL.md`` its name tells, unless ``is_document`` says so.
+        Its name says whether it is a skill's ``SKILL.md``, unless ``is_document`` does.
         """
-        key = (commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
-        if key not in self._files:
-            content = tree.read_file(self._workspace.repo, self._workspace.repo.commit(commit).tree, path) or b""
-            if too_long := excess({DOCUMENT if key[2] else path: content}):
-                raise SkillError(too_long, hint=f"git show {quote(f'{commit[:12]}:{path}')}")
-            self._files[key] = self._read(content.decode(errors="replace"), is_document=key[2])
-        return self._files[key]
+        return self._file(commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
 
-    def skill(self, commit: str, skill: str) -> dict[str, RuleText]:
+    def _read_file(self, commit: str, path: str, is_document: bool) -> RuleText:  # noqa: FBT001 - a key
+        content = tree.read_file(self._workspace.repo, self._workspace.repo.commit(commit).tree, path) or b""
+        if too_long := excess({DOCUMENT if is_document else path: content}):
+            raise SkillError(too_long, hint=f"git show {quote(f'{commit[:12]}:{path}')}")
+        return self._rules(content.decode(errors="replace"), is_document)
+
+    def _read_rules(self, text: str, is_document: bool) -> RuleText:  # noqa: FBT001 - a key
+        return RuleText(rules(text, is_document=is_document))
+
+    def _skill(self, commit: str, skill: str) -> dict[str, RuleText]:
         """Return path to rules of every Markdown file of the skill in ``commit``, ``SKILL.md`` first."""
-        if (commit, skill) not in self._skills:
-            self._skills[commit, skill] = dict(self._skill(commit, skill))
-        return self._skills[commit, skill]
-
-    def changes(self, old: RuleText, new: RuleText) -> RuleChanges:
-        """Return which rules of ``old`` have other words in ``new``."""
-        if (old, new) not in self._changes:
-            self._changes[old, new] = RuleChanges(match(old.rules, new.rules))
-        return self._changes[old, new]
-
-    def _skill(self, commit: str, skill: str) -> Iterator[tuple[str, RuleText]]:
         contents = tree.read_texts(self._workspace.repo, self._workspace.repo.commit(commit).tree, skill)
-        texts = {path: text for path, text in contents.items() if path.lower().endswith(".md") and "\0" not in text}
-        for path in sorted(texts, key=lambda name: (name != DOCUMENT, name)):
-            yield f"{skill}/{path}", self._read(texts[path], is_document=path == DOCUMENT)
-
-    def _read(self, text: str, *, is_document: bool) -> RuleText:
-        if (text, is_document) not in self._texts:
-            self._texts[text, is_document] = RuleText(rules(text, is_document=is_document))
-        return self._texts[text, is_document]
+        paths = [path for path, text in contents.items() if path.lower().endswith(".md") and "\0" not in text]
+        order = sorted(paths, key=lambda path: (path != DOCUMENT, path))
+        return {f"{skill}/{path}": self._rules(contents[path], path == DOCUMENT) for path in order}
 
     def _version(self, run: str, skill: str, version: int) -> dict[str, RuleText]:
         commit = rule_queries.commit_of_version(self._workspace.index, run, version)
@@ -183,7 +163,7 @@ class RuleHistory:
             before = origin.base
         for path, old in self._version(run, skill, before).items():
             if rule.text in old.by_words:
-                now = self.changes(old, new.get(path, _EMPTY)).after.get(rule.text)
+                now = self.changes(old, new.get(path, RuleText(()))).after.get(rule.text)
                 if now is not None:
                     return LaterChange(fate="reworded", version=after, origin=origin, path=path, rule=now)
         return LaterChange(fate="removed", version=after, origin=origin, path="", rule=None)
@@ -213,30 +193,24 @@ class RuleWorth:
 
 def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:
     """Return what notes on the events of ``run`` say of the rule ``text``, those on newer versions last."""
-    notes = rule_queries.notes_about(workspace.index, run, _KIND)
-    return tuple(worth for version, line in notes for worth in _read(version, line, text))
-
-
-def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
-    note = members(parsed(line))
-    rows = [row for row in objects(note.get("rules")) if note.get("kind") == _KIND and row.get("text") == text]
-    yield from filter(None, (_worth(version, note, row) for row in rows))
-
-
-def _worth(version: int | None, note: Mapping[str, object], row: Mapping[str, object]) -> RuleWorth | None:
-    score, delta, n = row.get("score"), row.get("delta"), note.get("n")
-    fixes, breaks = row.get("fixed"), row.get("broken")
-    if not isinstance(fixes, list) or not isinstance(breaks, list) or not isinstance(n, int):
-        return None
-    if not isinstance(score, int | float) or not isinstance(delta, int | float) or not isfinite(score + delta):
-        return None
-    return RuleWorth(
-        version=version,
-        split=str(note.get("split", "")),
-        n=n,
-        score=float(score),
-        delta=float(delta),
-        fixed=len(fixes),
-        broken=len(breaks),
-        worth=str(row.get("worth", "")),
-    )
+    worths: list[RuleWorth] = []
+    for version, line in rule_queries.notes_about(workspace.index, run, _KIND):
+        note = members(parsed(line))
+        for row in objects(note.get("rules")) if note.get("kind") == _KIND else ():
+            figures = (row.get("score"), row.get("delta"), row.get("fixed"), row.get("broken"), note.get("n"))
+            match figures if row.get("text") == text else ():
+                # what is damaged, as notes of strangers may be, is left out
+                case int() | float() as score, int() | float() as delta, list(fixes), list(breaks), int(n):
+                    if isfinite(score + delta):
+                        worth = RuleWorth(
+                            version=version,
+                            split=str(note.get("split", "")),
+                            n=n,
+                            score=float(score),
+                            delta=float(delta),
+                            fixed=len(fixes),
+                            broken=len(breaks),
+                            worth=str(row.get("worth", "")),
+                        )
+                        worths.append(worth)
+    return tuple(worths)

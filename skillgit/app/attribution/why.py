@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from shlex import quote
 
-from skillgit.app.attribution.provenance import Credit, Credits, SkillFile, author, credits_of, find_place
-from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, RuleWorth, Wording, known_worth
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import Indel
+
+from skillgit.app.attribution.provenance import Credit, Credits, SkillFile, author, find_place
+from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleWorth, Wording, known_worth
 from skillgit.app.recorded.step_evidence import (
     DraftLook,
     StepEvidence,
@@ -42,6 +46,14 @@ _EVENTS = 40
 _ASKED = 8
 _SHORTEST = 3
 _SKILLS = 3
+_ALIKE = 0.6
+"""From this share of common words on, a line that a rejected candidate added counts as an attempt at the same rule."""
+_SAME_TITLE = 0.3
+"""How alike two rules have to be in their words if the steps that brought them share a part of their titles."""
+_FAILURES = 12
+_OTHERS = 5
+_STEPS = 24
+"""In so many steps, the newest first, the questions behind slow guidance are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,122 +63,6 @@ class Hit:
     commit: str
     likeness: float  # how well the words fit, out of 100
     event: OriginRow | None = None  # the event of that commit, where it was looked for in history
-
-
-def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: str, line: int) -> Hit:
-    """Return the rule that stands on a line; a line that belongs to none stands for itself."""
-    rule = history.text(commit, path).at(line)
-    if rule is None:
-        content = tree.read_file(workspace.repo, workspace.repo.commit(commit).tree, path) or b""
-        lines = content.decode(errors="replace").removesuffix("\n").split("\n")
-        if not 1 <= line <= len(lines):
-            raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
-        if not lines[line - 1].strip():
-            raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
-        rule = Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
-    return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
-
-
-def rules_like(
-    workspace: Workspace, history: RuleHistory, spot: SkillFile, text: str, path: str = ""
-) -> tuple[Hit, ...]:
-    """Return rules that ``text`` may mean, likeliest and standing ones first, in the one file ``path`` if given."""
-    commit = spot.resolution.commit
-    files = {path: history.text(commit, path)} if path else history.skill(commit, spot.skill)
-    here = [
-        Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))
-        for name, content in files.items()
-        for rule in content.rules
-    ]
-    standing = {hit.rule.text: hit for hit in here}
-    content = _best(here)
-    if not content or content[0].likeness < _ALL_WORDS:
-        once = _best(
-            replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
-            for hit in _in_history(workspace, history, spot, text)
-        )
-        # a rule that had all the words goes before one that stands and has some of them
-        content = once if not content else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *content)
-    if not content:
-        skill = f"{spot.skill.rpartition('/')[2]} in run {spot.run}" if spot.run else "the skill"
-        sentence = f"no rule of {skill}, now or before, is like '{text}'"
-        raise NotFoundError(sentence, hint=_elsewhere(workspace, spot, text))
-    return content
-
-
-def _elsewhere(workspace: Workspace, spot: SkillFile, text: str) -> str:
-    """Return where else to look: the newest run of each other skill, the newest three of them; else the log."""
-    names = queries.run_names(workspace.index)
-    runs = {path: name for name in reversed(names) if (path := workspace.index.skill_path(name)) != spot.skill}
-    newest = sorted(runs.values(), key=names.index)[:_SKILLS]
-    commands = [f"skillgit why {quote(text)} --rev {name}" for name in newest]
-    return ", or ".join(commands) or f"skillgit log --grep {quote(text)}"
-
-
-def likeness(text: str, rule: str) -> float:
-    """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them are in it, at least 90."""
-    from rapidfuzz import fuzz  # noqa: PLC0415 - one command needs it
-
-    query, answer = words(text), words(rule)
-    a, b = " ".join(query), " ".join(answer)
-    tokens = [word for word in query if word.isalnum()]
-    if tokens and all(any(own.startswith(word) for own in answer) for word in tokens):
-        return _ALL_WORDS + fuzz.ratio(a, b) / 10.0
-    return 0.9 * max(fuzz.token_set_ratio(a, b), fuzz.ratio(a, b), fuzz.partial_ratio(a, b) * 0.9)
-
-
-def search_words(text: str) -> tuple[str, ...]:
-    """Return the words of ``text`` to ask the index for, the longest of them, for they are the rarest."""
-    tokens = {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= _SHORTEST}
-    return tuple(sorted(tokens, key=lambda word: (-len(word), word))[:_ASKED])
-
-
-def _best(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    return tuple(sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness))
-
-
-def _in_history(workspace: Workspace, history: RuleHistory, spot: SkillFile, text: str) -> Iterator[Hit]:
-    """Yield the rules that events brought whose text holds the words; those of versions before those of candidates."""
-    if spot.run is None:
-        return
-    query = search_words(text)
-    hits: set[tuple[str, str]] = set()
-    for is_rejected in (False, True):
-        for event, _ in rule_queries.alike(workspace.index, spot.run, query, is_rejected=is_rejected, limit=_EVENTS):
-            additions = tuple(_brought(history, spot.skill, event))
-            for (path, rule), title in zip(additions, _titles(event.title, len(additions)), strict=True):
-                if (path, rule.text) not in hits:
-                    hits.add((path, rule.text))
-                    by_title = _BY_TITLE if likeness(text, title) >= _SURE else 0.0
-                    near = max(likeness(text, rule.text), by_title)
-                    yield Hit(rule=rule, path=path, commit=event.commit, likeness=near, event=event)
-
-
-def _titles(title: str, count: int) -> list[str]:
-    """Return the part of an event's title for each of its rules; all of it, where it has not as many parts."""
-    parts = title.split(",")
-    return parts if len(parts) == count else [title] * count
-
-
-def _brought(history: RuleHistory, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
-    """Yield path and rule of what an event's text has and the one that it was made of has not; of a seed, all of it."""
-    base = history.tracer.before(event.commit)
-    older: list[RuleText] = []
-    if base and event.kind != EventKind.RUN_STARTED:
-        older = list(history.skill(base, skill).values())
-    for path, content in history.skill(event.commit, skill).items():
-        yield from ((path, rule) for rule in content.rules if not any(rule.text in text.by_words for text in older))
-
-
-_ALIKE = 0.6
-"""From this share of common words on, a line that a rejected candidate added counts as an attempt at the same rule."""
-_SAME_TITLE = 0.3
-"""How alike two rules have to be in their words if the steps that brought them share a part of their titles."""
-_TRIED_EVENTS = 40
-_FAILURES = 12
-_OTHERS = 5
-_STEPS = 24
-"""In so many steps, the newest first, the questions behind slow guidance are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,13 +101,13 @@ class Story:
     here: bool  # whether the revision has it; otherwise it was found in history
     found: OriginRow | None  # the event in history whose text has it; absent if the revision has it
     others: tuple[Hit, ...]  # other rules that may have been meant, the most likely first
-    origin: OriginRow | None  # the event that gave the rule these words; absent for what is no event of a run
+    origin: OriginRow | None  # the event that gave the rule these words; absent for a commit that is not an event
     commit: str
     author: str  # who made that commit, where a person did
     restored: int | None  # the version that restored the rule; absent if it always stayed
     credit: Credit
     edits: int
-    rollouts: int  # how many trajectories the step had; 0 if that is not known
+    rollouts: int  # how many trajectories the step had; 0 if that is not keys
     failures: tuple[TrainAttempt, ...]  # the train items whose rollouts moved it, the first of them
     findings: tuple[TrajectoryPattern, ...]
     gate: Gated
@@ -225,7 +121,7 @@ class Story:
 def why(context: Context, query: str, revision: str = "", path: str = "") -> Story:
     """Return the story of a rule.
 
-    ``query`` is the number of a line, or words of the rule; if no rule has them, one that had them once is told of.
+    ``query`` is the number of a line, or words of the rule; if no rule has them, a rule that once had them is found.
     Without a ``path``, in the skill folder or as the repository calls it, a number means ``SKILL.md``, words any file.
     """
     with open_workspace(context) as workspace:
@@ -236,84 +132,165 @@ def why(context: Context, query: str, revision: str = "", path: str = "") -> Sto
         return stories.like(query, spot.path if path else "")
 
 
+def likeness(text: str, rule: str) -> float:
+    """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them are in it, at least 90."""
+    query, answer = words(text), words(rule)
+    a, b = " ".join(query), " ".join(answer)
+    tokens = [word for word in query if word.isalnum()]
+    if tokens and all(any(own.startswith(word) for own in answer) for word in tokens):
+        return _ALL_WORDS + fuzz.ratio(a, b) / 10.0
+    return 0.9 * max(fuzz.token_set_ratio(a, b), fuzz.ratio(a, b), fuzz.partial_ratio(a, b) * 0.9)
+
+
+def _search_words(text: str) -> tuple[str, ...]:
+    """Return the words of ``text`` to ask the index for, the longest of them, for they are the rarest."""
+    tokens = {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= _SHORTEST}
+    return tuple(sorted(tokens, key=lambda word: (-len(word), word))[:_ASKED])
+
+
+def _best(hits: Iterable[Hit]) -> list[Hit]:
+    return sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness)
+
+
 class Stories:
     """The stories of the rules at one revision; what several of them need is read once."""
 
     def __init__(self, workspace: Workspace, history: RuleHistory, spot: SkillFile) -> None:
-        self._workspace = workspace
-        self._place = spot
-        self._history = history
-        self._credits = credits_of(workspace, spot)
-        self._added: dict[str, AddedLines] = {}
+        self._workspace, self._history, self._place = workspace, history, spot
+        self._commit = spot.resolution.commit
+        self._credits = Credits.of(workspace, spot)
+        self._words_of = cache(_added_words)
 
     def at_line(self, path: str, line: int) -> Story:
-        """Return the story of the rule on a line of the file ``path``, as the repository calls it."""
-        hit = rule_at_line(self._workspace, self._history, self._place.resolution.commit, path, line)
-        return self._story(str(line), (hit,))
+        """Return the story of the rule on a line of the file ``path``; a line that belongs to none is one itself."""
+        rule = self._history.text(self._commit, path).at(line)
+        if rule is None:
+            root = self._workspace.repo.commit(self._commit).tree
+            content = tree.read_file(self._workspace.repo, root, path) or b""
+            lines = content.decode(errors="replace").removesuffix("\n").split("\n")
+            if not 1 <= line <= len(lines):
+                message = f"{path} has {len(lines)} lines, and none at {line}"
+                raise UsageError(message, hint="skillgit blame numbers them")
+            if not lines[line - 1].strip():
+                raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
+            rule = Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
+        return self._story(str(line), [Hit(rule=rule, path=path, commit=self._commit, likeness=100.0)])
 
     def like(self, text: str, path: str = "") -> Story:
         """Return the story of the rule that is most like ``text``; in the file ``path`` only, if one is named."""
-        return self._story(text, rules_like(self._workspace, self._history, self._place, text, path))
+        spot, commit = self._place, self._commit
+        files = {path: self._history.text(commit, path)} if path else self._history.skill(commit, spot.skill)
+        here = [
+            Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))
+            for name, content in files.items()
+            for rule in content.rules
+        ]
+        hits = _best(here)
+        if not hits or hits[0].likeness < _ALL_WORDS:
+            standing = {hit.rule.text: hit for hit in here}
+            once = _best(
+                replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
+                for hit in self._in_history(text)
+            )
+            # a rule that had all the words goes before one that stands and has some of them
+            hits = once if not hits else [*(hit for hit in once if hit.likeness >= _ALL_WORDS), *hits]
+        if hits:
+            return self._story(text, hits)
+        skill = f"{spot.skill.rpartition('/')[2]} in run {spot.run}" if spot.run else "the skill"
+        # the newest run of each other skill, the newest three of them; else the log
+        index, names = self._workspace.index, queries.run_names(self._workspace.index)
+        runs = {folder: name for name in reversed(names) if (folder := index.skill_path(name)) != spot.skill}
+        newest = sorted(runs.values(), key=names.index)[:_SKILLS]
+        commands = [f"skillgit why {quote(text)} --rev {name}" for name in newest]
+        hint = ", or ".join(commands) or f"skillgit log --grep {quote(text)}"
+        raise NotFoundError(f"no rule of {skill}, now or before, is like '{text}'", hint=hint)
 
-    def _story(self, query: str, hits: tuple[Hit, ...]) -> Story:
+    def _in_history(self, text: str) -> Iterator[Hit]:
+        """Yield rules that events brought whose text holds the words; those of versions before those of candidates."""
+        spot, index, query = self._place, self._workspace.index, _search_words(text)
+        keys: set[tuple[str, str]] = set()
+        for is_rejected in (False, True) if spot.run is not None else ():
+            events = rule_queries.alike(index, spot.run or "", query, is_rejected=is_rejected, limit=_EVENTS)
+            for event, _ in events:
+                additions = tuple(self._brought(event))
+                parts = event.title.split(",")  # one for each of its rules, or all of it for each
+                titles = parts if len(parts) == len(additions) else [event.title] * len(additions)
+                for (path, rule), title in zip(additions, titles, strict=True):
+                    if (path, rule.text) not in keys:
+                        keys.add((path, rule.text))
+                        by_title = _BY_TITLE if likeness(text, title) >= _SURE else 0.0
+                        near = max(likeness(text, rule.text), by_title)
+                        yield Hit(rule=rule, path=path, commit=event.commit, likeness=near, event=event)
+
+    def _brought(self, event: OriginRow) -> Iterator[tuple[str, Rule]]:
+        """Yield path and rule of what an event's text has and the one before it has not; of a seed, all of it."""
+        history, skill = self._history, self._place.skill
+        base = history.tracer.before(event.commit) if event.kind != EventKind.RUN_STARTED else None
+        older = list(history.skill(base, skill).values()) if base else []
+        for path, content in history.skill(event.commit, skill).items():
+            yield from ((path, rule) for rule in content.rules if not any(rule.text in text.by_words for text in older))
+
+    def _story(self, query: str, hits: Sequence[Hit]) -> Story:
         workspace, spot, hit = self._workspace, self._place, hits[0]
-        forms = tuple(self._history.wordings(hit.commit, hit.path, hit.rule))
-        now = forms[0]
-        credit = self._credits.credit(now.line)
-        origin = now.origin
-        failures, findings, rollouts = _behind(workspace, self._credits, origin, credit)
+        now, *earlier = self._history.wordings(hit.commit, hit.path, hit.rule)
+        credit, origin = self._credits.credit(now.line), now.origin
+        evidence = self._credits.evidence(origin) if origin else None
+        failures: tuple[TrainAttempt, ...] = ()
+        findings: tuple[TrajectoryPattern, ...] = ()
+        if origin is not None and evidence is not None and credit.source == "slow":
+            trees = rule_queries.step_evidence(workspace.index, origin.run, origin.epoch, _STEPS)
+            steps = (StepEvidence(workspace.repo, step) for step in trees)
+            failures = with_questions(evidence.compared()[:_FAILURES], steps)
+        elif evidence is not None:
+            # an item may fail in several ways: those that most of the rule's items share are what the rule is about
+            overlaps = [(len(set(credit.items) & set(finding.items)), finding) for finding in evidence.findings()]
+            most = max((count for count, _ in overlaps), default=0)
+            findings = tuple(finding for count, finding in overlaps if count == most > 0)
+            failures = evidence.attempts(credit.items[:_FAILURES])
         return Story(
             run=spot.run or "",
             asked=query,
-            revision=spot.resolution.commit,
+            revision=self._commit,
             rule=hit.rule,
             path=hit.path,
             here=hit.event is None,
             found=hit.event,
-            others=hits[1 : _OTHERS + 1],
+            others=tuple(hits[1 : _OTHERS + 1]),
             origin=origin,
             commit=now.commit,
             author=author(workspace, now.commit) if credit.source == "human" else "",
             restored=now.line.restored_by.version if now.line.restored_by else None,
             credit=credit,
             edits=len(self._credits.edits(origin)) if origin else 0,
-            rollouts=rollouts,
+            rollouts=evidence.rollouts() if evidence is not None and credit.source != "slow" else 0,
             failures=failures,
             findings=findings,
-            gate=_gated(workspace, origin, self._credits.evidence(origin) if origin else None),
+            gate=_gated(workspace, origin, evidence),
             tried=self._tried(hit.rule, origin),
-            earlier=forms[1:],
+            earlier=tuple(earlier),
             later=self._later(hit, now),
             worth=known_worth(workspace, origin.run if origin else spot.run or "", hit.rule.text),
-            absent=bool(origin and origin.evidence and not self._credits.evidence(origin).present),
+            absent=bool(origin and origin.evidence and evidence is not None and not evidence.present),
         )
 
     def _tried(self, rule: Rule, origin: OriginRow | None) -> tuple[SimilarCandidate, ...]:
-        run = self._place.run
+        run, rule_words, titles = self._place.run, words(rule.text), _parts(origin.title) if origin else set()
         if run is None:
             return ()
-        query = search_words(rule.text)
         rows = rule_queries.alike(
-            self._workspace.index, run, query, is_rejected=True, limit=_TRIED_EVENTS, column="skill"
+            self._workspace.index, run, _search_words(rule.text), is_rejected=True, limit=_EVENTS, column="skill"
         )
-        rule_words = words(rule.text)
-        attempts = [
-            self._attempt(event, text, rule_words)
-            for event, text in rows
-            if origin is None or event.commit != origin.commit
-        ]
-        titles = _parts(origin.title) if origin else set()
-        near = (
-            row for row in attempts if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE)
-        )
-        return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
-
-    def _attempt(self, event: OriginRow, addition: str, rule_words: Sequence[str]) -> SimilarCandidate:
-        if event.commit not in self._added:
-            lines = [line.strip() for line in addition.split("\n") if line.strip()]
-            self._added[event.commit] = AddedLines(lines, [words(normalised(line)) for line in lines])
-        text, near = self._added[event.commit].nearest(rule_words)
-        return SimilarCandidate(event=event, text=text, likeness=near)
+        attempts: list[SimilarCandidate] = []
+        for event, addition in rows:
+            if origin is not None and event.commit == origin.commit:
+                continue
+            # of the lines that are most like the rule the first
+            lines, line_words = self._words_of(addition)
+            best = process.extractOne(rule_words, line_words, scorer=Indel.normalized_similarity)
+            text, near = (lines[best[2]], similarity(best[0], rule_words)) if best else ("", 0.0)
+            if near >= (_SAME_TITLE if titles & _parts(event.title) else _ALIKE):
+                attempts.append(SimilarCandidate(event=event, text=text, likeness=near))
+        return tuple(sorted(attempts, key=lambda row: (row.event.time, row.event.step)))
 
     def _later(self, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
         origin, spot = now.origin, self._place
@@ -322,44 +299,17 @@ class Stories:
         if self._history.text(hit.commit, hit.path).at(hit.rule.first) != hit.rule:
             # a heading, a field of the frontmatter, a marker: versions are only asked for rules
             return ()
-        own = origin is not None and origin.run == spot.run
-        if own and origin is not None and origin.version is None:
-            return ()
-        version = origin.version if own and origin is not None and origin.version is not None else 0
-        return tuple(self._history.later_changes(spot.run, spot.skill, version, hit.rule))
+        version = origin.version if origin is not None and origin.run == spot.run else 0
+        return () if version is None else tuple(self._history.later_changes(spot.run, spot.skill, version, hit.rule))
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLines:
-    texts: list[str]
-    words: list[tuple[str, ...]]
-
-    def nearest(self, rule_words: Sequence[str]) -> tuple[str, float]:
-        """Return the first of the lines that are most like ``rule_words``, and how much of their words is common."""
-        from rapidfuzz import process  # noqa: PLC0415 - only rules that something like it was tried for need it
-        from rapidfuzz.distance import Indel  # noqa: PLC0415 - as above
-
-        best = process.extractOne(rule_words, self.words, scorer=Indel.normalized_similarity)
-        return (self.texts[best[2]], similarity(best[0], rule_words)) if best else ("", 0.0)
+def _added_words(addition: str) -> tuple[list[str], list[tuple[str, ...]]]:
+    lines = [line.strip() for line in addition.split("\n") if line.strip()]
+    return lines, [words(normalised(line)) for line in lines]
 
 
-def _behind(
-    workspace: Workspace, creditor: Credits, origin: OriginRow | None, credit: Credit
-) -> tuple[tuple[TrainAttempt, ...], tuple[TrajectoryPattern, ...], int]:
-    """Return the rollouts that moved a rule, what analysts saw in them, and how many rollouts the step had."""
-    if origin is None:
-        return (), (), 0
-    evidence = creditor.evidence(origin)
-    if credit.source == "slow":
-        trees = rule_queries.step_evidence(workspace.index, origin.run, origin.epoch, _STEPS)
-        steps = (StepEvidence(workspace.repo, tree) for tree in trees)
-        return with_questions(evidence.compared()[:_FAILURES], steps), (), 0
-    items = set(credit.items)
-    findings = tuple(finding for finding in evidence.findings() if items & set(finding.items))
-    best = max((len(items & set(finding.items)) for finding in findings), default=0)
-    # an item may fail in several ways: those that most of the rule's items share are what the rule is about
-    closest = tuple(finding for finding in findings if len(items & set(finding.items)) == best)
-    return evidence.attempts(credit.items[:_FAILURES]), closest, evidence.rollouts()
+def _parts(title: str) -> set[str]:
+    return {part.strip().casefold() for part in title.split(",") if part.strip()}
 
 
 def _gated(workspace: Workspace, origin: OriginRow | None, evidence: StepEvidence | None) -> Gated:
@@ -378,7 +328,3 @@ def _gated(workspace: Workspace, origin: OriginRow | None, evidence: StepEvidenc
         looks=evidence.looks(),
         cost=getattr(event, "cost", None),
     )
-
-
-def _parts(title: str) -> set[str]:
-    return {part.strip().casefold() for part in title.split(",") if part.strip()}

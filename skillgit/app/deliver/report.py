@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Final
 
 from skillgit.app.attribution.provenance import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
@@ -12,9 +13,10 @@ from skillgit.app.deliver.summary import RunSummary, or_none, summary
 from skillgit.app.history.cost import Spending, cost
 from skillgit.app.history.diff.rules import RuleChange, rules_diffed
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.items import ItemOrder, ItemsRequest, ItemTable, items
+from skillgit.app.history.items import ItemTable, items
+from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.app.history.show import RunSetting, recorded_settings
-from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
+from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
@@ -24,18 +26,21 @@ from skillgit.domain.edit import LeftOut
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, detailed, read_patch
-from skillgit.errors import NotFoundError
 from skillgit.index import version_queries
 from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit
 
-ITEMS = 320  # items of the map, those that changed most often
-COLUMNS = 110  # versions of the map: the first one, the best one and the newest ones
-DIFFERENCES = 1_500_000  # characters of all differences of a report
-_DIFFERENCE = 150_000
-_LINE = 2_000
-_AROUND = 60  # characters that a line of a page takes besides its text
+ITEMS: Final = 320  # items of the map, those that changed most often
+COLUMNS: Final = 110  # versions of the map: the first one, the best one and the newest ones
+DETAILED: Final = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
+LISTED: Final = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
+RULES: Final = 150  # rules whose story is told, the first ones of the skill
+DIFFERENCES: Final = 1_500_000  # characters of all differences of a report
+_DIFFERENCE: Final = 150_000
+_LINE: Final = 2_000
+_AROUND: Final = 60  # characters that a line of a page takes besides its text
+_CONTEXT: Final = 3  # unchanged lines around a change; what the reader's git is set to must not change a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +50,7 @@ class DiffExcerpt:
 
 
 class DiffAllowance:
-    """The room that is left for differences; whoever comes first is served first."""
+    """The room that is left for differences; the first ones are served first."""
 
     def __init__(self, characters: int = DIFFERENCES) -> None:
         self._left = characters
@@ -80,57 +85,16 @@ def _shortened(line: Line) -> Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemMap:
-    table: ItemTable  # the items, those that were solved first on top, under the versions
-    versions: int
-
-    @property
-    def items_left_out(self) -> int:
-        return self.table.items - len(self.table.rows)
-
-    @property
-    def versions_left_out(self) -> int:
-        return self.versions - len(self.table.columns)
-
-
-def item_map(context: Context, run: str) -> ItemMap | None:
-    """Return the items of ``run`` that flip most, under its first, best and newest versions; None without outcomes."""
-    try:
-        table = items(context, run, ItemsRequest(order=ItemOrder.FIRST))
-    except NotFoundError:
-        return None
-    indexes = [index for index, column in enumerate(table.columns) if index == 0 or column.is_best]
-    newest = [index for index in reversed(range(len(table.columns))) if index not in indexes]
-    indexes = sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
-    often = sorted(range(len(table.rows)), key=lambda index: (-table.rows[index].flips, index))[:ITEMS]
-    rows = tuple(
-        replace(table.rows[index], cells=tuple(table.rows[index].cells[column] for column in indexes))
-        for index in sorted(often)
-    )
-    columns = tuple(table.columns[index] for index in indexes)
-    return ItemMap(table=replace(table, columns=columns, rows=rows), versions=len(table.columns))
-
-
-DETAILED = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
-LISTED = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
-RULES = 150  # rules whose story is told, the first ones of the skill
-_CONTEXT = 3  # unchanged lines around a change; what the reader's git is set to must not change a page
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
-    event: Event
-    difference: DiffExcerpt
-    edits: tuple[AppliedEdit, ...]  # the edits that took effect; none where the evidence is not here
-    left_out: tuple[LeftOut, ...]  # the edits that were chosen and not applied; likewise
-    findings: tuple[TrajectoryPattern, ...]
-    checks: tuple[CheckChange, ...]  # how single checks fare, and did before; none where items have one score only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EventStory:
+    """An event; ``event`` and what follows are there where a report has room for it in full."""
+
     row: LogRow
-    telling: Telling | None  # the event in full; absent where a report has no room for it
+    event: Event | None = None
+    difference: DiffExcerpt = DiffExcerpt()
+    edits: tuple[AppliedEdit, ...] = ()  # the edits that took effect; none where the evidence is not here
+    left_out: tuple[LeftOut, ...] = ()  # the edits that were chosen and not applied; likewise
+    findings: tuple[TrajectoryPattern, ...] = ()
+    checks: tuple[CheckChange, ...] = ()  # how single checks fare, and did before; none where items have one score only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +108,7 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
     """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full."""
     last_rows = rows[-LISTED:]
     newest = last_rows[-DETAILED:][::-1]
+    full: dict[str, EventStory] = {}
     with open_workspace(context) as workspace:
         # the seed is no change, and its text is told by the skill itself
         changes = [row.commit for row in newest if row.version != 0]
@@ -151,27 +116,39 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
         sources = version_queries.sources(workspace.index, changes)
         texts = store_diff.patches(workspace.repo, changes, path, store_diff.PATCH, sources)
         patches = dict(zip(changes, texts, strict=True))
-        full = {row.commit: _telling(workspace, row, patches.get(row.commit, b""), room) for row in newest}
+        for row in newest:
+            record = read_commit(workspace.repo, row.commit)
+            evidence = StepEvidence(workspace.repo, record.evidence)
+            # words are compared where there is room for them
+            excerpt = room.take(read_patch(patches.get(row.commit, b"").decode(errors="replace")))
+            full[row.commit] = EventStory(
+                row=row,
+                event=record.event,
+                difference=replace(excerpt, files=detailed(excerpt.files)),
+                edits=evidence.edits(),
+                left_out=evidence.left_out(),
+                findings=evidence.findings(),
+                checks=changes_from_base(workspace, row),
+            )
     return Events(
-        stories=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),
+        stories=tuple(full.get(row.commit) or EventStory(row=row) for row in last_rows),
         left_out=len(rows) - len(last_rows),
         brief=len(last_rows) - len(full),
     )
 
 
-def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowance) -> Telling:
-    record = read_commit(workspace.repo, row.commit)
-    evidence = StepEvidence(workspace.repo, record.evidence)
-    # words are compared where there is room for them
-    diffs = room.take(read_patch(patch.decode(errors="replace")))
-    return Telling(
-        event=record.event,
-        difference=replace(diffs, files=detailed(diffs.files)),
-        edits=evidence.edits(),
-        left_out=evidence.left_out(),
-        findings=evidence.findings(),
-        checks=changes_from_base(workspace, row),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemMap:
+    table: ItemTable  # the items, those that were solved first on top, under the versions
+    versions: int
+
+    @property
+    def items_left_out(self) -> int:
+        return self.table.items - len(self.table.rows)
+
+    @property
+    def versions_left_out(self) -> int:
+        return self.versions - len(self.table.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,25 +156,6 @@ class RuleStories:
     stories: tuple[Story, ...]  # the rules of the best version, in the order of its text
     left_out: int
     removals: tuple[RuleChange, ...]  # the rules of the seed that it has no more
-    absent: bool  # whether evidence behind some of them is not here, as in a clone
-
-
-def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
-    """Return the rules of the revision ``best``, and those that only ``seed`` has."""
-    with open_workspace(context) as workspace:
-        row = event_in(workspace, best)
-        history = RuleHistory(workspace)
-        texts = history.skill(row.commit, workspace.index.skill_path(row.run))
-        rule_lines = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
-        teller = Stories(workspace, history, find_place(workspace, best, rule_lines[0][0])) if rule_lines else None
-        stories = tuple(teller.at_line(path, line) for path, line in rule_lines[:RULES]) if teller else ()
-        removals = () if seed == best else rules_diffed(workspace, history, seed, best).rows
-    return RuleStories(
-        stories=stories,
-        left_out=max(0, len(rule_lines) - RULES),
-        removals=tuple(row for row in removals if row.change == "removed"),
-        absent=any(story.absent for story in stories),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,35 +176,60 @@ class RunReport(RunSummary):
     @property
     def absent(self) -> bool:
         """Whether a part of the evidence is not here, as in a clone."""
-        return self.rules.absent or self.item_map is None or not self.settings
+        return any(story.absent for story in self.rules.stories) or self.item_map is None or not self.settings
 
 
 def report(context: Context, run: str | None) -> RunReport:
-    with one_snapshot():
-        return _report(context, run)
+    with one_snapshot(), open_workspace(context) as workspace:
+        # a process that trains the run right now is no part of its history
+        base = summary(context, run, most=None, live={})
+        name, best = base.run.name, base.best
+        seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"
+        room = DiffAllowance()
+        difference = room.take(diff(context, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
+        kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
+        rejections, proposals, skips = ([event for event in base.rows if event.kind == kind] for kind in kinds)
+        return RunReport(
+            **{field.name: getattr(base, field.name) for field in fields(base)},
+            difference=difference,
+            text=or_none(lambda: blame(context, best_name)),
+            rules=_rules(workspace, seed_name, best_name),
+            item_map=_item_map(context, name),
+            versions=tell(context, [event for event in base.rows if event.version is not None], room),
+            rejections=tell(context, rejections, room),
+            slow=tell(context, proposals, room),
+            skips=tuple(skips),
+            cost=cost(context, name),
+            settings=recorded_settings(workspace, version_queries.start_evidence(workspace.index, name)),
+        )
 
 
-def _report(context: Context, run: str | None) -> RunReport:
-    # who trains a run right now is no part of its history
-    base = summary(context, run, most=None, live={})
-    name, best = base.run.name, base.best
-    with open_workspace(context) as workspace:
-        settings = recorded_settings(workspace, version_queries.start_evidence(workspace.index, name))
-    seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"
-    room = DiffAllowance()
-    difference = room.take(diff(context, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
-    kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
-    rejections, proposals, skips = ([event for event in base.rows if event.kind == kind] for kind in kinds)
-    return RunReport(
-        **{field.name: getattr(base, field.name) for field in fields(base)},
-        difference=difference,
-        text=or_none(lambda: blame(context, best_name)),
-        rules=rule_stories(context, seed_name, best_name),
-        item_map=item_map(context, name),
-        versions=tell(context, [event for event in base.rows if event.version is not None], room),
-        rejections=tell(context, rejections, room),
-        slow=tell(context, proposals, room),
-        skips=tuple(skips),
-        cost=cost(context, name),
-        settings=settings,
+def _rules(workspace: Workspace, seed: str, best: str) -> RuleStories:
+    """Return the rules of the revision ``best``, and those that only ``seed`` has."""
+    row, history = event_in(workspace, best), RuleHistory(workspace)
+    texts = history.skill(row.commit, workspace.index.skill_path(row.run))
+    rule_lines = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
+    teller = Stories(workspace, history, find_place(workspace, best, rule_lines[0][0])) if rule_lines else None
+    changes = () if seed == best else rules_diffed(workspace, history, seed, best).rows
+    return RuleStories(
+        stories=tuple(teller.at_line(path, line) for path, line in rule_lines[:RULES]) if teller else (),
+        left_out=max(0, len(rule_lines) - RULES),
+        removals=tuple(change for change in changes if change.change == "removed"),
     )
+
+
+def _item_map(context: Context, run: str) -> ItemMap | None:
+    """Return the items that flip most, under the first, best and newest versions; None without outcomes."""
+    table = or_none(lambda: items(context, run, ItemsRequest(order=ItemOrder.FIRST)))
+    if table is None:
+        return None
+    indexes = [index for index, column in enumerate(table.columns) if index == 0 or column.is_best]
+    newest = [index for index in reversed(range(len(table.columns))) if index not in indexes]
+    indexes = sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
+    often = sorted(range(len(table.rows)), key=lambda index: (-table.rows[index].flips, index))[:ITEMS]
+    rows = tuple(
+        replace(table.rows[index], cells=tuple(table.rows[index].cells[column] for column in indexes))
+        for index in sorted(often)
+    )
+    columns = tuple(table.columns[index] for index in indexes)
+    return ItemMap(table=replace(table, columns=columns, rows=rows), versions=len(table.columns))

@@ -8,11 +8,11 @@ from typing import Final, TypeVar
 
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.items import ItemDiff
-from skillgit.app.history.matrix import MatrixCell, matrix
+from skillgit.app.history.matrix import matrix
 from skillgit.app.recorded.score_summary import Interval
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
@@ -24,6 +24,8 @@ from skillgit.index.rows import LogRow, RunRow
 from skillgit.store.history_reader import read_commit
 
 T = TypeVar("T")
+_GATED: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_PROPOSED})
+_LOOKED_AT: Final = 40  # events that are looked at for a gate; interventions may have gates of their own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,33 +57,6 @@ class SplitProgress:
         if self.seed is None or self.best is None or self.seed.version == self.best.version:
             return ""
         return too_few_items(min(self.seed.scored, self.best.scored))
-
-
-def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
-    """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
-    splits = []
-    for split in ("selection", "test"):
-        by_version = {
-            row.row.version: _standing(row.row.version, cell)
-            for row in matrix(context, run.name, split, {0, run.best_version}).rows
-            for cell in row.cells  # that of the run's own target on its own items, if there is one
-            if row.row.version is not None and cell.model == target and not cell.differs
-        }
-        splits.append(SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version)))
-    return tuple(splits)
-
-
-def _standing(version: int, cell: MatrixCell) -> VersionStanding:
-    return VersionStanding(
-        version=version,
-        n=cell.n,
-        scored=cell.scored,
-        score=cell.score,
-        hard=cell.hard,
-        interval=wilson_interval(cell.hard, cell.scored) if cell.scored else (0.0, 1.0),
-        soft=cell.soft,
-        noted=cell.source == "note",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +92,16 @@ def summary(
             raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
         rows = queries.log_rows(workspace.index, name, limit=most)
         score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
-        finish, verdict = _finish(workspace, name), _verdict(workspace, name)
+        last = version_queries.finished_commits(workspace.index, name)[:1]
+        finish = next((read_commit(workspace.repo, commit).event for commit in last), None)
+        gated = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
+        own = (read_commit(workspace.repo, entry.commit).event for entry in gated if entry.origin in {"step", "meta"})
+        verdict = next(filter(None, (getattr(event, "verdict", None) for event in own)), None)
         skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,
         start=start,
-        finish=finish,
+        finish=finish if isinstance(finish, RunFinished) else None,
         rows=rows[::-1],
         best=best,
         progress=progress(context, row, start.models.target),
@@ -133,24 +112,31 @@ def summary(
     )
 
 
+def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
+    """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
+    splits = []
+    for split in ("selection", "test"):
+        by_version = {
+            row.row.version: VersionStanding(
+                version=row.row.version,
+                n=cell.n,
+                scored=cell.scored,
+                score=cell.score,
+                hard=cell.hard,
+                interval=wilson_interval(cell.hard, cell.scored) if cell.scored else (0.0, 1.0),
+                soft=cell.soft,
+                noted=cell.source == "note",
+            )
+            for row in matrix(context, run.name, split, {0, run.best_version}).rows
+            for cell in row.cells  # that of the run's own target on its own items, if there is one
+            if row.row.version is not None and cell.model == target and not cell.differs
+        }
+        splits.append(SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version)))
+    return tuple(splits)
+
+
 def or_none(read: Callable[[], T]) -> T | None:
     try:
         return read()
     except NotFoundError:
         return None
-
-
-def _finish(workspace: Workspace, name: str) -> RunFinished | None:
-    commits = version_queries.finished_commits(workspace.index, name)
-    event = read_commit(workspace.repo, commits[0]).event if commits else None
-    return event if isinstance(event, RunFinished) else None
-
-
-_GATED: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_PROPOSED})
-_LOOKED_AT: Final = 40  # events that are looked at for a gate; interventions may have gates of their own
-
-
-def _verdict(workspace: Workspace, name: str) -> Verdict | None:
-    rows = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
-    events = (read_commit(workspace.repo, row.commit).event for row in rows if row.origin in {"step", "meta"})
-    return next(filter(None, (getattr(event, "verdict", None) for event in events)), None)

@@ -15,6 +15,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
+from skillgit.domain.run_progress import RunProgress
 from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.log_filter import Selection
@@ -64,32 +65,17 @@ class End:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(RunProgress):
     run: str
     pid: int
     command: str  # the command that goes on with the run if the process is gone
     limits: RunLimits
     seconds: float = 0.0  # seconds since the process began
-    epoch: int = 0
-    epochs: int = 0
-    step: int = 0  # the current step; 0 before the first one
-    steps: int = 0
-    last: int = 0  # the last step of the round that is in progress; 0 for a step by itself
     budget: int | None = None  # proposals that the step may carry out at most; None where there is no limit
-    stage: str = ""  # what is being done; empty before the first stage
-    done: int = 0  # items or calls of the stage that are done
-    total: int = 0  # items or calls of the stage in all; 0 if that is not known
     stages: tuple[StageCount, ...] = ()  # the stages of the step so far, in their order
-    score: float | None = None  # the current version's score; None before the baseline
-    best: float | None = None
-    spent: Cost = field(default_factory=Cost)
     recent: Cost = field(default_factory=Cost)  # what was spent in the last ``recent_s`` seconds: the rate of spending
     recent_s: float = 0.0  # a minute; less while the process is young
-    projected: Cost | None = (
-        None  # what the run will have cost at its end, at the pace of this process; None before one
-    )
-    share: float = 0.0  # how much of the whole run's work is done, 0 to 1: steps, slow updates and final tests
-    seconds_left: float | None = None  # what all of the rest takes; None before anything was rolled out, 0 at the end
+    projected: Cost | None = None  # at the end of the run, at the pace of this process; None before there is one
     calls: CallFigures = field(default_factory=CallFigures)
     failing: tuple[Failing, ...] = ()
     failed: int = 0

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import count
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, version_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.evaluation import Gauge
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.event import Rejected, RunStarted
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.proposal import Tried
-from skillgit.domain.run_state import RunState, fold
+from skillgit.domain.run_state import fold
+from skillgit.engine.optimizer_memory import tried_file
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
 from skillgit.index.version_queries import score_evidence, start_evidence
 from skillgit.store import history, refs
-from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
@@ -45,146 +46,115 @@ class Fork:
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
     """Start a run at a version with its run's configuration, items and score; the name extends its own by default."""
     with open_workspace(context) as workspace:
-        row = version_in(workspace, revision)
-        fork_name = check_run_name(name) if name is not None else _free_name(workspace, row.run)
-        with RunLock(workspace.repo, fork_name, context.clock):
-            _check_free(workspace, fork_name)
-            state = fold(record.event for record in read_run(workspace.repo, row.run))
-            event = _event(row, state, fork_name, queries.gauge(workspace.index, row.run))
-            evidence = _evidence(workspace, row)
-            if attempts := tried_before(workspace.repo, row.commit, state.start.skill):
-                from skillgit.engine.optimizer_memory import tried_file  # noqa: PLC0415 - loads what renders prompts
-
-                evidence |= tried_file(attempts)
+        repo, index, row = workspace.repo, workspace.index, version_in(workspace, revision)
+        source, version = str(row.address), row.version or 0
+        fork_name = check_run_name(name) if name is not None else _free_name(repo, row.run)
+        with RunLock(repo, fork_name, context.clock):
+            clashes = [tip for tip in repo.tips() if (ref := refs.parse(tip)) is not None and ref.run == fork_name]
+            if clashes:
+                branch = refs.run_branch(fork_name)
+                raise ConflictError(
+                    f"run {fork_name} exists already, as {refs.short(branch if branch in clashes else clashes[0])}",
+                    hint="skillgit fork REV NAME takes another name",
+                )
+            state = fold(record.event for record in read_run(repo, row.run))
+            start, gauge, evaluation = state.start, queries.gauge(index, row.run), state.known_evaluation(version)
+            if evaluation is None:
+                raise UsageError(
+                    f"{source} has no score yet, and a fork begins with one",
+                    hint=f"skillgit train --from {source} --run {fork_name} measures it and begins there",
+                )
+            event = RunStarted(
+                run=fork_name,
+                skill=start.skill,
+                title=f"fork {source}",
+                why=f"The run begins with text and score of {source}, under the configuration of run {row.run}.",
+                config=start.config,
+                splits=start.splits,
+                environment=start.environment,
+                models=start.models,
+                evaluation=replace(evaluation, version=None),
+                gauge=gauge,
+                fork_of=source,
+                served=start.served,
+            )
+            # the plan of the source, and the outcomes behind the version's score, as far as they are here
+            plan_tree, score_tree = start_evidence(index, row.run), score_evidence(index, row.run, version)
+            evidence = (read_evidence(repo, plan_tree, PLAN) or {}) if plan_tree else {}
+            outcomes = (read_evidence(repo, score_tree) or {}) if score_tree else {}
+            evidence |= {path: content for path, content in outcomes.items() if path.startswith(_OUTCOMES)}
             result = Fork(
                 run=fork_name,
-                source=event.fork_of,
-                hard=state.evaluation(row.version or 0).hard,
-                score=event.gauge.score(state.evaluation(row.version or 0)),
-                metric=event.gauge.metric.value,
+                source=source,
+                hard=state.evaluation(version).hard,
+                score=gauge.score(state.evaluation(version)),
+                metric=gauge.metric.value,
                 event=None,
                 planned=PLAN[0] in evidence,
             )
             if dry_run:
                 return result
-            writer = RunWriter(workspace.repo, fork_name, context.clock, workspace.repo.identity())
-            record = writer.append(
+            if attempts := tried_before(repo, row.commit, start.skill):
+                evidence |= tried_file(attempts)
+            # settings of this machine are for a fork of what was begun on it, not for a stranger's plan
+            seed = queries.row_of_version(index, row.run, 0)
+            is_ours = seed is not None and is_own(repo, start=seed.commit)
+            record = RunWriter(repo, fork_name, context.clock, repo.identity()).append(
                 event,
                 None,
                 evidence,
                 start=row.commit,
                 check=lambda event: fold([event]),
-                local=_local(workspace, row.run),
+                local=local_settings(repo, seed.commit) if seed is not None and is_ours else None,
             )
-        workspace.index.refresh()
-        new_row = queries.row_of_commit(workspace.index, record.commit)
+        index.refresh()
+        new_row = queries.row_of_commit(index, record.commit)
         return replace(result, event=new_row, default=default_run(workspace) == fork_name)
 
 
-def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
-    start, source = state.start, str(row.address)
-    evaluation = state.known_evaluation(row.version or 0)
-    if evaluation is None:
-        raise UsageError(
-            f"nobody has measured {source} yet, so that a fork would have no score to begin with",
-            hint=f"skillgit train --from {source} --run {name} measures it and begins there",
-        )
-    return RunStarted(
-        run=name,
-        skill=start.skill,
-        title=f"fork {source}",
-        why=f"The run begins with the text and the score of {source}, under the configuration of run {row.run}.",
-        config=start.config,
-        splits=start.splits,
-        environment=start.environment,
-        models=start.models,
-        evaluation=replace(evaluation, version=None),
-        gauge=gauge,
-        fork_of=source,
-        served=start.served,
-    )
-
-
-def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
-    """Return the plan of the source and the outcomes behind the version's score, as far as they are here."""
-    index, repo = workspace.index, workspace.repo
-    plan, outcomes = start_evidence(index, row.run), score_evidence(index, row.run, row.version or 0)
-    plan_files = (read_evidence(repo, plan, PLAN) or {}) if plan else {}
-    outcome_files = (read_evidence(repo, outcomes) or {}) if outcomes else {}
-    return plan_files | {path: content for path, content in outcome_files.items() if path.startswith(_OUTCOMES)}
-
-
-def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
-    """Return this machine's settings for a fork of ``source``; None where that run's plan is a stranger's."""
-    start = queries.row_of_version(workspace.index, source, 0)
-    if start is None or not is_own(workspace.repo, start=start.commit):
-        return None
-    return local_settings(workspace.repo, start.commit)
-
-
-def _free_name(workspace: Workspace, run: str) -> str:
+def _free_name(repo: Repo, run: str) -> str:
     """Return the first of ``<run>-fork``, ``<run>-fork2`` … that no run has."""
-    used_names = frozenset(runs(workspace.repo))
+    used_names = frozenset(runs(repo))
     names = (f"{run}-fork{number if number > 1 else ''}" for number in count(1))
     return check_run_name(next(name for name in names if name not in used_names))
 
 
-def _check_free(workspace: Workspace, name: str) -> None:
-    clashes = [tip for tip in workspace.repo.tips() if (ref := refs.parse(tip)) is not None and ref.run == name]
-    if clashes:
-        branch = refs.run_branch(name)
-        raise ConflictError(
-            f"run {name} exists already, as {refs.short(branch if branch in clashes else clashes[0])}",
-            hint="skillgit fork REV NAME takes another name",
-        )
-
-
 MOST = 100
-"""Candidates that a run takes in: more than its prompts ever tell."""
+"""Candidates that a run takes in: more than its prompts ever show."""
 
 
 def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
     """Return the 100 newest candidates, also remotes', refused on ``commit`` or a version before, oldest first."""
-    near: dict[str, bool] = {}
-    matching: list[tuple[Recorded, Rejected]] = []
-    for oid in _candidates(repo):
-        try:
-            record = read_commit(repo, oid)
-        except SkillgitError:
-            continue  # someone else's broken candidate
-        if not isinstance(record.event, Rejected) or record.event.skill != skill:
-            continue
-        base = record.parents[0]
-        if near.setdefault(base, repo.reaches(commit, base)):
-            matching.append((record, record.event))
-    matching.sort(key=lambda pair: (pair[0].time, pair[0].commit))
-    return tuple(_rejected_attempt(record, event) for record, event in matching[-MOST:])
-
-
-def _candidates(repo: Repo) -> set[str]:
-    """Return the rejected candidates that branches and attics lead to, those of other repositories included."""
     commits: set[str] = set()
     for name, tip in repo.tips().items():
         ref = refs.parse(name)
         if ref is not None and ref.kind is refs.RefKind.REJECTED:
             commits.add(tip)
         elif ref is not None and ref.kind is refs.RefKind.ATTIC:
-            try:
+            with suppress(SkillgitError):  # fsck reports a damaged attic, and training goes on without it
                 commits.update(entry.commit for entry in history.read_attic(repo, tip))
-            except SkillgitError:
-                continue  # fsck tells of a damaged attic; it is no reason not to train
-    return commits
-
-
-def _rejected_attempt(record: Recorded, event: Rejected) -> Tried:
-    return Tried(
-        run=event.run,
-        step=event.step,
-        base=event.base,
-        commit=record.commit,
-        title=event.title,
-        changes=event.changes,
-        score=event.verdict.score,
-        bound=event.evaluation.stopped,
-        current=event.verdict.current,
-    )
+    near: dict[str, bool] = {}
+    matching: list[tuple[datetime, Tried]] = []
+    for oid in commits:
+        try:
+            record = read_commit(repo, oid)
+        except SkillgitError:
+            continue  # someone else's broken candidate
+        event, base = record.event, record.parents[0]
+        if not isinstance(event, Rejected) or event.skill != skill:
+            continue
+        if near.setdefault(base, repo.reaches(commit, base)):
+            attempt = Tried(
+                run=event.run,
+                step=event.step,
+                base=event.base,
+                commit=record.commit,
+                title=event.title,
+                changes=event.changes,
+                score=event.verdict.score,
+                bound=event.evaluation.stopped,
+                current=event.verdict.current,
+            )
+            matching.append((record.time, attempt))
+    matching.sort(key=lambda pair: (pair[0], pair[1].commit))
+    return tuple(attempt for _, attempt in matching[-MOST:])

@@ -21,7 +21,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditReport, EditStatus, LeftOut, Patch, apply, left_out
 from skillgit.domain.evaluation import EvaluationSummary, Split
-from skillgit.domain.event import Accepted, Event, Rejected, version_of
+from skillgit.domain.event import Event, Inherited, Reverted, version_of
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.gate_policies import Policy
@@ -43,6 +43,14 @@ from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
+
+COMMANDS = {
+    Origin.RESTORE: "revert",
+    Origin.RESURRECT: "cherry-pick",
+    Origin.PRUNE: "shorten",
+    Origin.COMPRESS: "shorten",
+}
+"""The commands of changes that are not called like their origin."""
 
 
 @contextmanager
@@ -75,7 +83,22 @@ class Candidate:
     reports: tuple[EditReport, ...] = ()  # the edits behind it, with what happened to each
     policy: Policy | None = None  # how the gate compares; None as the run's gate does
     merge_parent: str = ""  # the commit of the other line that a merge joins; empty without one
+    restores: int | None = None  # the version whose text it takes up as it was; None for a new text
     evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+    def restoration(self, state: RunState, evaluation: EvaluationSummary | Inherited, **facts: object) -> Reverted:
+        """Return the event by which the text of an older version becomes the newest one."""
+        return Reverted(
+            run=state.start.run,
+            skill=state.start.skill,
+            epoch=state.epoch,
+            step=state.step,
+            version=state.version + 1,
+            base=state.version,
+            target=self.restores or 0,
+            evaluation=evaluation,
+            **{"title": self.title, "why": self.why} | facts,  # type: ignore[arg-type]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +148,71 @@ class Gating:
         return f"{self.measuring.run}/{version_label(self.state.version)}"
 
     @property
+    def items(self) -> str:
+        """How many items decide, in words."""
+        return f"{len(self.measuring.items)} selection"
+
+    @property
     def number(self) -> int:
         return self.state.interventions + 1
+
+    def scope(self, origin: Origin) -> str:
+        """Return the name under which the ledger charges the calls, which every attempt at the same change shares."""
+        number = self.state.version + 1 if origin is Origin.RESTORE else self.number
+        return intervention_scope(self.measuring.run, origin, number)
+
+    def decide_on(self, candidate: Candidate, name: str, facts: Mapping[str, str]) -> Decided | Plan:
+        """Return what the gate makes of a candidate whose text is known; for a dry run the plan."""
+
+        def plan(planner: Planner) -> None:
+            planner.roll_out("base", [(self.head, self.measuring.items, 0)])
+            planner.roll_out("candidate", [(candidate.skill, self.measuring.items, 0)], certain=False)
+
+        async def make() -> Candidate:
+            return candidate
+
+        return self.decide(candidate.origin, name, facts, plan, make)
+
+    def decide(
+        self,
+        origin: Origin,
+        name: str,
+        facts: Mapping[str, str],
+        plan: Callable[[Planner], None],
+        make: Callable[[], Awaitable[Candidate]],
+        *,
+        optimizer: bool = False,
+        notes: Sequence[str] = (),
+    ) -> Decided | Plan:
+        """Return what the gate makes of the candidate of ``make``; for a dry run the plan.
+
+        ``name`` is what the watcher knows it as. ``plan`` says which texts are measured to make and to judge it, and
+        ``optimizer`` whether making it asks the optimizer.
+        """
+        planner = self.measuring.planner(optimizer=optimizer)
+        self.plan_ready(planner)
+        plan(planner)
+        self.plan_repeats(planner)
+
+        async def work() -> tuple[Candidate, Judgement]:
+            await self.ready()
+            candidate = await make()
+            return candidate, await self.judge(candidate, name)
+
+        outline = planner.plan(COMMANDS.get(origin, origin.value), facts, caps=self.measuring.terms.caps, notes=notes)
+        result = self.measuring.carry_out(outline, work(), scope=self.scope(origin), optimizer=optimizer)
+        return result if isinstance(result, Plan) else self.write(*result, notes=notes)
+
+    def plan_ready(self, planner: Planner) -> None:
+        """Plan what :meth:`ready` measures."""
+        if lacks_score(state := self.state):
+            texts = [self.skill(version) for version in (state.last_measured(state.version), state.version)]
+            planner.roll_out("unmeasured head", [(text, self.measuring.items, 0) for text in texts], certain=False)
+
+    def plan_repeats(self, planner: Planner, candidates: int = 1) -> None:
+        """Plan the repeated rollouts by which the gate settles what is close."""
+        repeats = 2 * candidates * self.measuring.session.settings.gate.repeats
+        planner.may_roll_out("repeats", self.head, self.measuring.items, repeats)
 
     async def ready(self) -> None:
         """Give the newest version a score if it was edited by hand and has none; that is an event of its own."""
@@ -136,30 +222,8 @@ class Gating:
         measuring.watcher.remark(f"{name} was edited by hand and has no score yet; it is measured first")
         with measuring.shown(name, Split.SELECTION, len(measuring.items)):
             transition = await measure_version(measuring.session, self.state, self)
-        self.append(transition.event, None, transition.evidence)
+        self._append(transition.event, None, transition.evidence)
         measuring.begin_anew()
-
-    def plan_ready(self, planner: Planner) -> None:
-        """Plan what :meth:`ready` measures."""
-        if lacks_score(state := self.state):
-            texts = [self.skill(version) for version in (state.last_measured(state.version), state.version)]
-            planner.roll_out("unmeasured head", [(text, self.measuring.items, 0) for text in texts], certain=False)
-
-    def plan_judge(self, planner: Planner, candidate: Skill | None) -> None:
-        """Plan what :meth:`judge` measures; None is a candidate whose text is not known yet."""
-        items = self.measuring.items
-        self.plan_ready(planner)
-        planner.roll_out("base", [(self.head, items, 0)])
-        if candidate is None:
-            planner.may_roll_out("candidate", self.head, items, 1)
-        else:
-            planner.roll_out("candidate", [(candidate, items, 0)], certain=False)
-        self.plan_repeats(planner)
-
-    def plan_repeats(self, planner: Planner, candidates: int = 1) -> None:
-        """Plan the repeated rollouts by which the gate settles what is close."""
-        repeats = 2 * candidates * self.measuring.session.settings.gate.repeats
-        planner.may_roll_out("repeats", self.head, self.measuring.items, repeats)
 
     async def judge(self, candidate: Candidate, name: str) -> Judgement:
         """Measure base and candidate, which the watcher knows as ``name``, unless it is invalid, and ask the gate."""
@@ -182,62 +246,76 @@ class Gating:
         measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {figures}")
         return judgement
 
-    def decide(
-        self,
-        plan: Plan,
-        origin: Origin,
-        make: Callable[[], Awaitable[Candidate]],
-        name: str,
-        *,
-        optimizer: bool = False,
-        notes: Sequence[str] = (),
-    ) -> Decided | Plan:
-        """Return what the gate made of the candidate of ``make``; for a dry run the plan.
-
-        ``name`` is what the watcher knows it as, and ``optimizer`` says whether making it asks the optimizer.
-        """
-
-        async def work() -> tuple[Candidate, Judgement]:
-            await self.ready()
-            candidate = await make()
-            return candidate, await self.judge(candidate, name)
-
-        scope = intervention_scope(self.measuring.run, origin, self.number)
-        result = self.measuring.carry_out(plan, work(), scope=scope, optimizer=optimizer)
-        return result if isinstance(result, Plan) else self.write(*result, notes=notes)
-
     def write(self, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
         """Write what the gate decided: a version on the run's branch, or a side branch."""
-        event, base, before = self._event(candidate, judgement), self.state.version, self.head
-        patch = Patch(title=candidate.title, reasoning=candidate.why)
-        # without lines, a patch is edits that give the text when applied, and do not only say what changed
-        edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
-        lines = apply(before, edits).skill.digest != candidate.skill.digest
-        patch_text = evidence_files.patch_file(patch, candidate.reports, lines=lines)
-        files = evidence_files.merged([patch_text, candidate.evidence, judgement.evidence])
-        record = self.append(event, candidate.skill, files, merge_parent=candidate.merge_parent)
-        row = queries.row_of_commit(self.measuring.workspace.index, record.commit)
+        state, measuring, before, reports = self.state, self.measuring, self.head, candidate.reports
+        is_accepted, session = judgement.verdict.decision.accepted, measuring.session
+        event: Event
+        if is_accepted and candidate.restores is not None:
+            files = judgement.evidence
+            event = candidate.restoration(
+                state,
+                judgement.evaluation,
+                why=judgement.explained(candidate.why),
+                verdict=judgement.verdict,
+                fixed=judgement.fixes,
+                broken=judgement.breaks,
+                models=session.models,
+                cost=measuring.cost(),
+            )
+        else:
+            edits = tuple(report.edit for report in reports if report.status is EditStatus.APPLIED)
+            # without lines, a patch is edits that give the text when applied, and do not only say what changed
+            lines = apply(before, edits).skill.digest != candidate.skill.digest
+            patch = Patch(title=candidate.title, reasoning=candidate.why)
+            patch_text = evidence_files.patch_file(patch, reports, lines=lines)
+            files = evidence_files.merged([patch_text, candidate.evidence, judgement.evidence])
+            event = engine_judge.judged_event(
+                session,
+                state,
+                judgement,
+                epoch=state.epoch,
+                step=state.step,
+                origin=candidate.origin,
+                number=self.number,
+                of=candidate.of,
+                title=redact(candidate.title),
+                why=redact(candidate.why),
+                edits=attributed(edits, judgement.verdict, UpdateMode.PATCH),
+                changes=changed_lines(before, candidate.skill),
+                patch=PatchCounts(
+                    merged=len(reports),
+                    ranked=len(reports),
+                    applied=len(edits),
+                    skipped=len(reports) - len(edits),
+                    budget=None,
+                    by=BudgetSource.NONE,
+                ),
+                cost=measuring.cost(),
+            )
+        record = self._append(event, candidate.skill, files, merge_parent=candidate.merge_parent)
+        row = queries.row_of_commit(measuring.workspace.index, record.commit)
         if row is None:
             raise AssertionError(f"{record.commit} is not in the index though it was written")
         return Decided(
-            basis=self.measuring.basis,
+            basis=measuring.basis,
             event=row,
             of=candidate.of,
-            base=base,
-            accepted=judgement.verdict.decision.accepted,
+            base=state.version,
+            accepted=is_accepted,
             branch=refs.short(record.branch),
             verdict=judgement.verdict,
             evaluation=judgement.evaluation,
             fixed=judgement.fixes,
             broken=judgement.breaks,
-            left_out=left_out(candidate.reports),
+            left_out=left_out(reports),
             tokens_before=skill_tokens(before),
             tokens_after=skill_tokens(candidate.skill),
-            notes=(*notes, *self.measuring.reused()),
-            cost=self.measuring.cost(),
+            notes=(*notes, *measuring.reused()),
+            cost=measuring.cost(),
         )
 
-    def append(
+    def _append(
         self, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merge_parent: str = ""
     ) -> Recorded:
         """Write ``event`` after the events of the run, with ``skill`` if its folder changes, and refresh the index."""
@@ -247,29 +325,6 @@ class Gating:
         self.state = advance(self.state, record.event)
         self.outcomes.take(record.event, evidence)
         return record
-
-    def _event(self, candidate: Candidate, judgement: Judgement) -> Accepted | Rejected:
-        state, measuring, reports = self.state, self.measuring, candidate.reports
-        edits = tuple(report.edit for report in reports if report.status is EditStatus.APPLIED)
-        size, applied = len(reports), len(edits)
-        return engine_judge.judged_event(
-            measuring.session,
-            state,
-            judgement,
-            epoch=state.epoch,
-            step=state.step,
-            origin=candidate.origin,
-            number=self.number,
-            of=candidate.of,
-            title=redact(candidate.title),
-            why=redact(candidate.why),
-            edits=attributed(edits, judgement.verdict, UpdateMode.PATCH),
-            changes=changed_lines(self.head, candidate.skill),
-            patch=PatchCounts(
-                merged=size, ranked=size, applied=applied, skipped=size - applied, budget=None, by=BudgetSource.NONE
-            ),
-            cost=measuring.cost(),
-        )
 
 
 @contextmanager

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 
 from skillgit.app.interventions.intervention import Candidate, Decided, Gating, open_gating
+from skillgit.app.interventions.requests import MergeRequest
 from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
-from skillgit.app.setup.measurement import Measurement
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.planner import Planner
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -48,63 +49,6 @@ class Stretch:
     chosen: str = ""  # what is there in the end; empty while that is open
 
 
-def evaluations(merge: Merge) -> int:
-    """Return how many texts have to be measured at most: base, first text, and each other choice once."""
-    open_ = merge.conflicts[:MOST_CONFLICTS]
-    return 2 + sum(len(conflict.choices) - 1 for conflict in open_)
-
-
-def stretches(merge: Merge) -> tuple[Stretch, ...]:
-    """Return the conflicts of ``merge`` before anything is measured."""
-    return tuple(
-        Stretch(
-            file=conflict.file,
-            line=conflict.line,
-            ours="".join(conflict.ours or ()),
-            theirs="".join(conflict.theirs or ()),
-            choices=tuple(choice.value for choice in conflict.choices),
-        )
-        for conflict in merge.conflicts
-    )
-
-
-async def settle(measuring: Measurement, merge: Merge, ours: str) -> tuple[Skill, tuple[Stretch, ...]]:
-    """Return the best text and what was tried, greedily by conflict; of equals ours, theirs, both, neither."""
-    conflicts = merge.conflicts
-    choices = [Choice.OURS] * len(conflicts)
-    best = merge.settled(choices)
-    if best is None:
-        raise SkillgitError(
-            "the merge would harm a protected region of the skill",
-            hint=f"edit {ours} by hand, or cherry-pick single steps",
-        )
-    if not conflicts:
-        return best, ()
-    score = await measuring.score("all ours", best)
-    stretch_list = list(stretches(merge))
-    for index, conflict in enumerate(conflicts[:MOST_CONFLICTS]):
-        attempts = [MeasuredChoice(choice=choices[index].value, score=score)]
-        for choice in conflict.choices[1:]:
-            skill = merge.settled([*choices[:index], choice, *choices[index + 1 :]])
-            if skill is None:
-                continue
-            value = await measuring.score(f"{choice.value} at {index + 1}", skill)
-            attempts.append(MeasuredChoice(choice=choice.value, score=value))
-            if value > score:
-                best, score, choices[index] = skill, value, choice
-        stretch_list[index] = replace(stretch_list[index], tried=tuple(attempts), chosen=choices[index].value)
-    return best, tuple(
-        stretch if stretch.chosen else replace(stretch, chosen=Choice.OURS.value) for stretch in stretch_list
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeRequest:
-    into: str
-    source: str  # another run, whose best version is meant, or one of its versions
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
     ours: str
@@ -120,72 +64,98 @@ def merge(context: Context, request: MergeRequest, watcher: EvalWatcher) -> Merg
         into, row = find_run(workspace, request.into), _other(workspace, request.source)
         if row.run == into:
             raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
-        with open_gating(context, workspace, into, request.terms, watcher) as gating:
+        with open_gating(context, workspace, into, request, watcher) as gating:
             base, ancestor = _base(workspace, gating, row)
             theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-            work = _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs))
-            result = gating.decide(work.plan(), Origin.MERGE, work.candidate, "merged", notes=work.notes)
-            if isinstance(result, Plan):
-                return result
-            return Merged(
-                ours=work.ours, theirs=work.theirs, ancestor=ancestor, stretches=work.stretches, decided=result
-            )
+            return _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs)).result()
 
 
 class _Merging:
-    """The work on one merge: the stretches of it before, and once the candidate is made, after choosing."""
+    """The work on one merge; its stretches are open until the candidate is made."""
 
     def __init__(self, gating: Gating, row: LogRow, ancestor: str, texts: Merge) -> None:
-        self._gating = gating
-        self._row = row
-        self._ancestor = ancestor
-        self._texts = texts
-        self.ours, self.theirs = gating.name, str(row.address)
-        self.stretches = stretches(texts)
-        surplus = len(self.stretches) - MOST_CONFLICTS
-        note = f"{surplus} conflicts beyond the first {MOST_CONFLICTS} keep the text of {self.ours}"
-        self.notes = (note,) if surplus > 0 else ()
+        self._gating, self._row, self._ancestor, self._texts = gating, row, ancestor, texts
+        self._ours, self._theirs = gating.name, str(row.address)
+        self._stretches = [
+            Stretch(
+                file=conflict.file,
+                line=conflict.line,
+                ours="".join(conflict.ours or ()),
+                theirs="".join(conflict.theirs or ()),
+                choices=tuple(choice.value for choice in conflict.choices),
+            )
+            for conflict in texts.conflicts
+        ]
+        # the first text, and each other choice once
+        self._most = 1 + sum(len(stretch.choices) - 1 for stretch in self._stretches[:MOST_CONFLICTS])
 
-    def plan(self) -> Plan:
-        """Return what a merge may ask: a text for every choice at every conflict, and the gate."""
-        measuring, head = self._gating.measuring, self._gating.head
-        planner, items = measuring.planner(), measuring.items
-        self._gating.plan_ready(planner)
-        planner.roll_out("base", [(head, items, 0)])
-        planner.may_roll_out("choices", head, items, evaluations(self._texts) - 1)
-        self._gating.plan_repeats(planner)
+    def result(self) -> Merged | Plan:
         facts = {
-            "merge": f"{self.theirs} into {self.ours}",
+            "merge": f"{self._theirs} into {self._ours}",
             "against": self._ancestor,
-            "items": f"{len(items)} selection",
+            "items": self._gating.items,
         }
-        for number, stretch in enumerate(self.stretches, 1):
-            texts = (
-                f"{side}: {' / '.join(text.split())}"
-                for side, text in (("ours", stretch.ours), ("theirs", stretch.theirs))
-            )
+        for number, stretch in enumerate(self._stretches, 1):
             where = f"{stretch.file} line {stretch.line}, one of {', '.join(stretch.choices)}"
-            facts[f"conflict {number}"] = "\n".join((where, *texts))
-        return planner.plan("merge", facts, caps=measuring.terms.caps, notes=self.notes)
+            sides = (("ours", stretch.ours), ("theirs", stretch.theirs))
+            facts[f"conflict {number}"] = "\n".join([where, *(f"{side}: {' / '.join(t.split())}" for side, t in sides)])
+        surplus = len(self._stretches) - MOST_CONFLICTS
+        note = f"{surplus} conflicts beyond the first {MOST_CONFLICTS} keep the text of {self._ours}"
+        notes = (note,) if surplus > 0 else ()
+        decision = self._gating.decide(Origin.MERGE, "merged", facts, self._plan, self._candidate, notes=notes)
+        if isinstance(decision, Plan):
+            return decision
+        return Merged(
+            ours=self._ours,
+            theirs=self._theirs,
+            ancestor=self._ancestor,
+            stretches=tuple(self._stretches),
+            decided=decision,
+        )
 
-    async def candidate(self) -> Candidate:
-        head = self._gating.head
-        self._gating.measuring.expect(evaluations(self._texts))
-        skill, self.stretches = await settle(self._gating.measuring, self._texts, self.ours)
-        if skill.digest == head.digest:
-            better = "nothing in it scores better" if self.stretches else f"{self.ours} has all of it already"
+    def _plan(self, planner: Planner) -> None:
+        head, items = self._gating.head, self._gating.measuring.items
+        planner.roll_out("base", [(head, items, 0)])
+        planner.may_roll_out("choices", head, items, self._most)
+
+    async def _candidate(self) -> Candidate:
+        """Choose greedily, conflict by conflict; of choices that score the same ours, theirs, both, neither."""
+        head, texts, stretches = self._gating.head, self._texts, self._stretches
+        measuring = self._gating.measuring
+        measuring.expect(1 + self._most)
+        choices = [Choice.OURS] * len(stretches)
+        best = texts.settled(choices)
+        if best is None:
             raise SkillgitError(
-                f"{self.theirs} brings nothing to {self.ours}: {better}",
-                hint=f"skillgit diff {quote(self.ours)} {quote(self.theirs)}",
+                "the merge would harm a protected region of the skill",
+                hint=f"edit {self._ours} by hand, or cherry-pick single steps",
             )
-        rows = [asdict(replace(stretch, choices=())) for stretch in self.stretches]
+        score = await measuring.score("all ours", best) if stretches else 0.0
+        for index, conflict in enumerate(texts.conflicts):
+            attempts = [MeasuredChoice(choice=Choice.OURS.value, score=score)] if index < MOST_CONFLICTS else []
+            for choice in conflict.choices[1:] if attempts else ():
+                skill = texts.settled([*choices[:index], choice, *choices[index + 1 :]])
+                if skill is None:
+                    continue
+                value = await measuring.score(f"{choice.value} at {index + 1}", skill)
+                attempts.append(MeasuredChoice(choice=choice.value, score=value))
+                if value > score:
+                    best, score, choices[index] = skill, value, choice
+            stretches[index] = replace(stretches[index], tried=tuple(attempts), chosen=choices[index].value)
+        if best.digest == head.digest:
+            better = "nothing in it scores better" if stretches else f"{self._ours} has all of it already"
+            raise SkillgitError(
+                f"{self._theirs} brings nothing to {self._ours}: {better}",
+                hint=f"skillgit diff {quote(self._ours)} {quote(self._theirs)}",
+            )
+        rows = [asdict(stretch) for stretch in stretches]
         return Candidate(
-            skill=skill,
+            skill=best,
             origin=Origin.MERGE,
-            of=self.theirs,
-            title=f"merge {self.theirs}",
-            why="\n\n".join((f"Merged against {self._ancestor}.", *map(_sentence, self.stretches))),
-            reports=human_edits(head, skill),
+            of=self._theirs,
+            title=f"merge {self._theirs}",
+            why="\n\n".join((f"Merged against {self._ancestor}.", *map(_sentence, stretches))),
+            reports=human_edits(head, best),
             merge_parent=self._row.commit,
             evidence={"merge.json": json_file([{key: row[key] for key in row if key != "choices"} for row in rows])},
         )
@@ -203,7 +173,7 @@ def _other(workspace: Workspace, text: str) -> LogRow:
             return row
     row = event_in(workspace, text)
     if row.version is None and row.kind != EventKind.REJECTED:
-        raise RevisionNotFoundError(f"'{text}' is no version of a run", hint="name a run, or a version as RUN/v7")
+        raise RevisionNotFoundError(f"'{text}' is not a version of a run", hint="name a run, or a version as RUN/v7")
     return row
 
 
@@ -219,7 +189,7 @@ def _base(workspace: Workspace, gating: Gating, other_row: LogRow) -> tuple[Skil
     seeds = [_seed(workspace, run) for run in (gating.measuring.run, other_row.run)]
     if seeds[0] is not None and seeds[1] is not None and seeds[0].files == seeds[1].files:
         return seeds[0], "the seed that both runs began with"
-    return None, "nothing, for the runs have no text in common that both come from"
+    return None, "nothing, since the runs share no text that both come from"
 
 
 def _seed(workspace: Workspace, run: str) -> Skill | None:

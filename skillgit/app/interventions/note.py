@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +19,7 @@ from skillgit.plugin.redaction import redact
 from skillgit.store import notes
 
 MOST_CHARACTERS = 4000
-"""How long a note may be; steps are told about so much in all."""
+"""How long a note may be; the prompts of steps have room for as much in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,10 @@ class Noted:
     text: str
     author: str
     time: datetime
+
+    @classmethod
+    def of(cls, row: LogRow, feedback: Feedback) -> Noted:
+        return cls(id=feedback.id, row=row, text=feedback.text, author=feedback.author, time=feedback.time)
 
 
 def note(context: Context, revision: str, text: str) -> Noted:
@@ -53,7 +56,7 @@ def note(context: Context, revision: str, text: str) -> Noted:
         )
         notes.give(workspace.repo, feedback)
         workspace.index.refresh()
-        return _noted(row, feedback)
+        return Noted.of(row, feedback)
 
 
 def remove_note(context: Context, name: str) -> Noted:
@@ -61,10 +64,8 @@ def remove_note(context: Context, name: str) -> Noted:
     with open_workspace(context) as workspace:
         matching = [entry for entry in _every(workspace) if name and entry.id.startswith(name)]
         if len(matching) != 1:
-            message = (
-                f"{len(matching)} notes have ids that begin with '{name}'" if matching else f"there is no note '{name}'"
-            )
-            raise NotFoundError(message, hint="skillgit note --list")
+            many = f"{len(matching)} notes have ids that begin with '{name}'"
+            raise NotFoundError(many if matching else f"there is no note '{name}'", hint="skillgit note --list")
         entry = matching[0]
         feedback = Feedback(commit=entry.row.commit, text=entry.text, author=entry.author, time=entry.time)
         notes.withdraw(workspace.repo, feedback, time=context.clock())
@@ -82,15 +83,8 @@ def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
         return tuple(entry for entry in _every(workspace) if entry.row.commit == commit)
 
 
-def _every(workspace: Workspace) -> Iterator[Noted]:
+def _every(workspace: Workspace) -> list[Noted]:
     feedbacks = notes.feedback_in(feedback_lines(workspace.index))
-    rows = {
-        row.commit: row for row in queries.rows_of_commits(workspace.index, [feedback.commit for feedback in feedbacks])
-    }
-    for feedback in feedbacks:
-        if feedback.commit in rows:
-            yield _noted(rows[feedback.commit], feedback)
-
-
-def _noted(row: LogRow, feedback: Feedback) -> Noted:
-    return Noted(id=feedback.id, row=row, text=feedback.text, author=feedback.author, time=feedback.time)
+    commits = [feedback.commit for feedback in feedbacks]
+    rows = {row.commit: row for row in queries.rows_of_commits(workspace.index, commits)}
+    return [Noted.of(rows[feedback.commit], feedback) for feedback in feedbacks if feedback.commit in rows]

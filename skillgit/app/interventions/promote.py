@@ -33,9 +33,9 @@ class Promoted:
     run: str
     version: int
     skill: str
-    score: float | None  # its score on the selection split under the run's metric; absent if nobody has measured it
+    score: float | None  # its score on the selection split under the run's metric; absent if it was not measured
     test: float | None  # its newest score on the test split as the run measures; absent if there is none
-    before: str = ""  # what the trunk held until now, as `<run>/v<N>`; empty if that was no promotion
+    before: str = ""  # what the trunk held until now, as `<run>/v<N>`; empty if that was not a promotion
     commit: str = ""  # the merge commit; empty if nothing was written
     held: bool = False  # whether the trunk held the version's text already
     release: str = ""  # the version that it was released as; empty for none
@@ -52,7 +52,7 @@ def promote(
     ``metadata.version`` and to tag.
     """
     if release and not _SEMANTIC.fullmatch(release):
-        raise UsageError(f"'{release}' is no semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")
+        raise UsageError(f"'{release}' is not a semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
         with RunLock(workspace.repo, row.run, context.clock):
@@ -62,30 +62,36 @@ def promote(
 def _promote(
     context: Context, workspace: Workspace, row: LogRow, *, force: bool, dry_run: bool, version: str
 ) -> Promoted:
-    repo, path = workspace.repo, workspace.index.skill_path(row.run)
-    branch = refs.short(promotion.existing_trunk(repo)[0])
+    repo, path, name = workspace.repo, workspace.index.skill_path(row.run), str(row.address)
+    branch, trunk = promotion.existing_trunk(repo)
     last = promotion.last_change(repo, path)
     release = _release(workspace, row, path, version) if version else None
-    release_state = _held(workspace, row, path, release)
     is_tagged = release is None or release.is_tagged
-    if (
-        release is not None
-        and is_tagged
-        and not promotion.holds(repo, path, row.commit, release.document, at=release.tag)
-    ):
-        raise ConflictError(
-            f"{refs.short(release.tag)} is the release of another text", hint="release it under a higher version"
-        )
+    if release is None:
+        is_held = promotion.holds(repo, path, row.commit) or _holds_as_released(workspace, row, path, trunk)
+    else:
+        is_held = promotion.holds(repo, path, row.commit, release.document)
+        if is_tagged and not promotion.holds(repo, path, row.commit, release.document, at=release.tag):
+            raise ConflictError(
+                f"{refs.short(release.tag)} is the release of another text", hint="release it under a higher version"
+            )
     gauge = queries.gauge(workspace.index, row.run)
     test = _test_score(workspace, row, gauge)
-    if not release_state and not force:
+    if not is_held and not force:
         _check_not_by_hand(workspace, row, path, last)
     commit = ""
-    if dry_run and not release_state:
-        promotion.check_work_trees(repo, path, row.commit, release)
-    elif not dry_run and not (release_state and is_tagged):
-        message = "" if release_state else _message(row, path, gauge, test, version)
-        commit = _write(context, workspace, row, path, message=message, release=release)
+    if dry_run:
+        if not is_held:
+            promotion.check_work_trees(repo, path, row.commit, release)
+    elif not is_held:
+        message, reason = _message(row, path, gauge, test, version), f"skillgit: promote {name}"
+        commit = promotion.promote(
+            repo, path, row.commit, message, time=context.clock(), reason=reason, release=release
+        )
+        workspace.index.refresh()
+    elif release is not None and not is_tagged:
+        promotion.tag_release(repo, release, time=context.clock(), reason=f"skillgit: release {name}")
+        commit = trunk
     return Promoted(
         run=row.run,
         version=row.version or 0,
@@ -94,49 +100,11 @@ def _promote(
         test=test,
         before=last.version if last is not None else "",
         commit=commit,
-        held=release_state and is_tagged,
+        held=is_held and is_tagged,
         release=version,
         tag=refs.short(release.tag) if release is not None else "",
-        branch=branch,
+        branch=refs.short(branch),
     )
-
-
-def _write(
-    context: Context,
-    workspace: Workspace,
-    row: LogRow,
-    path: str,
-    *,
-    message: str,
-    release: promotion.Release | None,
-) -> str:
-    """Write the merge commit with its tag, or the tag alone without a ``message``; return the trunk's commit."""
-    repo, name = workspace.repo, str(row.address)
-    if release is not None and not message:
-        promotion.tag_release(repo, release, time=context.clock(), reason=f"skillgit: release {name}")
-        return promotion.existing_trunk(repo)[1]
-    reason = f"skillgit: promote {name}"
-    commit = promotion.promote(repo, path, row.commit, message, time=context.clock(), reason=reason, release=release)
-    workspace.index.refresh()
-    return commit
-
-
-def _held(workspace: Workspace, row: LogRow, path: str, release: promotion.Release | None) -> bool:
-    """Say whether the trunk has the version's text; without a release, also as one that it was released as."""
-    repo = workspace.repo
-    if release is not None:
-        return promotion.holds(repo, path, row.commit, release.document)
-    if promotion.holds(repo, path, row.commit):
-        return True
-    try:
-        ours = promotion.document_of(repo, promotion.existing_trunk(repo)[1], path).decode()
-        theirs = promotion.document_of(repo, row.commit, path).decode()
-        number = frontmatter.version_of(ours)
-        if not number or repo.tip(refs.release_tag(path.rpartition("/")[2], number)) is None:
-            return False
-        return promotion.holds(repo, path, row.commit, frontmatter.with_version(theirs, number).encode())
-    except (RevisionNotFoundError, SkillError, UnicodeDecodeError):
-        return False
 
 
 def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> promotion.Release:
@@ -152,6 +120,20 @@ def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> prom
         message=f"{skill} {version}\n\nVersion {row.version} of run {row.run}.\n",
         document=frontmatter.with_version(text, version).encode(),
     )
+
+
+def _holds_as_released(workspace: Workspace, row: LogRow, path: str, trunk: str) -> bool:
+    """Say whether the trunk has the version's text as one that it was released as."""
+    repo = workspace.repo
+    try:
+        number = frontmatter.version_of(promotion.document_of(repo, trunk, path).decode())
+        theirs = promotion.document_of(repo, row.commit, path).decode()
+        is_released = bool(number) and repo.tip(refs.release_tag(path.rpartition("/")[2], number)) is not None
+        return is_released and promotion.holds(
+            repo, path, row.commit, frontmatter.with_version(theirs, number).encode()
+        )
+    except (RevisionNotFoundError, SkillError, UnicodeDecodeError):
+        return False
 
 
 def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promotion.LastChange | None) -> None:
@@ -171,25 +153,20 @@ def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promo
 
 def _test_score(workspace: Workspace, row: LogRow, gauge: Gauge) -> float | None:
     """Return the newest score on the test split as the run measures, from its end or from a note that agrees."""
-    evaluations = [
-        evaluation
+    scores = [
+        Scored(evaluation.hard, evaluation.soft).value(gauge.metric, gauge.soft_weight)
         for evaluation in known_evaluations(workspace, row.commit, row)
         if evaluation.split == Split.TEST.value and evaluation.scored and not evaluation.differs
     ]
-    if not evaluations:
-        return None
-    return Scored(evaluations[-1].hard, evaluations[-1].soft).value(gauge.metric, gauge.soft_weight)
+    return scores[-1] if scores else None
 
 
 def _message(row: LogRow, path: str, gauge: Gauge, test: float | None, release: str) -> str:
     name = str(row.address)
     metric = gauge.metric.value if gauge.metric is not Metric.MIXED else f"mixed ({gauge.soft_weight:g} soft)"
-    scores = [
-        f"{split}: {metric} {score:.4f}"
-        for split, score in (("selection", row.score), ("test", test))
-        if score is not None
-    ]
-    scores_text = "\n".join(scores) or "Nobody has measured it."
+    splits = {"selection": row.score, "test": test}
+    scores = [f"{split}: {metric} {score:.4f}" for split, score in splits.items() if score is not None]
+    scores_text = "\n".join(scores) or "It has not been measured."
     release_text = f"It is released as {release}, and its metadata say so.\n\n" if release else ""
     return (
         f"promote {name}: {row.title}\n\n{path} is that of version {row.version} of run {row.run}.\n\n"

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from merge3 import Merge3
+
 from skillgit.domain.protected_regions import Owner, blocks, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 
 Lines = tuple[str, ...]
-Files = dict[str, bytes]
-Sides = tuple[bytes | None, bytes | None, bytes | None]
-"""A file as it was, as it is here, and as it is there; None where there is no such file."""
 
 
 class Choice(StrEnum):
-    """Whose text stands where both sides changed the same lines."""
+    """Whose text is taken where both sides changed the same lines."""
 
     OURS = "ours"
     THEIRS = "theirs"
@@ -43,16 +42,17 @@ class Conflict:
             case Choice.THEIRS:
                 return self.theirs
             case Choice.BOTH:
-                return (*_ended(self.ours or ()), *(self.theirs or ()))
+                ours = self.ours or ()  # its last line gets an end, for more follows
+                lines = (*ours[:-1], ours[-1].removesuffix("\n") + "\n") if ours else ()
+                return (*lines, *(self.theirs or ()))
             case Choice.NEITHER:
                 return self.base
 
     @property
     def choices(self) -> tuple[Choice, ...]:
         """The choices that differ, ours first."""
-        options = (Choice.OURS, Choice.THEIRS) if self.whole else tuple(Choice)
         by_lines: dict[Lines | None, Choice] = {}
-        for choice in options:
+        for choice in (Choice.OURS, Choice.THEIRS) if self.whole else tuple(Choice):
             by_lines.setdefault(self.text(choice), choice)
         return tuple(by_lines.values())
 
@@ -83,20 +83,44 @@ class Merge:
     def settled(self, choices: Sequence[Choice]) -> Skill | None:
         """Return the skill under ``choices``, one for each conflict; None if it would harm a protected region."""
         remaining = iter(choices)
-        files: Files = {}
+        files: dict[str, bytes] = {}
         for path, pieces in self.files.items():
             content = pieces if isinstance(pieces, bytes) else _joined(pieces, remaining)
             if content is not None:
                 files[path] = content
         if DOCUMENT not in files:
             return None
-        head = frontmatter(self.ours.document)
-        skill = Skill(
-            self.ours.name,
-            {**files, DOCUMENT: head.encode() + files[DOCUMENT]},
-            self.executable & files.keys(),
+        files[DOCUMENT] = frontmatter(self.ours.document).encode() + files[DOCUMENT]
+        skill = Skill(self.ours.name, files, self.executable & files.keys())
+        before, after = _owned(self.ours), _owned(skill)
+        is_kept = all(before[owner] == after[owner] for owner in (Owner.FRONTMATTER, Owner.KEEP))
+        is_whole = all(
+            len(after[owner]) <= max(1, len(before[owner]))
+            and all(text.rstrip().endswith("-->") for text in after[owner])
+            for owner in (Owner.SLOW, Owner.APPENDIX)  # none twice, and none without its end
         )
-        return skill if _keeps(self.ours, skill) else None
+        return skill if is_kept and is_whole else None
+
+
+def _joined(pieces: Sequence[Piece], choices: Iterator[Choice]) -> bytes | None:
+    lines: list[str] = []
+    for piece in pieces:
+        text = piece.text(next(choices)) if isinstance(piece, Conflict) else piece
+        if text is None:
+            return None
+        if isinstance(piece, Conflict) and piece.whole:
+            return "".join(text).encode("latin-1")
+        if lines and text and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        lines.extend(text)
+    return "".join(lines).encode()
+
+
+def _owned(skill: Skill) -> dict[Owner, list[str]]:
+    texts: dict[Owner, list[str]] = {owner: [] for owner in Owner}
+    for block in blocks(text := skill.document):
+        texts[block.owner].append(text[block.start : block.end])
+    return texts
 
 
 def merge(base: Skill | None, ours: Skill, theirs: Skill, *, beside: bool = False) -> Merge:
@@ -105,57 +129,51 @@ def merge(base: Skill | None, ours: Skill, theirs: Skill, *, beside: bool = Fals
     The frontmatter belongs to people and is always ours. With ``beside`` it is no conflict that one side only added
     lines right before or after those that the other changed.
     """
-    was, mine, yours = ({} if skill is None else _files(skill) for skill in (base, ours, theirs))
+    contents = [
+        {} if skill is None else {**skill.files, DOCUMENT: _body(skill).encode()} for skill in (base, ours, theirs)
+    ]
     files: dict[str, bytes | tuple[Piece, ...]] = {}
-    above = {DOCUMENT: frontmatter(ours.document).count("\n")}
-    for path in sorted({*mine, *yours}):
-        file = _file(path, above.get(path, 0), (was.get(path), mine.get(path), yours.get(path)), beside=beside)
-        if file is not None:
-            files[path] = file
+    for path in sorted({*contents[1], *contents[2]}):
+        was, mine, yours = (content.get(path) for content in contents)
+        if yours in (mine, was) or mine == was:
+            whole = yours if mine == was else mine
+            if whole is not None:
+                files[path] = whole
+            continue
+        texts = [_text(content) for content in (was, mine, yours)]
+        if mine is None or yours is None or None in texts:
+            lines = [None if content is None else (content.decode("latin-1"),) for content in (was, mine, yours)]
+            files[path] = (
+                Conflict(file=path, line=1, base=lines[0] or (), ours=lines[1], theirs=lines[2], whole=True),
+            )
+            continue
+        above = frontmatter(ours.document).count("\n") if path == DOCUMENT else 0
+        sides = tuple(tuple((text or "").splitlines(keepends=True)) for text in texts)
+        files[path] = tuple(_pieces(path, above, *sides, beside=beside))
     bits = [frozenset[str]() if skill is None else skill.executable for skill in (base, ours, theirs)]
     executable = (bits[1] & bits[2]) | (bits[1] - bits[0]) | (bits[2] - bits[0])
     return Merge(ours=ours, theirs=theirs, files=files, executable=executable)
 
 
-def _files(skill: Skill) -> Files:
-    body = skill.document.removeprefix(frontmatter(skill.document))
-    return {**skill.files, DOCUMENT: body.encode()}
-
-
-def _file(path: str, above: int, sides: Sides, *, beside: bool) -> bytes | tuple[Piece, ...] | None:
-    """Return what is in a file of three sides; ``above`` is how many lines of it are not looked at."""
-    base, ours, theirs = sides
-    if theirs in (ours, base):
-        return ours
-    if ours == base:
-        return theirs
-    texts = [_text(content) for content in sides]
-    if ours is None or theirs is None or None in texts:
-        lines = [None if content is None else (content.decode("latin-1"),) for content in sides]
-        return (Conflict(file=path, line=1, base=lines[0] or (), ours=lines[1], theirs=lines[2], whole=True),)
-    was, mine, yours = (tuple((text or "").splitlines(keepends=True)) for text in texts)
-    return tuple(_pieces(path, above, (was, mine, yours), beside=beside))
+def _body(skill: Skill) -> str:
+    return skill.document.removeprefix(frontmatter(skill.document))
 
 
 def _text(content: bytes | None) -> str | None:
-    if content is None:
-        return ""
+    """Return ``content`` as a text, an empty one for no file; None if it is not one."""
     try:
-        return None if b"\0" in content else content.decode()
+        text = (content or b"").decode()
     except UnicodeDecodeError:
         return None
+    return None if "\0" in text else text
 
 
-def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines], *, beside: bool) -> Iterator[Piece]:
-    from merge3 import Merge3  # noqa: PLC0415 - only merges need it
-
-    base, ours, theirs = sides
+def _pieces(path: str, above: int, base: Lines, ours: Lines, theirs: Lines, *, beside: bool) -> Iterator[Piece]:
     work = Merge3(base, ours, theirs)
     for region in work.merge_regions():
         # Where nothing stood before, lines that both added are agreed on, and no conflict.
         is_addition = region[0] == "conflict" and region[1] == region[2]
-        parts = work.reprocess_merge_regions(iter([region])) if is_addition else (region,)
-        for part in parts:
+        for part in work.reprocess_merge_regions(iter([region])) if is_addition else (region,):
             match part:
                 case "unchanged", first, last:
                     yield base[first:last]
@@ -176,41 +194,3 @@ def _beside(base: Lines, addition: Lines, change: Lines) -> Lines | None:
         if addition[index : index + len(base)] == base:
             return (*addition[:index], *change, *addition[index + len(base) :])
     return None
-
-
-def _joined(pieces: Sequence[Piece], choices: Iterator[Choice]) -> bytes | None:
-    lines: list[str] = []
-    for piece in pieces:
-        text = piece.text(next(choices)) if isinstance(piece, Conflict) else piece
-        if text is None:
-            return None
-        if isinstance(piece, Conflict) and piece.whole:
-            return "".join(text).encode("latin-1")
-        if lines and text and not lines[-1].endswith("\n"):
-            lines[-1] += "\n"
-        lines.extend(text)
-    return "".join(lines).encode()
-
-
-def _ended(lines: Lines) -> Lines:
-    return (*lines[:-1], lines[-1] if lines[-1].endswith("\n") else f"{lines[-1]}\n") if lines else ()
-
-
-def _keeps(ours: Skill, result: Skill) -> bool:
-    """Say whether ``result`` keeps what people own of ``ours``, and has no region twice or unclosed."""
-    before, after = _owned(ours), _owned(result)
-    for owner in (Owner.FRONTMATTER, Owner.KEEP):
-        if before[owner] != after[owner]:
-            return False
-    return all(
-        len(after[owner]) <= max(1, len(before[owner])) and all(text.rstrip().endswith("-->") for text in after[owner])
-        for owner in (Owner.SLOW, Owner.APPENDIX)
-    )
-
-
-def _owned(skill: Skill) -> dict[Owner, list[str]]:
-    texts: dict[Owner, list[str]] = {owner: [] for owner in Owner}
-    text = skill.document
-    for block in blocks(text):
-        texts[block.owner].append(text[block.start : block.end])
-    return texts

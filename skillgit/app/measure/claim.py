@@ -1,6 +1,6 @@
 """``skillgit claim``: what history says of a version's score, as an in-toto statement that its maker signs.
 
-Everything is taken from the events of the run, which never change, so that whoever has the same history makes the same
+Everything is taken from the events of the run, which never change, so that anyone with the same history makes the same
 statement: that is how a claim is checked (``claim_check``). Paths, names of people and prices are left out.
 """
 
@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
@@ -29,7 +30,7 @@ from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, absence_of, open_workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split
-from skillgit.domain.event import NOBODY, Event, Models, RunFinished
+from skillgit.domain.event import NOBODY, Models, RunFinished
 from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective, Verdict
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
@@ -65,7 +66,7 @@ class StatementTerms:
 
     time: datetime
     public: object = UNKNOWN  # whether the evidence is published
-    salt: str | None = ""  # what the digests of items begin with; None where that is a secret that is not told
+    salt: str | None = ""  # what the digests of items begin with; None where that is a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,33 +140,99 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
     """Return the statement that history makes of a score; ``UNKNOWN`` for what is not here."""
     repo, index, run = workspace.repo, workspace.index, row.run
     start, plan = started(workspace, run), version_queries.start_evidence(index, run)
-    event = read_commit(repo, row.commit).event
-    path = index.skill_path(run)
+    event, path, summary = read_commit(repo, row.commit).event, index.skill_path(run), score.summary
+    environment, config = (start_document(repo, plan, name) for name in (ENVIRONMENT, CONFIG))
+    plugin = members(environment.get("plugin"))
+
+    def salted(rows: object) -> object:
+        return UNKNOWN if terms.salt is None else digest([terms.salt, rows])
+
+    base: object = None
+    if row.version != 0 and row.base is not None:
+        base_row = queries.row_of_version(index, run, row.base)
+        if base_row is not None:
+            folder = tree.entry_id(repo.commit(base_row.commit), path)
+            base = {"name": str(base_row.address), "commit": base_row.commit, "gitTree": str(folder)}
+    code = {
+        "name": environment.get("name"),
+        "version": plugin.get("version"),
+        "code": plugin.get("code"),
+        "scorer": environment.get("own"),
+        "setup": environment.get("setup"),
+    }
+    items = recorded_items(workspace, run, summary.split)
+    looks = known_evaluations(workspace, row.commit, row)
+    # what the configuration says of how the target answered; what else the run was set to has a digest
+    keys = (key.partition(".")[::2] for key in SAMPLING)
+    sampling = {name: members(config.get(section)).get(name) for section, name in keys} if config else UNKNOWN
+    models = start.models if start is not None else NOBODY
+    own_models: Models = getattr(event, "models", NOBODY)
+    models_asked = models if own_models == NOBODY else own_models
+    verdict, gate = score.verdict, None
+    if verdict is not None:  # numbers of tokens only where they counted, for older claims do not name them
+        counts_tokens = verdict.objective is not Objective.SCORE
+        gate = {name: value for name, value in asdict(verdict).items() if counts_tokens or name not in TOKEN_FIELDS}
+    # amounts without money, since a price may be agreed on between two parties
+    cost: Cost | None = getattr(event, "cost", None)
+    amounts = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "seconds")
+    outcomes = score.evaluation.outcomes if score.evaluation is not None else None
+    failures: object = UNKNOWN if summary.scored < summary.n else {}
+    if outcomes is not None:
+        failures = dict(Counter(each.kind.value for each in outcomes.values() if not isinstance(each, Scored)))
     predicate: dict[str, object] = {
         "claimed": written(terms.time),
         "tool": {"name": "skillgit", "version": __version__},
         "version": {"name": str(row.address), "commit": row.commit, "skill": path, "recorded": written(row.time)},
-        "base": _base(workspace, row, path),
-        "environment": _environment(repo, plan) | {"digest": start.environment if start is not None else UNKNOWN},
-        "items": _items(workspace, row, score, terms),
-        "score": _score(score, queries.gauge(index, run), terms),
-        "failed": _failures(score),
-        "test_looks": _test_looks(workspace, row, terms.time),
-        "models": _models(event, start.models if start is not None else NOBODY),
-        "sampling": _sampling(repo, plan),
+        "base": base,
+        "environment": (code if environment else dict.fromkeys(code, UNKNOWN))
+        | {"digest": start.environment if start is not None else UNKNOWN},
+        "items": {
+            "split": summary.split.value,
+            "count": summary.n,
+            "digest": UNKNOWN if items is None else salted([[*pair] for pair in items.items()]),
+            "salted": terms.salt != "",
+        },
+        "score": _score(score, queries.gauge(index, run), salted),
+        "failed": failures,
+        "test_looks": sum(
+            look.split == Split.TEST.value and (look.time is None or look.time <= terms.time) for look in looks
+        ),
+        "models": {"target": models_asked.target, "judge": models_asked.judge or models.judge},
+        "sampling": sampling,
         "config": start.config if start is not None else UNKNOWN,
-        "gate": None if score.verdict is None else _gate(score.verdict),
-        "cost": _cost(getattr(event, "cost", None)),
-        "evidence": {"gitTree": score.tree, "sha256": _sealed(repo, score), "public": terms.public},
+        "gate": gate,
+        "cost": None if cost is None else {name: getattr(cost, name) for name in amounts},
+        "evidence": {
+            "gitTree": score.tree,
+            "sha256": UNKNOWN if outcomes is None else listing_digest(_entries(repo, score.tree)),
+            "public": terms.public,
+        },
     }
-    names = _subject(repo, row.commit, path)
+    names = subject(path.rpartition("/")[2], _entries(repo, row.commit, path))
     return {"_type": STATEMENT, "subject": [names], "predicateType": PREDICATE, "predicate": predicate}
 
 
-def _gate(verdict: Verdict) -> dict[str, object]:
-    """Return the numbers of a gate; those of tokens only where they counted, for older claims do not name them."""
-    counts_tokens = verdict.objective is not Objective.SCORE
-    return {name: value for name, value in asdict(verdict).items() if counts_tokens or name not in TOKEN_FIELDS}
+def _score(score: ScoreRecord, gauge: Gauge, salted: Callable[[object], object]) -> dict[str, object]:
+    summary, evaluation = score.summary, score.evaluation
+    details: dict[str, object] = {"interval": UNKNOWN, "outcomes": UNKNOWN}
+    if evaluation is not None:
+        values = [gauge.score(outcome) for outcome in evaluation.scored.values()]
+        strict = gauge.metric is Metric.HARD
+        interval = scores(evaluation.outcomes.values()).hard_interval if strict else mean_interval(values or [0.0])
+        rows = [
+            [item, outcome.hard, outcome.soft] if isinstance(outcome, Scored) else [item, outcome.kind.value]
+            for item, outcome in evaluation.outcomes.items()
+        ]
+        details = {"interval": interval and [*interval], "outcomes": salted(rows)}
+    return {
+        "metric": gauge.metric.value,
+        "soft_weight": gauge.soft_weight,
+        "value": gauge.score(summary),
+        "scored": summary.scored,
+        "seed": summary.seed,
+        "repeats": score.verdict.repeats if score.verdict is not None and summary.split is Split.SELECTION else 0,
+        **details,
+    }
 
 
 def canonical(value: object) -> bytes:
@@ -179,10 +246,6 @@ def written(time: datetime) -> str:
     return time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
 
 
-def _subject(repo: Repo, commit: str, path: str) -> dict[str, object]:
-    return subject(path.rpartition("/")[2], _entries(repo, commit, path))
-
-
 def subject(name: str, entries: Entries) -> dict[str, object]:
     """Return what a statement calls a skill's folder with these ``entries``."""
     return {"name": name, "digest": {"gitTree": tree_id(entries), "sha256": listing_digest(entries)}}
@@ -193,100 +256,6 @@ def _entries(repo: Repo, oid: str, path: str = "") -> Entries:
         name: FolderEntry(kind=EntryKind.LINK if mode == tree.LINK else EntryKind.FILE, mode=mode & 0o777, content=data)
         for name, mode, data in tree.read_entries(repo, oid, path)
     }
-
-
-def _base(workspace: Workspace, row: LogRow, path: str) -> object:
-    base = None if row.version == 0 or row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
-    if base is None:
-        return None
-    folder = tree.entry_id(workspace.repo.commit(base.commit), path)
-    return {"name": str(base.address), "commit": base.commit, "gitTree": str(folder)}
-
-
-def _environment(repo: Repo, plan: str) -> dict[str, object]:
-    document = start_document(repo, plan, ENVIRONMENT)
-    plugin = members(document.get("plugin"))
-    values = {
-        "name": document.get("name"),
-        "version": plugin.get("version"),
-        "code": plugin.get("code"),
-        "scorer": document.get("own"),
-        "setup": document.get("setup"),
-    }
-    return values if document else dict.fromkeys(values, UNKNOWN)
-
-
-def _items(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: StatementTerms) -> dict[str, object]:
-    split = score.summary.split
-    rows = recorded_items(workspace, row.run, split)
-    return {
-        "split": split.value,
-        "count": score.summary.n,
-        "digest": UNKNOWN if rows is None else _salted([[*pair] for pair in rows.items()], terms),
-        "salted": terms.salt != "",
-    }
-
-
-def _salted(rows: object, terms: StatementTerms) -> object:
-    return UNKNOWN if terms.salt is None else digest([terms.salt, rows])
-
-
-def _score(score: ScoreRecord, gauge: Gauge, terms: StatementTerms) -> dict[str, object]:
-    summary, evaluation = score.summary, score.evaluation
-    details: dict[str, object] = {"interval": UNKNOWN, "outcomes": UNKNOWN}
-    if evaluation is not None:
-        values = [gauge.score(outcome) for outcome in evaluation.scored.values()]
-        strict = gauge.metric is Metric.HARD
-        interval = scores(evaluation.outcomes.values()).hard_interval if strict else mean_interval(values or [0.0])
-        rows = [
-            [item, outcome.hard, outcome.soft] if isinstance(outcome, Scored) else [item, outcome.kind.value]
-            for item, outcome in evaluation.outcomes.items()
-        ]
-        details = {"interval": interval and [*interval], "outcomes": _salted(rows, terms)}
-    return {
-        "metric": gauge.metric.value,
-        "soft_weight": gauge.soft_weight,
-        "value": gauge.score(summary),
-        "scored": summary.scored,
-        "seed": summary.seed,
-        "repeats": score.verdict.repeats if score.verdict is not None and summary.split is Split.SELECTION else 0,
-        **details,
-    }
-
-
-def _failures(score: ScoreRecord) -> object:
-    if score.evaluation is None:
-        return UNKNOWN if score.summary.scored < score.summary.n else {}
-    outcomes = score.evaluation.outcomes.values()
-    return dict(Counter(outcome.kind.value for outcome in outcomes if not isinstance(outcome, Scored)))
-
-
-def _test_looks(workspace: Workspace, row: LogRow, time: datetime) -> int:
-    every = known_evaluations(workspace, row.commit, row)
-    return sum(look.split == Split.TEST.value and (look.time is None or look.time <= time) for look in every)
-
-
-def _models(event: Event, models: Models) -> dict[str, str]:
-    own: Models = getattr(event, "models", NOBODY)
-    models_asked = models if own == NOBODY else own
-    return {"target": models_asked.target, "judge": models_asked.judge or models.judge}
-
-
-def _sampling(repo: Repo, plan: str) -> object:
-    """Return the settings by which the target answered; what else the run was set to has a digest."""
-    document = start_document(repo, plan, CONFIG)
-    pairs = (key.partition(".")[::2] for key in SAMPLING)
-    return {name: members(document.get(section)).get(name) for section, name in pairs} if document else UNKNOWN
-
-
-def _cost(cost: Cost | None) -> object:
-    """Return the amounts without money, since a price may be agreed on between two parties."""
-    names = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "seconds")
-    return None if cost is None else {name: getattr(cost, name) for name in names}
-
-
-def _sealed(repo: Repo, score: ScoreRecord) -> object:
-    return UNKNOWN if score.evaluation is None else listing_digest(_entries(repo, score.tree))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,8 +286,8 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
             absence = absence_of(workspace.repo, row.run)
             hint = absence.remedy("claim it where the run was trained")
             raise NotFoundError(absence.sentence(f"run {row.run}"), hint=hint)
-        if telling := [trail for trail, leaf in leaves(content).items() if _MACHINE.match(str(leaf))]:
-            problem = f"the history has a path of a machine in {'.'.join(map(str, telling[0]))}"
+        if paths := [trail for trail, leaf in leaves(content).items() if _MACHINE.match(str(leaf))]:
+            problem = f"the history has a path of a machine in {'.'.join(map(str, paths[0]))}"
             raise UsageError(problem, hint="a claim holds none: name plug-ins by relative paths, and train again")
         key = signing_key(workspace.repo, request.key)
         payload = canonical(content)

@@ -1,6 +1,6 @@
 """``skillgit verify``: who signed a claim, whether history says the same, and whether it can be had again.
 
-The statement is made anew from the history that is here, and compared with the signed one value by value. So a value
+The statement is made again from the history that is here, and compared with the signed one value by value. So a value
 that was changed contradicts history, whoever signed it then.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,7 +73,7 @@ WORD = {
     ("predicate", "tool", "version"): re.compile(r"\d[\w.+-]{0,40}"),
     ("predicate", "evidence", "public"): re.compile(r"True|False"),
 }
-"""What history does not hold: it is the signer's word, and is the same for whoever verifies."""
+"""What history does not hold: it is the signer's word, and is the same for all who verify."""
 _OID = re.compile(r"[0-9a-f]{40}")
 _SALT = re.compile(r"[0-9a-f]{2,128}")
 _AHEAD = timedelta(days=1)  # what two clocks may differ by
@@ -82,11 +83,11 @@ _ROUNDING = 1e-9
 
 @dataclass(slots=True, kw_only=True)
 class Recomputation:
-    """What came of making a statement anew."""
+    """What came of making a statement again."""
 
     agreeing: int = 0  # values that are as claimed
     contradictions: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)  # what could not be made anew, and why, one sentence each
+    missing: list[str] = field(default_factory=list)  # what could not be made again, and why, one sentence each
     word: list[str] = field(default_factory=list)  # values that only the signer can know
     replies: int = 0  # replies that were scored again, to the same score
 
@@ -207,17 +208,25 @@ def _against_history(
     row, split = queries.row_of_commit(workspace.index, commit), Split.parse(name)
     score = None if row is None else recorded_score(workspace, row, split)
     if row is None or score is None:
-        reason = "is no event of a run" if row is None else f"records no score on the {name} split"
+        reason = "belongs to no run" if row is None else f"records no score on the {name} split"
         check.contradictions.append(f"commit {commit[:12]} {reason}")
         return
-    time = _time(context, _text(content, "claimed"), row, check)
+    claimed, time = _text(content, "claimed"), datetime.max.replace(tzinfo=UTC)
+    if WORD["predicate", "claimed"].fullmatch(claimed):
+        with suppress(ValueError):
+            time = datetime.fromisoformat(claimed)
+    if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
+        bounds = "before the score was recorded" if time < row.time else "later than it is now"
+        check.contradictions.append(f"it was claimed {bounds}: {claimed}")
     if request.salt is not None and not _SALT.fullmatch(request.salt):
         raise UsageError("a salt has hexadecimal digits", hint="skillgit claim --salt printed it")
     items = members(members(content.get("predicate")).get("items"))
     own = _plain(statement(workspace, row, score, StatementTerms(time=time)))
     if items.get("salted") is True and items.get("digest") != own["predicate"]["items"]["digest"]:
         own = _plain(statement(workspace, row, score, StatementTerms(time=time, salt=request.salt)))
-        if request.salt is not None and not _opened(content, own):
+        claims, values = leaves(content), leaves(own)
+        is_opened = any(claims.get(trail) == values[trail] for trail in _SALTED & values.keys())
+        if request.salt is not None and not is_opened:
             sentence = "the salt does not open the digests of this claim"
             raise UsageError(sentence, hint="it is printed by the skillgit claim --salt that made it; or leave it out")
     _compare(content, own, check)
@@ -257,24 +266,19 @@ def _plain(own: dict[str, object]) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(json.dumps(own, default={UNKNOWN: _HOLE}.__getitem__)))
 
 
-def _time(context: Context, text: str, row: LogRow, check: Recomputation) -> datetime:
-    time = datetime.max.replace(tzinfo=UTC)
-    if WORD["predicate", "claimed"].fullmatch(text):
-        with suppress(ValueError):
-            time = datetime.fromisoformat(text)
-    if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
-        bounds = "before the score was recorded" if time < row.time else "later than it is now"
-        check.contradictions.append(f"it was claimed {bounds}: {text}")
-    return time
-
-
 def _compare(content: object, own: object, check: Recomputation) -> None:
     claims, values = leaves(content), leaves(own)
     holes = {trail for trail, value in values.items() if value == _HOLE}
-    for trail in sorted({*claims, *values}, key=_name):
-        name = _name(trail)
+    items = members(members(members(content).get("predicate")).get("items"))
+
+    def shown(side: Mapping[Trail, object], trail: Trail) -> str:
+        return json.dumps(side[trail], ensure_ascii=False)[:_SHOWN] if trail in side else "nothing"
+
+    names = {trail: ".".join(map(str, trail)) for trail in (*claims, *values)}
+    for trail, name in sorted(names.items(), key=itemgetter(1)):
         if trail in holes and trail not in WORD:
-            check.missing.append(f"{name}: the {'salt' if _is_salted(content, trail) else 'evidence'} is not here")
+            lack = "salt" if items.get("salted") is True and trail in _SALTED else "evidence"
+            check.missing.append(f"{name}: the {lack} is not here")
         elif not holes.isdisjoint(trail[: length + 1] for length in range(len(trail) - 1)):
             continue  # a part of what is not here
         elif trail in WORD and WORD[trail].fullmatch(str(claims.get(trail))):  # type: ignore[index]
@@ -282,27 +286,8 @@ def _compare(content: object, own: object, check: Recomputation) -> None:
         elif trail in claims and trail in values and json.dumps(claims[trail]) == json.dumps(values[trail]):
             check.agreeing += 1
         else:
-            sides = (_shown(side, trail) for side in (claims, values))
+            sides = (shown(side, trail) for side in (claims, values))
             check.contradictions.append("{}: claimed {}, and history says {}".format(name, *sides))
-
-
-def _opened(content: object, own: object) -> bool:
-    """Say whether at least one of the salted digests is that of the same value with this salt."""
-    claims, values = leaves(content), leaves(own)
-    return any(claims.get(trail) == values[trail] for trail in values if _is_salted(content, trail))
-
-
-def _is_salted(content: object, trail: Trail) -> bool:
-    items = members(members(members(content).get("predicate")).get("items"))
-    return items.get("salted") is True and trail in _SALTED
-
-
-def _name(trail: Trail) -> str:
-    return ".".join(map(str, trail))
-
-
-def _shown(values: Mapping[Trail, object], trail: Trail) -> str:
-    return json.dumps(values[trail], ensure_ascii=False)[:_SHOWN] if trail in values else "nothing"
 
 
 def _against_folder(folder: Path, content: Mapping[str, object], check: Recomputation) -> None:
@@ -360,7 +345,7 @@ def _again_the_scores(
         if start is None or Task(environment=environment, items={}, source=plugin.source).digest != start.environment:
             raise EnvironmentFaultError("the scorer here is another than the run's", hint=BRING)
         if asks_judge(environment) or isinstance(environment, LongLived):
-            raise EnvironmentFaultError("the scorer is no program alone", hint=BRING)
+            raise EnvironmentFaultError("the scorer needs more than a program", hint=BRING)
         check_machine(environment)
         differing = asyncio.run(_scored_again(workspace, row, score, environment, check))
     except (SkillgitError, ImportError) as error:

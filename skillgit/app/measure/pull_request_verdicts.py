@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
+from skillgit.app.setup.comparable_conditions import differences, of_event, of_setup
 from skillgit.app.workspace.revision import revision_words
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.conditions import Aspect
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of
@@ -35,13 +36,9 @@ class KnownOutcomes:
     """Finds outcomes that may stand for a measurement by ``setup`` on ``split``."""
 
     def __init__(self, workspace: Workspace, setup: Setup, split: Split) -> None:
-        self._workspace = workspace
-        self._setup = setup
-        self._split = split
+        self._workspace, self._setup, self._split = workspace, setup, split
         self.is_unknown = False  # whether an outcome is taken whose server was not recorded
         self._items = {item.id: item.digest for item in setup.task.items[split]}
-        self._target = setup.routes["target"].name
-        self._environment = setup.task.digest
 
     @property
     def judge(self) -> str:
@@ -51,33 +48,36 @@ class KnownOutcomes:
     def of(self, path: str, tree: str) -> dict[str, Scored]:
         """Return item to outcome of the skill ``path`` with the text ``tree``; events go before notes."""
         by_item: dict[str, Scored] = {}
-        for outcomes in (*self._told(path, tree), *self._noted(path, tree)):
+        for outcomes in (*self._in_events(path, tree), *self._in_notes(path, tree)):
             by_item = {**outcomes, **by_item}
         if self._setup.rule.counts_tokens:  # an outcome that does not know its tokens is measured
             return {item: outcome for item, outcome in by_item.items() if outcome.tokens is not None}
         return by_item
 
-    def _told(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
-        for run in queries.run_names(self._workspace.index):
-            if self._workspace.index.skill_path(run) != path or not self._is_alike(run):
+    def _in_events(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
+        workspace = self._workspace
+        for run in queries.run_names(workspace.index):
+            if workspace.index.skill_path(run) != path or not self._is_alike(run):
                 continue
-            items = self._common_items(run)
-            for row in queries.log_rows(self._workspace.index, run):
-                if skill_tree(self._workspace.repo, row.commit, path) == tree:
-                    outcomes = event_outcomes(self._workspace, row, self._split)
+            # what the run had with the same content; where its list is not here, all or nothing
+            run_items, start = recorded_items(workspace, run, self._split), started(workspace, run)
+            if run_items is None:
+                is_same = start is not None and start.splits == self._setup.splits_digest
+                run_items = self._items if is_same else {}
+            for row in queries.log_rows(workspace.index, run):
+                if skill_tree(workspace.repo, row.commit, path) == tree:
+                    outcomes = event_outcomes(workspace, row, self._split).items()
                     yield {
                         item: outcome
-                        for item, outcome in outcomes.items()
-                        if item in items and isinstance(outcome, Scored)
+                        for item, outcome in outcomes
+                        if isinstance(outcome, Scored) and self._items.get(item, "") == run_items.get(item)
                     }
 
     def _is_alike(self, run: str) -> bool:
         """Say whether ``run`` measured under the conditions of the setup; items are looked at one by one."""
         start = started(self._workspace, run)
-        if start is None or start.environment != self._environment:
-            return False
         provenance = self._setup.measured(recorded_setup(self._workspace, run))
-        if provenance is Provenance.OTHER:
+        if start is None or start.environment != self._setup.task.digest or provenance is Provenance.OTHER:
             return False
         first = queries.row_of_version(self._workspace.index, run, 0)
         then = of_event(self._workspace, first, self._split) if first is not None else None
@@ -89,39 +89,27 @@ class KnownOutcomes:
         self.is_unknown |= provenance is Provenance.UNKNOWN
         return True
 
-    def _common_items(self, run: str) -> set[str]:
-        """Return the items that ``run`` had with the same content; where its list is not here, all or none."""
-        run_items = recorded_items(self._workspace, run, self._split)
-        if run_items is None:
-            start = started(self._workspace, run)
-            return set(self._items) if start is not None and start.splits == self._setup.splits_digest else set()
-        return {item for item, digest in self._items.items() if run_items.get(item) == digest}
-
-    def _noted(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
+    def _in_notes(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
+        index = self._workspace.index
         for commit, lines in notes.read_all(self._workspace.repo).items():
             matching = [note for note in map(noted_outcomes, lines) if note is not None and self._counts(note)]
             if matching and skill_tree(self._workspace.repo, commit, path) == tree:
-                for note in matching:
-                    if path == (note.skill or self._only_skill(commit)):
-                        yield dict(note.outcomes)
+                row = queries.row_of_commit(index, commit)  # a note that names no skill means that of the run
+                only_skill = index.skill_path(row.run) if row is not None else ""
+                yield from (dict(note.outcomes) for note in matching if path == (note.skill or only_skill))
 
     def _counts(self, note: NotedOutcomes) -> bool:
-        """Say whether ``note`` tells of items as they are here, under the same conditions."""
-        if (note.split, note.target, note.judge) != (self._split.value, self._target, self.judge):
-            return False
-        if note.environment != self._environment or self._setup.measured(note.setup) is Provenance.OTHER:
+        """Say whether ``note`` is about items as they are here, under the same conditions."""
+        setup, provenance = self._setup, self._setup.measured(note.setup)
+        conditions = (self._split.value, setup.routes["target"].name, self.judge, setup.task.digest)
+        if (note.split, note.target, note.judge, note.environment) != conditions or provenance is Provenance.OTHER:
             return False
         if not note.outcomes.keys() <= self._items.keys():
             return False
         items = {item: self._items[item] for item in note.outcomes}
         counts = note.item_set in {item_set_digest(self._items), item_set_digest(items)}
-        self.is_unknown |= counts and self._setup.measured(note.setup) is Provenance.UNKNOWN
+        self.is_unknown |= counts and provenance is Provenance.UNKNOWN
         return counts
-
-    def _only_skill(self, commit: str) -> str:
-        """Return the skill that a note on ``commit`` means if it names none: that of its run."""
-        row = queries.row_of_commit(self._workspace.index, commit)
-        return self._workspace.index.skill_path(row.run) if row is not None else ""
 
 
 Word = Literal["passes", "fails", "underpowered", "incomplete", "not measured", "removed"]
@@ -211,7 +199,7 @@ def texts_of(path: str, sides: Sequence[tuple[str, str]]) -> str:
 
 
 def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
-    """Return the code of the worst: does not pass, could not be evaluated, cannot be told, passes."""
+    """Return the code of the worst: does not pass, could not be evaluated, cannot be decided, passes."""
     codes = {skill.exit_code for skill in skills}
     order = (ExitCode.NO, ExitCode.SERVICE, ExitCode.UNDERPOWERED)
     return next((code for code in order if code in codes), ExitCode.OK)
@@ -224,7 +212,7 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
     before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
     gains = [float(gain) for gain in pairs.gains.values()]
 
-    def told(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
+    def pairs_of(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
         return tuple(
             ItemPair(item=item, task_type=types.get(item, ""), before=before[item], after=after[item]) for item in items
         )
@@ -235,8 +223,8 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         delta=float(pairs.score - pairs.current) if gains else None,
         interval=paired_interval(gains),
         too_few=too_few_items(len(gains)),
-        fixed=told(flips.fixed),
-        broken=told(flips.broken),
+        fixed=pairs_of(flips.fixed),
+        broken=pairs_of(flips.broken),
         stable_pass=flips.stable_pass,
         stable_fail=flips.stable_fail,
         missing=tuple(item for item in base.outcomes if item not in pairs.gains),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 
-from skillgit.app.proposals.proposal import Answer, ProposalPin
+from skillgit.app.proposals.proposal import ProposalPin, Upshot
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import Setup, identified, set_up
 from skillgit.app.setup.skill_tasks import with_own_tasks
@@ -31,19 +32,8 @@ from skillgit.store.work_tree import skill_tree, skills_at
 _USUAL = shipped_file(USUAL)
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PATTERN = "NAME"
-"""What stands for the skill in the name of a branch."""
+"""The placeholder for the skill in the name of a branch."""
 _HINT = "--branch propose/NAME"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeRequest:
-    skills: tuple[str, ...] = ()  # names of skills; none for all that have reviewed tasks
-    config: str | None = None  # a file, or the name of a shipped one; None takes skillgit's ``tasks/default``
-    overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
-    caps: Caps = field(default_factory=Caps)  # what all skills together may cost in this process
-    base: str = ""  # the revision that skills are taken from and proposals are made for; empty for the trunk
-    branch: str = "propose/NAME"  # the branch of a proposal; NAME is the skill
-    pull_request: bool = False  # whether the branch is pushed and a pull request opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +107,7 @@ class Jobs:
             origin = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
             pin = ProposalPin(run=run, base=origin[0] if origin else base)
         branch = self._branch(path)
-        if pin.answer == Answer.BEHIND and repo.tip(branch) is None:
+        if pin.answer == Upshot.BEHIND and repo.tip(branch) is None:
             pin = replace(pin, answer="")  # what was in its way is gone
         return SkillJob(path=path, branch=branch, setup=setup, config=self._config, overrides=overrides, pin=pin)
 

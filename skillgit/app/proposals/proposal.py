@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -32,7 +33,7 @@ _AGENT = re.compile(r"[a-z]{1,20}")
 _MOST = 1 << 16  # bytes of a pin that are read
 
 
-class Answer(StrEnum):
+class Upshot(StrEnum):
     """How it ended for a skill."""
 
     PROPOSED = "proposed"
@@ -45,7 +46,7 @@ class Answer(StrEnum):
     CANNOT_TELL = "cannot tell"
     """A version scores higher, and that may be chance."""
     BEHIND = "behind"
-    """Another proposal of the skill stands, and scores no lower on the same items."""
+    """Another proposal of the skill exists, and scores no lower on the same items."""
     UNFINISHED = "unfinished"
     """A cap or Ctrl-C ended the work; the same command goes on."""
     FAILED = "failed"
@@ -101,7 +102,7 @@ class SkillProposal:
     """How it ended for one skill, with what it rests on."""
 
     skill: str  # its folder, ``skills/<name>``
-    answer: Answer
+    answer: Upshot
     sentence: str = ""  # why, without a full stop
     hint: str = ""  # a command that leads on, or out
     base: str = ""  # the commit that the skill was taken from
@@ -111,22 +112,45 @@ class SkillProposal:
     is_merged: bool = False  # whether the text is that version put together with what the base has become since
     branch: str = ""
     commit: str = ""  # the commit of the proposal; empty if there is none
-    remote: str = ""  # where the branch was pushed to, or stands already; empty for nowhere
+    remote: str = ""  # where the branch was pushed to, or is already; empty for nowhere
     url: str = ""  # its pull request; empty for none
     cost: Cost = field(default_factory=Cost)  # what this process spent on it
     error: ExitCode = ExitCode.OK  # the code of the error that ended it
+
+    def message(self, pin: ProposalPin, facts: Mapping[str, str], remark: str, *, is_own: bool) -> str:
+        """Return the message of the proposal's commit, in Markdown that is plain text; no word of it is a model's.
+
+        ``facts`` say what else it rests on; ``remark`` what the base has become since, and what that means. A run that
+        is not the repository's own has scores of another machine.
+        """
+        gain, name = self.gain, self.skill.rpartition("/")[2]
+        if gain is None:
+            raise AssertionError("what is proposed was measured")
+        before, after = (f"{score or 0.0:.4f}" for score in (gain.before, gain.after))
+        whose = f"Version {self.version} of run {pin.run}, against skills/{name} at {pin.base[:_SHORT]}."
+        whose += "" if is_own else " The run was recorded elsewhere, and its scores are as that machine says."
+        rows = {"gain": gain.text, "gate": f"{gain.policy} at {gain.alpha:g}", **facts}
+        trailers = {PROPOSED: f"{pin.run}/{version_label(self.version)}", "Gain": gain.text}
+        paragraphs = (
+            f"propose {name}: {gain.metric} {after}, was {before}",
+            whose,
+            f"{remark}." if remark else "",
+            "\n".join(f"- {label}: {text}" for label, text in rows.items() if text),
+            "".join(f"Skillgit-{key}: {text}\n" for key, text in trailers.items()),
+        )
+        return "\n\n".join(filter(None, paragraphs))
 
     @property
     def exit_code(self) -> ExitCode:
         """What the process would exit with if it were the only one."""
         match self.answer:
-            case Answer.PROPOSED | Answer.STANDS | Answer.NOTHING_NEW:
+            case Upshot.PROPOSED | Upshot.STANDS | Upshot.NOTHING_NEW:
                 return self.error
-            case Answer.NO_BETTER | Answer.BEHIND:
+            case Upshot.NO_BETTER | Upshot.BEHIND:
                 return ExitCode.NO
-            case Answer.CANNOT_TELL:
+            case Upshot.CANNOT_TELL:
                 return ExitCode.UNDERPOWERED
-            case Answer.UNFINISHED | Answer.FAILED:
+            case Upshot.UNFINISHED | Upshot.FAILED:
                 return self.error
             case _:
                 assert_never(self.answer)
@@ -141,11 +165,11 @@ class ProposeReport:
 
 
 def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
-    """Return the first error; without one OK if something is proposed, else whether it cannot be told, or is no."""
+    """Return the first error; without one, OK if something is proposed, else the code of the least negative answer."""
     errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
     if errors:
         return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
-    if any(proposal.answer in {Answer.PROPOSED, Answer.STANDS} for proposal in proposals):
+    if any(proposal.answer in {Upshot.PROPOSED, Upshot.STANDS} for proposal in proposals):
         return ExitCode.OK
     codes = {proposal.exit_code for proposal in proposals}
     return next((code for code in (ExitCode.UNDERPOWERED, ExitCode.NO) if code in codes), ExitCode.OK)
@@ -157,17 +181,17 @@ class ProposalPin:
 
     run: str
     base: str  # the commit that the skill was taken from
-    answer: str = ""  # the :class:`Answer` that it ended with; empty while it is under way
+    answer: str = ""  # the :class:`Upshot` that it ended with; empty while it is under way
     commit: str = ""  # the commit of the proposal
     url: str = ""  # its pull request
 
     @classmethod
     def read(cls, repo: Repo, skill: str) -> ProposalPin | None:
-        """Return the pin of a skill; None without one, or if its file is no pin: then history says what it can."""
+        """Return the pin of a skill; None without one, or if its file is damaged: then history says what it can."""
         try:
             document = json.loads(read_plain(_path(repo, skill), most=_MOST))
             pin = cls(**{name: str(document.get(name, "")) for name in ("run", "base", "answer", "commit", "url")})
-            return pin if not pin.answer or Answer(pin.answer) else None
+            return pin if not pin.answer or Upshot(pin.answer) else None
         except (OSError, ValueError, AttributeError, RecursionError):
             return None
 
@@ -194,57 +218,3 @@ def task_counts(file: Path | None) -> str:
     remainder = len(rows) - agents.total()
     parts += [f"{remainder} written"] if remainder and parts else []
     return ": ".join(filter(None, (f"{len(rows)} reviewed", ", ".join(parts)))) if rows else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalEvidence:
-    """What the commit of a proposal says."""
-
-    skill: str  # its name
-    run: str
-    version: int
-    gain: MeasuredGain
-    selection: tuple[float | None, float | None]  # scores of seed and version on the items that chose the version
-    target: str  # the model that was measured, and where it answers
-    rehearsal: str  # which of the models are no language models; empty where all are
-    items: str  # how many items each split has
-    tasks: str
-    cost: Cost  # of the run
-    base: str  # the commit that was measured against
-    is_own: bool  # whether the run began in this repository, so that its scores are not another machine's word
-    remark: str  # what the base has become since, and what that means; empty if nothing
-
-    @property
-    def name(self) -> str:
-        return f"{self.run}/{version_label(self.version)}"
-
-    @property
-    def title(self) -> str:
-        before, after = (f"{score or 0.0:.4f}" for score in (self.gain.before, self.gain.after))
-        return f"propose {self.skill}: {self.gain.metric} {after}, was {before}"
-
-    @property
-    def body(self) -> str:
-        """The message below its title, in Markdown that is plain text; no word of it is a model's."""
-        cost = self.cost
-        first, best = ("none" if score is None else f"{score:.4f}" for score in self.selection)
-        facts = {
-            "gain": self.gain.text,
-            "gate": f"{self.gain.policy} at {self.gain.alpha:g}",
-            "selection": f"{best}, was {first}; these items chose the version",
-            "target": self.target,
-            "models": self.rehearsal,
-            "items": self.items,
-            "tasks": self.tasks,
-            "cost": f"{cost.calls} calls, {cost.tokens_in} tokens in, {cost.tokens_out} out, {cost.price}",
-        }
-        lines = "\n".join(f"- {label}: {text}" for label, text in facts.items() if text)
-        remark = f"\n\n{self.remark}." if self.remark else ""
-        whose = f"Version {self.version} of run {self.run}, against skills/{self.skill} at {self.base[:_SHORT]}."
-        whose += "" if self.is_own else " The run was recorded elsewhere, and its scores are as that machine says."
-        return f"{whose}{remark}\n\n{lines}\n"
-
-    @property
-    def message(self) -> str:
-        trailers = {PROPOSED: self.name, "Gain": self.gain.text}
-        return f"{self.title}\n\n{self.body}\n" + "".join(f"Skillgit-{key}: {text}\n" for key, text in trailers.items())

@@ -35,7 +35,7 @@ class Publication:
 
     @classmethod
     def to(cls, context: Context, repo: Repo, base: str) -> Publication:
-        """Return where to publish; a UsageError if ``base`` is no branch that a pull request could be for."""
+        """Return where to publish; a UsageError if a pull request cannot be for ``base``."""
         remote = find_remote(repo, None)
         prefix = f"{remote.name}/"
         name = base.removeprefix(prefix)

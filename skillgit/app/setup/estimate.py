@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, Planner, tokens_of
@@ -11,8 +11,7 @@ from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
 from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.domain.trajectory import Item
-from skillgit.engine.method_settings import ControlMode, MethodSettings, OptimizerSettings, PairPolicy
+from skillgit.engine.method_settings import ControlMode, MethodSettings, PairPolicy
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.engine.prompt_sections import FILES, prompt
 from skillgit.engine.reply_schemas import DIALECTS
@@ -42,7 +41,10 @@ class Remainder:
 
     @classmethod
     def of_all(cls, settings: MethodSettings, task: Task) -> Remainder:
-        return cls(steps=steps_of(settings, task), slow=_slow_updates(settings), reflections=_reflections(settings))
+        optimizer, epochs = settings.optimizer, settings.train.num_epochs
+        has_slow = optimizer.use_slow_update or optimizer.use_meta_skill
+        slow, reflections = max(epochs - 1, 0) if has_slow else 0, epochs if optimizer.use_meta_reflect else 0
+        return cls(steps=steps_of(settings, task), slow=slow, reflections=reflections)
 
     @classmethod
     def after(cls, settings: MethodSettings, task: Task, state: RunState) -> Remainder:
@@ -74,19 +76,9 @@ def plan_rest(planner: Planner, skill: Skill, state: RunState) -> None:
         _plan_stages(planner, skill, Remainder.after(session.settings, session.task, state))
 
 
-def _plan_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
-    session = planner.session
-    _target_stages(planner, skill, remainder)
-    lengths = [tokens_of(str(dict(item.content))) for split in Split for item in session.task.items[split]]
-    mean = ceil(sum(lengths) / max(len(lengths), 1))
-    for asks in _optimizer_stages(session.settings, session.task, skill, remainder, item=mean):
-        planner.ask(asks)
-
-
 def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:
     """Return role to the tokens of its longest prompt, that of the longest item with the first skill."""
-    lengths = [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
-    longest = max(lengths, default=0)
+    longest = max(_lengths(task), default=0)
     target = longest + tokens_of(delivered(skill, settings.target).document)
     stages = _optimizer_stages(settings, task, skill, Remainder.of_all(settings, task), item=longest)
     optimizer = max(asks.prompt for asks in stages if asks.calls)
@@ -105,44 +97,6 @@ def steps_of(settings: MethodSettings, task: Task) -> int:
     return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
 
 
-def _target_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
-    """Add the rollouts after the baseline; of their texts only the lengths can be guessed."""
-    settings, items = planner.session.settings, planner.session.task.items
-    steps, slow = remainder.steps, remainder.slow
-    optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
-    width, per_epoch = planner.session.strategy.width(settings), planner.session.per_epoch
-    epochs, rest = divmod(steps, max(per_epoch, 1))
-    waits = _rounds(steps, per_epoch, width)
-    # which items the rest of an epoch has is not known
-    to_come = [(train, epochs), (planner.dearest(train, rest * settings.train.step_size), 1)]
-    samples = settings.gradient.samples
-    planner.may_roll_out_each("rollout", skill, [(items, samples * count) for items, count in to_come], rounds=waits)
-    _add_screening(planner, skill, to_come, remainder, waits, in_rounds=width > 1)
-    planner.may_roll_out("selection", skill, selection, steps, rounds=2 * waits if waits < steps else steps)
-    parts = (
-        MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
-    )
-    planner.may_roll_out("salvage", skill, selection, parts, rounds=parts)
-    # Changed pairs may be topped up until all train items have been rolled out with both versions.
-    only_changes = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
-    sample = planner.dearest(train, len(train) if only_changes else optimizer.slow_update_samples)
-    planner.may_roll_out("slow update", skill, sample, 2 * slow, rounds=slow)
-    guidance = slow if optimizer.use_slow_update else 0
-    planner.may_roll_out("guidance", skill, selection, guidance, rounds=guidance)
-    planner.may_roll_out("probe", skill, planner.dearest(train, _probed(settings)), steps, rounds=steps)
-    reflections = remainder.reflections
-    planner.may_roll_out("meta reflect", skill, selection, reflections, rounds=reflections)
-    placebo = settings.train.placebo
-    planner.may_roll_out("placebo", skill, selection, placebo, rounds=placebo)
-    # Guidance and reflections have gates of their own, whatever the steps have.
-    evaluations = reflections + (guidance if optimizer.slow_update_gate_with_selection else 0)
-    evaluations += steps + parts + placebo if settings.evaluation.use_gate else 0
-    repeats = settings.gate.repeats
-    planner.may_roll_out("repeats", skill, selection, 2 * repeats * evaluations, rounds=evaluations if repeats else 0)
-    tests = _TESTED if settings.evaluation.eval_test else 0
-    planner.may_roll_out("test", skill, items[Split.TEST], tests)
-
-
 def strategies_of(settings: MethodSettings) -> tuple[str, ...]:
     """Return the strategies that a run may go through, by name."""
     train = settings.train
@@ -155,63 +109,8 @@ def strategy_notes(settings: MethodSettings) -> tuple[str, ...]:
     return tuple(f"what the strategy {name} asks of its own is not known and not counted" for name in unplanned)
 
 
-def _add_screening(
-    planner: Planner,
-    skill: Skill,
-    to_come: Sequence[tuple[Sequence[Item], int]],
-    remainder: Remainder,
-    waits: int,
-    *,
-    in_rounds: bool,
-) -> None:
-    """Add what is tried before a candidate is measured: its edits, and itself; that of a round on all items of it."""
-    settings, train = planner.session.settings, planner.session.task.items[Split.TRAIN]
-    times = 1 + in_rounds if settings.gate.screening else 0
-    planner.may_roll_out_each(
-        "screening", skill, [(items, times * count) for items, count in to_come], rounds=2 * waits
-    )
-    optimizer, steps = settings.optimizer, remainder.steps
-    tries = _TRY_EDITS.intersection(strategies_of(settings))
-    # how many edits a step has only a fixed budget of edits limits
-    is_limited = optimizer.control is ControlMode.FIXED and optimizer.budget_unit == "edits"
-    times = optimizer.learning_rate * steps if tries else 0
-    tried_items, rounds = TRIED, waits
-    if _refines(settings):
-        tried_items, rounds = LOOKED_FAILING + LOOKED_SOLVED, 2 * ATTEMPTS * steps
-        times += DRAFTS * ATTEMPTS * steps
-    planner.may_roll_out("trial", skill, planner.dearest(train, tried_items), times, rounds=rounds, certain=is_limited)
-
-
-def _last_merges(settings: MethodSettings, task: Task, steps: int) -> int:
-    """Return how many merges join the drafts of a step, or the steps of a round, in ``steps`` more steps."""
-    if _refines(settings):
-        return steps
-    if not _UNITE.intersection(strategies_of(settings)):
-        return 0
-    per_epoch, width = (
-        steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size),
-        settings.train.round_steps,
-    )
-    return _rounds(steps, per_epoch, width)
-
-
-def _rounds(steps: int, per_epoch: int, width: int) -> int:
-    """Return how many rounds of ``width`` steps there are in ``steps`` steps; a round ends with its epoch."""
-    epochs, rest = divmod(steps, max(per_epoch, 1))
-    return epochs * ceil(per_epoch / width) + ceil(rest / width)
-
-
-def _refines(settings: MethodSettings) -> bool:
-    return "refine" in strategies_of(settings)
-
-
-def _slow_updates(settings: MethodSettings) -> int:
-    is_on = settings.optimizer.use_slow_update or settings.optimizer.use_meta_skill
-    return max(settings.train.num_epochs - 1, 0) if is_on else 0
-
-
-def _reflections(settings: MethodSettings) -> int:
-    return settings.train.num_epochs if settings.optimizer.use_meta_reflect else 0
+def _lengths(task: Task) -> list[int]:
+    return [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
 
 
 def _probed(settings: MethodSettings) -> int:
@@ -220,15 +119,68 @@ def _probed(settings: MethodSettings) -> int:
     return gradient.deep_reflect_failures + gradient.deep_reflect_successes if gradient.use_deep_reflect else 0
 
 
-def _other_files(settings: OptimizerSettings, skill: Skill) -> int:
-    """Return the tokens of what the optimizer reads of other files than ``SKILL.md``, and of how to edit them."""
-    files = settings.trainable
-    lengths = (
-        min(tokens_of(text), settings.max_file_tokens)
-        for path, text in skill.text_files()
-        if path != DOCUMENT and (path.endswith(".md") or files.covers(path))
-    )
-    return sum(lengths) + (tokens_of(prompt(FILES)) if files.beyond_document else 0)
+def _rounds(steps: int, per_epoch: int, width: int) -> int:
+    """Return how many rounds of ``width`` steps there are in ``steps`` steps; a round ends with its epoch."""
+    epochs, rest = divmod(steps, max(per_epoch, 1))
+    return epochs * ceil(per_epoch / width) + ceil(rest / width)
+
+
+def _plan_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
+    """Add what is left after the baseline: the rollouts, of whose texts only the lengths can be guessed, and asks."""
+    session = planner.session
+    settings, items = session.settings, session.task.items
+    gradient, optimizer, strategies = settings.gradient, settings.optimizer, strategies_of(settings)
+    steps, slow, reflections = remainder.steps, remainder.slow, remainder.reflections
+    train, selection = items[Split.TRAIN], items[Split.SELECTION]
+    width, per_epoch = session.strategy.width(settings), session.per_epoch
+    epochs, rest = divmod(steps, max(per_epoch, 1))
+    waits = _rounds(steps, per_epoch, width)
+
+    def measure(stage: str, times: int, rounds: int | None = None) -> None:
+        planner.may_roll_out(stage, skill, selection, times, rounds=times if rounds is None else rounds)
+
+    def sample(stage: str, size: int, times: int, rounds: int, *, certain: bool = True) -> None:
+        planner.may_roll_out(stage, skill, planner.dearest(train, size), times, rounds=rounds, certain=certain)
+
+    # which items the rest of an epoch has is not known
+    to_come = [(train, epochs), (planner.dearest(train, rest * settings.train.step_size), 1)]
+    rollouts = [(group, gradient.samples * count) for group, count in to_come]
+    planner.may_roll_out_each("rollout", skill, rollouts, rounds=waits)
+    # what is tried before a candidate is measured: itself, in a round on all items of it, and its edits
+    screenings = 1 + (width > 1) if settings.gate.screening else 0
+    screened = [(group, screenings * count) for group, count in to_come]
+    planner.may_roll_out_each("screening", skill, screened, rounds=2 * waits)
+    trials = optimizer.learning_rate * steps if _TRY_EDITS.intersection(strategies) else 0
+    size, rounds = TRIED, waits
+    if "refine" in strategies:
+        size, rounds = LOOKED_FAILING + LOOKED_SOLVED, 2 * ATTEMPTS * steps
+        trials += DRAFTS * ATTEMPTS * steps
+    # how many edits a step has only a fixed budget of edits limits
+    is_limited = optimizer.control is ControlMode.FIXED and optimizer.budget_unit == "edits"
+    sample("trial", size, trials, rounds, certain=is_limited)
+    measure("selection", steps, 2 * waits if waits < steps else steps)
+    salvages = optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS
+    parts = MOST_PARTS * steps if salvages else 0
+    measure("salvage", parts)
+    # Changed pairs may be topped up until all train items have been rolled out with both versions.
+    only_changes = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
+    sample("slow update", len(train) if only_changes else optimizer.slow_update_samples, 2 * slow, slow)
+    guidance = slow if optimizer.use_slow_update else 0
+    measure("guidance", guidance)
+    sample("probe", _probed(settings), steps, steps)
+    measure("meta reflect", reflections)
+    placebo = settings.train.placebo
+    measure("placebo", placebo)
+    # Guidance and reflections have gates of their own, which do not depend on those of the steps.
+    evaluations = reflections + (guidance if optimizer.slow_update_gate_with_selection else 0)
+    evaluations += steps + parts + placebo if settings.evaluation.use_gate else 0
+    repeats = settings.gate.repeats
+    measure("repeats", 2 * repeats * evaluations, evaluations if repeats else 0)
+    planner.may_roll_out("test", skill, items[Split.TEST], _TESTED if settings.evaluation.eval_test else 0)
+    lengths = _lengths(session.task)
+    mean = ceil(sum(lengths) / max(len(lengths), 1))
+    for asks in _optimizer_stages(settings, session.task, skill, remainder, item=mean):
+        planner.ask(asks)
 
 
 def _optimizer_stages(
@@ -236,75 +188,75 @@ def _optimizer_stages(
 ) -> Iterator[Asks]:
     """Yield what the optimizer is asked in what is left of a run; ``item`` is the length of an item in tokens."""
     gradient, optimizer, steps = settings.gradient, settings.optimizer, remainder.steps
-    words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
-    document = tokens_of(skill.document) + _other_files(optimizer, skill)
+    words, width, refines = (
+        DIALECTS[optimizer.skill_update_mode],
+        gradient.analyst_workers,
+        "refine" in strategies_of(settings),
+    )
+    # it reads other files than the document too, and how to edit them
+    files = optimizer.trainable
+    document = tokens_of(skill.document) + (tokens_of(prompt(FILES)) if files.beyond_document else 0)
+    for path, text in skill.text_files():
+        if path != DOCUMENT and (path.endswith(".md") or files.covers(path)):
+            document += min(tokens_of(text), optimizer.max_file_tokens)
     reply = REPLY_TOKENS + (document if optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS else 0)
     trajectory = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
+
+    def asks(stage: str, calls: int, more: int, *, to: str = "", out: int = REPLY_TOKENS, in_a_row: int = -1) -> Asks:
+        """Return ``calls`` with the prompt ``to``, the document and ``more`` tokens, each after the one before."""
+        length = (tokens_of(prompt(to)) if to else 0) + document + more
+        return Asks(stage=stage, calls=calls, prompt=length, reply=out, in_a_row=calls if in_a_row < 0 else in_a_row)
+
     analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
-    prompt_tokens = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * trajectory
-    prompt_tokens += gradient.contrast * min(trajectory, gradient.max_trajectory_tokens // 2)
+    read = gradient.minibatch_size * trajectory + gradient.contrast * min(
+        trajectory, gradient.max_trajectory_tokens // 2
+    )
     calls = _sum_of_last(analysts, steps)
-    yield Asks(stage="analyst", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=steps, width=width)
-    if _refines(settings):
+    yield replace(asks("analyst", calls, read, to=words.failures, out=reply, in_a_row=steps), width=width)
+    if refines:
         # the whole text of a step from several minibatches of failures, and each draft once more with its look
-        read_tokens = (READ * gradient.minibatch_size + LOOKED_FAILING + LOOKED_SOLVED) * trajectory
-        prompt_tokens, calls = prompt_tokens + read_tokens, (1 + DRAFTS * (ATTEMPTS - 1)) * steps
-        yield Asks(
-            stage="draft", calls=calls, prompt=prompt_tokens, reply=reply + document, in_a_row=2 * steps, width=width
-        )
+        read += (READ * gradient.minibatch_size + LOOKED_FAILING + LOOKED_SOLVED) * trajectory
+        calls = (1 + DRAFTS * (ATTEMPTS - 1)) * steps
+        draft = asks("draft", calls, read, to=words.failures, out=reply + document, in_a_row=2 * steps)
+        yield replace(draft, width=width)
     drafts = [count + (_probed(settings) > 0) for count in analysts]
-    merges = [1 if optimizer.merges_in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
-    at_once = max(drafts) if optimizer.merges_in_one_call else gradient.merge_batch_size
-    prompt_tokens = tokens_of(prompt(words.merge)) + document + at_once * reply
-    joins = _last_merges(settings, task, steps)
+    in_one_call = optimizer.merges_in_one_call
+    merges = [1 if in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
+    merge = asks("merge", 0, (max(drafts) if in_one_call else gradient.merge_batch_size) * reply, to=words.merge)
+    # merges that join the drafts of a step, or the steps of a round
+    joins = steps if refines else 0
+    if not refines and _UNITE.intersection(strategies_of(settings)):
+        per_epoch = steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size)
+        joins = _rounds(steps, per_epoch, settings.train.round_steps)
+    length = merge.prompt
     if joins:
         reply += document
-        prompt_tokens = max(prompt_tokens, tokens_of(prompt("merge_rewrites")) + document + DRAFTS * reply)
+        length = max(length, tokens_of(prompt("merge_rewrites")) + document + DRAFTS * reply)
     calls = _sum_of_last(merges, steps) + joins
-    yield Asks(
-        stage="merge", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=min(calls, 2 * steps), width=width
-    )
-    rank_tokens = tokens_of(prompt("rank")) + document + REPLY_TOKENS
-    calls = steps if optimizer.control is ControlMode.AUTONOMOUS else 0
-    yield Asks(stage="budget", calls=calls, prompt=rank_tokens, reply=REPLY_TOKENS, in_a_row=calls)
-    ranks = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
-    calls = steps if ranks else 0
-    yield Asks(stage="rank", calls=calls, prompt=rank_tokens, reply=REPLY_TOKENS, in_a_row=calls)
-    calls = steps if optimizer.skill_update_mode.proposals is ProposalKind.SUGGESTIONS else 0
-    prompt_tokens = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
-    yield Asks(stage="rewrite", calls=calls, prompt=prompt_tokens, reply=document + REPLY_TOKENS, in_a_row=calls)
-    yield from _stages_of_epochs(settings, task, document, trajectory, remainder)
-    yield from _stages_of_features(settings, document, trajectory, steps)
+    in_a_row = min(calls, 2 * steps)
+    yield replace(merge, calls=calls, prompt=length, reply=reply, in_a_row=in_a_row, width=width)
+    control, proposals = optimizer.control, optimizer.skill_update_mode.proposals
+    yield asks("budget", steps if control is ControlMode.AUTONOMOUS else 0, REPLY_TOKENS, to="rank")
+    ranks = control is not ControlMode.NONE and not in_one_call
+    yield asks("rank", steps if ranks else 0, REPLY_TOKENS, to="rank")
+    rewrites = steps if proposals is ProposalKind.SUGGESTIONS else 0
+    yield asks("rewrite", rewrites, REPLY_TOKENS, to="rewrite", out=document + REPLY_TOKENS)
+    # at the ends of epochs
+    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * trajectory
+    calls = remainder.slow * (optimizer.use_slow_update + optimizer.use_meta_skill)
+    yield asks("slow update", calls, document + pairs, to="slow_update")
+    yield asks("meta reflect", remainder.reflections, 2 * gradient.max_history_tokens, to="meta_reflect")
+    # where a feature is switched on
+    probes = _probed(settings)
+    yield asks("probe", 2 * steps if probes else 0, probes * trajectory, to="probe")
+    has_reminders = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
+    yield asks("appendix", steps if has_reminders else 0, document)
 
 
 def _sum_of_last(counts: Sequence[int], steps: int) -> int:
     """Return how many the last ``steps`` of a run have, where ``counts`` are those of the steps of an epoch."""
     epochs, rest = divmod(steps, max(len(counts), 1))
     return epochs * sum(counts) + sum(counts[len(counts) - rest :] if rest else ())
-
-
-def _stages_of_epochs(
-    settings: MethodSettings, task: Task, document: int, trajectory: int, remainder: Remainder
-) -> Iterator[Asks]:
-    """Yield what the optimizer is asked at the ends of epochs."""
-    gradient, optimizer = settings.gradient, settings.optimizer
-    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * trajectory
-    slow, calls = remainder.slow, optimizer.use_slow_update + optimizer.use_meta_skill
-    prompt_tokens = tokens_of(prompt("slow_update")) + 2 * document + pairs
-    yield Asks(stage="slow update", calls=slow * calls, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=slow * calls)
-    reflections = remainder.reflections
-    prompt_tokens = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
-    yield Asks(stage="meta reflect", calls=reflections, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=reflections)
-
-
-def _stages_of_features(settings: MethodSettings, document: int, trajectory: int, steps: int) -> Iterator[Asks]:
-    """Yield the optimizer's calls that are made only where a feature is switched on."""
-    optimizer, probes = settings.optimizer, _probed(settings)
-    prompt_tokens, calls = tokens_of(prompt("probe")) + document + probes * trajectory, 2 * steps if probes else 0
-    yield Asks(stage="probe", calls=calls, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=calls)
-    has_reminders = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
-    calls = steps if has_reminders else 0
-    yield Asks(stage="appendix", calls=calls, prompt=2 * document, reply=REPLY_TOKENS, in_a_row=calls)
 
 
 def _batches_of_steps(settings: MethodSettings, task: Task) -> Iterator[list[int]]:

@@ -1,11 +1,12 @@
 """One measurement: texts on items in draws, planned with its price, made under caps, and noted whatever ends it.
 
-``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``bisect --measure`` and every gate that a person asks for
+``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``items --measure`` and every gate that a person asks for
 are measurements. What differs is which texts they measure, what they leave in notes, and what they make of the scores.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +20,15 @@ from skillgit.app.setup.model_session import (
     EvalProgress,
     EvalWatcher,
     WorkTerms,
-    make_calls,
     open_session,
     planner,
+    stop_on_interrupt,
 )
+from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
+from skillgit.app.setup.servers import check_servers
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
@@ -34,10 +37,11 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Progress, Session, Stage
-from skillgit.errors import SkillgitError
+from skillgit.errors import BudgetError, ServiceError, SkillgitError, StoppedError
 from skillgit.index.rows import LogRow
 
 _T = TypeVar("_T")
+_AGAIN = "type the same command again: what was measured is kept and costs nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +51,13 @@ class Arm:
     name: str  # in tables: `v7`, `r17`, `<run>/v7` among several runs, `none`; unique within a measurement
     skill: Skill
     commit: str = ""  # its commit; empty for no skill, and for a text of the work tree that no commit holds
-    row: LogRow | None = None  # the event that the commit holds; absent for a commit that is no event, and for no skill
+    row: LogRow | None = None  # the event that the commit holds; absent for a commit outside of runs, and for no skill
     path: str = ""  # the folder of the skill
     text: str = ""  # which text it is: file, revision as it was named, event and commit
 
     @property
     def key(self) -> str:
-        """What everything that is kept of the skill goes by: its commit, or its name without one."""
+        """What identifies the text in everything that is kept: its commit, or its name without one."""
         return self.commit or self.name
 
 
@@ -171,13 +175,33 @@ class Measurement:
             sentences += [plan.sentence, *self._judge_notes()]
         for sentence in sentences:
             self.watcher.remark(sentence)
+        session, calls = self.session, self.session.calls
         self._scope = scope or f"{self.command}-{self.context.entropy(8).hex()}/measure"
-        began = self.session.clock()
+        calls.enter(self._scope, Cost())
+        began = session.clock()
+        usual = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))
+
+        async def whole() -> _T:
+            try:
+                await ask_each(self.setup, calls, roles or usual)
+                await check_servers(self.setup.routes)
+                return await work
+            finally:
+                work.close()
+                await session.aclose()
+
         try:
-            return make_calls(self.setup, self.session, self._scope, work, optimizer=optimizer, roles=roles)
-        except SkillgitError:
-            if (cost := self.session.cost_since(began)).calls:
+            with stop_on_interrupt(calls):
+                return asyncio.run(whole())
+        except (SkillgitError, KeyboardInterrupt) as error:
+            if (cost := session.cost_since(began)).calls:
                 self.watcher.spent(cost)
+            if isinstance(error, StoppedError | KeyboardInterrupt):
+                raise StoppedError("stopped before the work was done; nothing is lost", hint=_AGAIN) from error
+            if isinstance(error, BudgetError):
+                error.hint = f"{_AGAIN}, so a larger cap continues from there"
+            elif isinstance(error, ServiceError):
+                error.hint = error.hint or _AGAIN
             raise
         finally:
             note()

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from skillgit.app.recorded.score_summary import Scores
 from skillgit.app.setup.basis import basis_of
-from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
-from skillgit.app.setup.servers import check_servers
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.engine.session import Monitor, Session
-from skillgit.errors import BudgetError, ConfigError, ServiceError, StoppedError
+from skillgit.errors import ConfigError
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessFleet, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +71,11 @@ class EvalWatcher(Protocol):
         ...
 
     def remark(self, text: str) -> None:
-        """Something is worth telling before the result, as what the work will cost."""
+        """What is worth knowing before the result, such as what the work will cost."""
         ...
 
     def spent(self, cost: Cost) -> None:
-        """The work ends without a result that could tell its cost."""
+        """The work ends without a result that has its cost."""
         ...
 
 
@@ -151,7 +147,7 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, stop)
-    except ValueError:  # not the main thread: whoever started it owns the signals
+    except ValueError:  # not the main thread, which owns the signals
         yield
         return
     try:
@@ -189,43 +185,3 @@ def open_session(
             executor=executor_of(setup),
             strategy=setup.strategy,
         )
-
-
-def make_calls(
-    setup: Setup,
-    session: Session,
-    scope: str,
-    work: Coroutine[object, object, T],
-    *,
-    optimizer: bool = False,
-    roles: Sequence[str] = (),
-) -> T:
-    """Do ``work`` once every model answers, then close connections; the first Ctrl-C stops after calls in flight.
-
-    Where it ends early, the error says that nothing is lost: what was paid for is in the ledger.
-    """
-    calls = session.calls
-    calls.enter(scope, Cost())
-    usual = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))
-
-    async def whole() -> T:
-        try:
-            await ask_each(setup, calls, roles or usual)
-            await check_servers(setup.routes)
-            return await work
-        finally:
-            work.close()
-            await session.aclose()
-
-    hint = "type the same command again: what was measured is kept and costs nothing"
-    try:
-        with stop_on_interrupt(calls):
-            return asyncio.run(whole())
-    except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError("stopped before the work was done; nothing is lost", hint=hint) from error
-    except BudgetError as error:
-        error.hint = f"{hint}, so a larger cap goes on where it stands"
-        raise
-    except ServiceError as error:
-        error.hint = error.hint or hint
-        raise

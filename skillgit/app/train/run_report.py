@@ -1,4 +1,4 @@
-"""How training is told: a run in progress is published while it goes on, and reported where a process ends.
+"""How training is reported: a run in progress is published while it goes on, and reported where a process ends.
 
 Nothing of the publication can slow down or fail the run. A finished run has an outcome that its history records. A
 process that ends before has one too, but that is only said: the run has no end yet and can go on.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
 from skillgit.app.history.status import Unfinished
@@ -71,7 +71,7 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
 class ReportRow:
     label: str  # ``first``, ``best`` or ``last``
     version: int
-    selection: float | None  # its score on the selection split under the gate's metric; None if nobody has measured it
+    selection: float | None  # its score on the selection split under the gate's metric; None if it was not measured
     test: float | None  # its score on the test split under the same metric; None if it was not measured
     loads: LoadCounts | None = None  # in how many selection rollouts an agent loaded it; None for other models
 
@@ -105,7 +105,7 @@ def exit_code(outcome: RunOutcome, *, strict: bool) -> ExitCode:
 
 
 def outcome_of(error: SkillgitError) -> RunOutcome | None:
-    """Return the outcome of a process that ``error`` ended; None if the error is no such end."""
+    """Return the outcome of a process that ``error`` ended; None for any other error."""
     match error:
         case BudgetError():
             return RunOutcome.BUDGET
@@ -132,13 +132,13 @@ def finished(
     return Trained(
         run=session.run,
         outcome=end.outcome,
-        words=_words(session, state, end.outcome),
+        words=", ".join(filter(None, (outcome_words(session, state, end.outcome), _rehearsal(session)))),
         sentence=end.why,
         exit_code=exit_code(end.outcome, strict=False),
         resumed=is_resumed,
         report=_report(session, state, tests),
         metric=rule.metric.value,
-        cost=_rounded(state.cost),
+        cost=replace(state.cost, seconds=round(state.cost.seconds, 1)),
         next_commands=_next_commands(session, state),
         facts=facts,
         test=_on_test(session, state, evidence),
@@ -157,13 +157,13 @@ def unfinished(
     making: tuple[Unfinished, ...],
     facts: Mapping[str, str],
 ) -> Trained | None:
-    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process."""
+    """Return where ``error`` left a run that ``command`` continues; None for an error that ends no process."""
     outcome = outcome_of(error)
     if outcome is None:
         return None
     cost = sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())
     # The seconds of an event are those on the clock. Of one that is not recorded yet only those of its calls are known,
-    # which went on side by side, so that they are no time that anybody waited.
+    # which went on side by side, so that they are not the time that a person waited.
     clock_seconds = state.cost.seconds if state is not None else 0.0
     return Trained(
         run=session.run,
@@ -174,7 +174,7 @@ def unfinished(
         resumed=is_resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(replace(cost, seconds=clock_seconds)),
+        cost=replace(cost, seconds=round(clock_seconds, 1)),
         next_commands=(command,),
         facts=facts,
         unfinished=making,
@@ -182,22 +182,13 @@ def unfinished(
 
 
 def _report(session: Session, state: RunState, tests: dict[int | None, float]) -> tuple[ReportRow, ...]:
-    def score(version: int) -> float | None:
-        return None if state.known_evaluation(version) is None else session.score(state, version)
-
-    def loads(version: int) -> LoadCounts | None:
+    rows = []
+    for label, version in (("first", 0), ("best", state.best), ("last", state.version)):
         evaluation = state.known_evaluation(version)
-        return None if evaluation is None else evaluation.loads
-
-    return tuple(
-        ReportRow(label=label, version=version, selection=score(version), test=tests.get(version), loads=loads(version))
-        for label, version in (("first", 0), ("best", state.best), ("last", state.version))
-    )
-
-
-def _words(session: Session, state: RunState, outcome: RunOutcome) -> str:
-    """Return the outcome with what a reader has to know of it: that it may be chance, and that it is a rehearsal."""
-    return ", ".join(filter(None, (outcome_words(session, state, outcome), _rehearsal(session))))
+        score = None if evaluation is None else session.score(state, version)
+        loads = None if evaluation is None else evaluation.loads
+        rows.append(ReportRow(label=label, version=version, selection=score, test=tests.get(version), loads=loads))
+    return tuple(rows)
 
 
 def _rehearsal(session: Session) -> str:
@@ -224,10 +215,6 @@ def _on_test(session: Session, state: RunState, evidence: Mapping[str, bytes]) -
     return compare(session.rule, (version_label(state.best), best), (version_label(0), seed))
 
 
-def _rounded(cost: Cost) -> Cost:
-    return replace(cost, seconds=round(cost.seconds, 1))
-
-
 def _next_commands(session: Session, state: RunState) -> tuple[str, ...]:
     """Return what to type next; versions are named with their run, for another one may be the default."""
     run, best = session.run, version_label(state.best)
@@ -244,9 +231,9 @@ def _next_commands(session: Session, state: RunState) -> tuple[str, ...]:
 
 EVERY_S: Final = 0.4  # between two publications: seldom enough to cost nothing, often enough to be seen within a second
 RECENT_S: Final = 60.0  # of spending that make its rate
-FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
+FAILED: Final = "failed"  # how a process ended whose error is not an outcome of a run
 _ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.SCREEN, Stage.EVALUATE, Stage.TEST})
-"""Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
+"""Stages whose failing items are reported; those of others are tried again and again, and say little of the skill."""
 _REMARKS: Final = 5
 
 
@@ -273,7 +260,7 @@ class Publisher:
         self._at_first = Cost()
 
     def attach(self, session: Session) -> None:
-        """Say which session is published, so that what is left of it can be told."""
+        """Say which session is published, so that what is left of it can be forecast."""
         self._session, self._forecast = session, Forecast(Workload.of(session))
         self._at_first, session.calls.traffic.remark = session.calls.spent(), self.remark
         self.budget = partial(analyst_budget, session)
@@ -297,7 +284,7 @@ class Publisher:
         self._watcher.progress(progress)
         if self._now is None or self._now.step != progress.step:
             self._stages = {}
-        # before a step has a stage, its place is told with the stage of the step before
+        # before a step has a stage, its place comes with the stage of the step before
         if progress.total or progress.done or (self._now is not None and progress.stage is not self._now.stage):
             count = StageCount(stage=progress.stage.value, done=progress.done, total=progress.total)
             self._stages[progress.stage] = count
@@ -373,73 +360,60 @@ class Publisher:
         self._due = loop.time() + EVERY_S
 
     def _write(self, end: End | None = None) -> None:
-        # Whoever cannot watch misses something; the run must not. The whole text is redacted, whoever said a part.
+        # Watchers may miss something; the run must not. The whole text is redacted, all parts of it.
         with suppress(OSError):
             document = redact(encoded(self._look(end))).encode(errors="replace")
             publish(self._repo, self._snapshot.run, document)
 
     def _look(self, end: End | None) -> Snapshot:
-        snapshot = replace(
-            self._snapshot,
-            seconds=round(time.monotonic() - self._began, 1),
-            failing=grouped(self._reasons),
-            failed=len(self._reasons),
-            rolled=len(self._rolled),
-            looked_at=self._about[1].value if self._about[1] is not None else "",
-            end=end,
-        )
-        snapshot = self._paced(snapshot)
-        now = self._now
-        if now is None:
-            return snapshot
-        current = self._stages.get(now.stage)
-        return replace(
-            snapshot,
-            epoch=now.epoch,
-            epochs=now.epochs,
-            step=now.step,
-            steps=now.steps,
-            last=now.last,
-            budget=self.budget(now.step) if now.step else None,
-            stage=current.stage if current is not None else "",
-            done=now.done,
-            total=now.total,
-            stages=tuple(self._stages.values()),
-            score=now.score,
-            best=now.best,
-            spent=now.spent.whole,
-        )
+        now, seconds = self._now, time.monotonic() - self._began
+        facts: dict[str, Any] = {
+            "seconds": round(seconds, 1),
+            "failing": grouped(self._reasons),
+            "failed": len(self._reasons),
+            "rolled": len(self._rolled),
+            "looked_at": self._about[1].value if self._about[1] is not None else "",
+            "end": end,
+        }
+        if now is not None:
+            current = self._stages.get(now.stage)
+            same = ("epoch", "epochs", "step", "steps", "last", "done", "total", "score", "best")
+            facts |= {name: getattr(now, name) for name in same}
+            facts |= {"stage": "" if current is None else current.stage, "stages": tuple(self._stages.values())}
+            facts |= {"spent": now.spent.whole, "budget": self.budget(now.step) if now.step else None}
+        if self._session is not None and self._forecast is not None:
+            facts |= self._paces(self._session, self._forecast, seconds, is_over=end is not None)
+        return replace(self._snapshot, **facts)
 
-    def _paced(self, snapshot: Snapshot) -> Snapshot:
-        session, forecast = self._session, self._forecast
-        if session is None or forecast is None:
-            return snapshot
-        seconds, traffic, costs = time.monotonic() - self._began, session.calls.traffic, session.calls.spent().whole
-        is_over = snapshot.end is not None
+    def _paces(self, session: Session, forecast: Forecast, seconds: float, *, is_over: bool) -> dict[str, Any]:
+        """Return how fast the run is and what is left of it, as fields of a snapshot."""
+        traffic, costs = session.calls.traffic, session.calls.spent().whole
         remainder = 0.0 if is_over else forecast.seconds_left(seconds)
         self._spendings.append((seconds, costs))
         while len(self._spendings) > 1 and self._spendings[0][0] < seconds - RECENT_S:
             self._spendings.popleft()
         moment, earlier = self._spendings[0]
         latency = traffic.latency()
-        return replace(
-            snapshot,
-            share=round(forecast.share(seconds), 4),
-            seconds_left=None if remainder is None else round(remainder, 1),
-            recent=_less(costs, earlier),
-            recent_s=round(seconds - moment, 1),
-            projected=None if remainder is None else _projected(costs, self._at_first.whole, seconds, remainder),
-            calls=CallFigures(
-                per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
-                latency_s=None if latency is None else round(latency, 3),
-                in_flight=traffic.in_flight,
-                in_batches=sum(size for _, size in traffic.batches.values()),
-                answered=traffic.answered,
-                refused=traffic.refused,
-                failed=traffic.failed,
-                retried=traffic.retried,
-            ),
+        figures = CallFigures(
+            per_second=round(traffic.per_second(time.monotonic() - seconds), 2),
+            latency_s=None if latency is None else round(latency, 3),
+            in_flight=traffic.in_flight,
+            in_batches=sum(size for _, size in traffic.batches.values()),
+            answered=traffic.answered,
+            refused=traffic.refused,
+            failed=traffic.failed,
+            retried=traffic.retried,
         )
+        return {
+            "share": round(forecast.share(seconds), 4),
+            "seconds_left": None if remainder is None else round(remainder, 1),
+            "recent": _less(costs, earlier),
+            "recent_s": round(seconds - moment, 1),
+            "projected": None
+            if remainder is None
+            else _projected(costs, self._at_first.whole, remainder / seconds if seconds > 0 else 0.0),
+            "calls": figures,
+        }
 
 
 def _less(cost: Cost, earlier: Cost) -> Cost:
@@ -452,9 +426,9 @@ def _less(cost: Cost, earlier: Cost) -> Cost:
     )
 
 
-def _projected(costs: Cost, first: Cost, seconds: float, remainder: float) -> Cost:
-    """Return the cost at the end, if the rest costs as much in a second as this process did."""
-    growth, times = _less(costs, first), remainder / seconds if seconds > 0 else 0.0
+def _projected(costs: Cost, first: Cost, times: float) -> Cost:
+    """Return the cost at the end, if what is left takes ``times`` as long as what this process did, at its pace."""
+    growth = _less(costs, first)
     return replace(
         costs,
         calls=costs.calls + round(growth.calls * times),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -17,8 +18,15 @@ from skillgit.app.setup.servers import other_servers
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import left_out, normalise, read_seed, starter
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import NO_SKILL, WORKTREE, revision_words, text_source, work_tree_differs
-from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, meant_of
+from skillgit.app.workspace.revision import (
+    NO_SKILL,
+    WORKTREE,
+    resolve_in,
+    revision_words,
+    text_source,
+    work_tree_differs,
+)
+from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, meant_of, name_of
 from skillgit.app.workspace.skills_here import ends, skills_here, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import RunStarted
@@ -30,6 +38,7 @@ from skillgit.index import queries
 from skillgit.index.refresh import open_index
 from skillgit.index.rows import LogRow
 from skillgit.plugin.environment import Environment
+from skillgit.plugin.registry import load_environment
 from skillgit.store import refs, work_tree
 from skillgit.store.commit_message import Recorded
 from skillgit.store.history_reader import skill_at
@@ -68,10 +77,16 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
         raise UsageError("a skill and an environment both name a seed", hint="give one of them")
     folder = (context.directory / directory if directory is not None else context.directory).resolve()
     source = context.directory / skill if skill is not None else None
-    if source is not None and not source.exists() and (path := _known_skill(folder, str(skill))):
-        repo = Repo.discover(folder)
-        return _initialised(repo, path, trunk_tip(repo) or "")
-    first = read_seed(source) if source is not None else _seed_of(context, environment) if environment else None
+    if source is not None and not source.exists():
+        with suppress(RepositoryNotFoundError):  # it may be the name of a skill of the repository
+            repo = Repo.discover(folder)
+            if there := work_tree.skills_on_trunk(repo):
+                return _initialised(repo, choose_skill(str(skill), there), trunk_tip(repo) or "")
+    first = read_seed(source) if source is not None else None
+    if environment:
+        plugin = load_environment(environment, context.directory)
+        defaults = {option.name: option.default for option in plugin.info.options}
+        first = normalise(plugin(defaults, context.directory).seed_skill())
     path_inside = _place(folder, source) if source is not None else ""
     entries = sum(1 for entry in folder.iterdir() if entry.name != ".git") if folder.is_dir() else 0
     if first is None:
@@ -97,26 +112,15 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
 
 
 def _initialised(repo: Repo, path: str, commit: str, *, created: bool = False) -> Initialised:
-    branch = refs.short(trunk(repo))
     return Initialised(
-        path=_root(repo),
+        path=repo.workdir or repo.common_dir,
         skill_path=path,
         commit=commit,
         created=created,
         added=False,
-        branch=branch,
+        branch=refs.short(trunk(repo)),
         following=train_hint(repo, path),
     )
-
-
-def _known_skill(folder: Path, word: str) -> str:
-    """Return the folder of the skill of the repository at ``folder`` that ``word`` names; empty without one."""
-    try:
-        repo = Repo.discover(folder)
-    except RepositoryNotFoundError:
-        return ""
-    there = work_tree.skills_on_trunk(repo)
-    return choose_skill(word, there) if there else ""
 
 
 def _place(folder: Path, source: Path) -> str:
@@ -156,7 +160,7 @@ _FEW = 5
 
 
 def _refuse_starter(context: Context, folder: Path) -> None:
-    """Refuse to invent a skill where there are some that nobody has committed."""
+    """Refuse to invent a skill where there are some that are not committed."""
     try:
         if work_tree.skills_on_trunk(Repo.discover(folder)):
             return
@@ -174,14 +178,6 @@ def _refuse_starter(context: Context, folder: Path) -> None:
         )
 
 
-def _seed_of(context: Context, environment: str) -> Skill:
-    from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - loads an environment only if one is named
-
-    plugin = load_environment(environment, context.directory)
-    defaults = {option.name: option.default for option in plugin.info.options}
-    return normalise(plugin(defaults, context.directory).seed_skill())
-
-
 def _open(folder: Path) -> tuple[Repo, bool]:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
@@ -192,11 +188,8 @@ def _open(folder: Path) -> tuple[Repo, bool]:
         if (folder / ".git").exists():
             raise
         return Repo.init(folder), True
-    return (repo, False) if _root(repo).resolve() == folder else (Repo.init(folder), True)
-
-
-def _root(repo: Repo) -> Path:
-    return repo.workdir or repo.common_dir
+    is_root = (repo.workdir or repo.common_dir).resolve() == folder
+    return (repo, False) if is_root else (Repo.init(folder), True)
 
 
 _SHORT = 7
@@ -239,42 +232,65 @@ def find_beginning(
 
 
 def _beginning(
-    workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None, named: str
+    workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None, word: str
 ) -> Beginning:
-    if start == WORKTREE:
-        return _from_work_tree(workspace, environment, named)
-    if start is not None:
-        return _from_revision(workspace, environment, start, named)
     repo, skill_init = workspace.repo, config.values.env.skill_init
-    places = ends(repo)
-    ref, commit = places[0]
-    if skill_init and named:
-        raise UsageError("--skill and env.skill_init both name a skill", hint="give one of them")
-    if skill_init:
+    if start not in (None, WORKTREE):
+        resolution = resolve_in(workspace, start)
+        row = resolution.row
+        if row is not None and row.version is not None:
+            return _at_commit(workspace, resolution.commit, workspace.index.skill_path(row.run), start)
+        path = word or skill_at_start(workspace, start, environment.info.name)
+        if not path:
+            raise SkillError(f"there is no skill at {start}", hint=NO_SKILL)
+        return _at_commit(workspace, resolution.commit, path, start)
+    tips = ends(repo)
+    ref, commit = tips[0]
+    if skill_init and start is None:
+        if word:
+            raise UsageError("--skill and env.skill_init both name a skill", hint="give one of them")
         skill = read_seed(Path(skill_init))
         # A text from elsewhere continues no run, also where HEAD is at a version of one.
         at_run = queries.row_of_commit(workspace.index, commit) is not None
-        ref, commit = places[-1] if at_run else places[0]
+        ref, commit = tips[-1] if at_run else tips[0]
         source = f"{skill_init} (env.skill_init), on {ref} ({commit[:_SHORT]})"
         return Beginning(commit=commit, skill_path=f"{SKILLS}/{skill.name}", skill=skill, source=source)
-    path = named or skill_at_start(workspace, None, environment.info.name)
-    for ref, commit in places:
+    path = word or skill_at_start(workspace, start, environment.info.name)
+    if start == WORKTREE:
+        return _from_work_tree(workspace, path, ref, commit)
+    for ref, commit in tips:
         if path and path in work_tree.skills_at(repo, commit):
-            is_head = commit == repo.head()[1]
-            beginning = _at_commit(workspace, commit, path, ref)
-            return replace(beginning, differs=is_head and work_tree.differs(repo, path))
-    if named:
-        sentence = f"{' and '.join(ref for ref, _ in places)} {'do' if places[1:] else 'does'} not hold {named}"
-        runs = f"skillgit runs --skill {quote(named)} lists those that trained it"
+            differs = commit == repo.head()[1] and work_tree.differs(repo, path)
+            return replace(_at_commit(workspace, commit, path, ref), differs=differs)
+    if word:
+        sentence = f"{' and '.join(ref for ref, _ in tips)} {'do' if tips[1:] else 'does'} not hold {word}"
+        runs = f"skillgit runs --skill {quote(word)} lists those that trained it"
         raise SkillError(sentence, hint=f"{runs}; --from RUN/best takes the text of one")
     skill = normalise(environment.seed_skill())
-    source = f"the seed of {environment.info.name}, for {ref} ({commit[:_SHORT]}) holds no skill"
     return Beginning(
         commit=commit,
         skill_path=f"{SKILLS}/{skill.name}",
         skill=skill,
-        source=source,
+        source=f"the seed of {environment.info.name}, for {ref} ({commit[:_SHORT]}) holds no skill",
         differs=repo.workdir is not None and bool(work_tree.skills_in_work_tree(repo)),
+    )
+
+
+def _from_work_tree(workspace: Workspace, path: str, ref: str, commit: str) -> Beginning:
+    repo = workspace.repo
+    if not path:
+        raise SkillError("the work tree holds no skill", hint=NO_SKILL)
+    files, executable = work_tree.folder_files(repo, path)
+    if DOCUMENT not in files:
+        raise SkillError(f"the work tree holds no {path}/{DOCUMENT}", hint=NO_SKILL)
+    if not work_tree.differs(repo, path) and commit == repo.head()[1]:
+        return _at_commit(workspace, commit, path, ref)
+    return Beginning(
+        commit=commit,
+        skill_path=path,
+        skill=normalise(Skill(name_of(path), files, executable)),
+        source=f"{path}/{DOCUMENT} of the work tree, which differs from {revision_words(ref, '', commit)}",
+        is_uncommitted=True,
     )
 
 
@@ -307,28 +323,6 @@ def _version_at(workspace: Workspace, commit: str, path: str) -> LogRow | None:
     return version if len(trees) == 1 else None
 
 
-def _from_work_tree(workspace: Workspace, environment: Environment, named: str) -> Beginning:
-    repo = workspace.repo
-    places = ends(repo)
-    ref, commit = places[0]
-    path = named or skill_at_start(workspace, WORKTREE, environment.info.name)
-    if not path:
-        raise SkillError("the work tree holds no skill", hint=NO_SKILL)
-    files, executable = work_tree.folder_files(repo, path)
-    if DOCUMENT not in files:
-        raise SkillError(f"the work tree holds no {path}/{DOCUMENT}", hint=NO_SKILL)
-    if not work_tree.differs(repo, path) and commit == repo.head()[1]:
-        return _at_commit(workspace, commit, path, ref)
-    name = path.rpartition("/")[2]
-    return Beginning(
-        commit=commit,
-        skill_path=path,
-        skill=normalise(Skill(name, files, executable)),
-        source=f"{path}/{DOCUMENT} of the work tree, which differs from {revision_words(ref, '', commit)}",
-        is_uncommitted=True,
-    )
-
-
 def first_skill(context: Context, config: ResolvedConfig, environment: Environment) -> Skill:
     """Return the skill that a new run would start with, in a repository or outside of one."""
     try:
@@ -337,19 +331,6 @@ def first_skill(context: Context, config: ResolvedConfig, environment: Environme
     except RepositoryNotFoundError:
         path = config.values.env.skill_init
         return read_seed(Path(path)) if path else normalise(environment.seed_skill())
-
-
-def _from_revision(workspace: Workspace, environment: Environment, start: str, named: str) -> Beginning:
-    from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - most runs start from HEAD, and a server waits
-
-    resolution = resolve_in(workspace, start)
-    row = resolution.row
-    if row is not None and row.version is not None:
-        return _at_commit(workspace, resolution.commit, workspace.index.skill_path(row.run), start)
-    path = named or skill_at_start(workspace, start, environment.info.name)
-    if not path:
-        raise SkillError(f"there is no skill at {start}", hint=NO_SKILL)
-    return _at_commit(workspace, resolution.commit, path, start)
 
 
 def skill_at_start(workspace: Workspace, start: str | None, environment: str) -> str:
@@ -364,8 +345,6 @@ def skill_at_start(workspace: Workspace, start: str | None, environment: str) ->
         # The skill is the one that HEAD would train; where HEAD has none, the work tree is looked at.
         of_head = meant_of(work_tree.skills_at(repo, ends(repo)[0][1]), environment)
         return of_head or meant_of(work_tree.skills_in_work_tree(repo), environment)
-    from skillgit.app.workspace.revision import resolve_in  # noqa: PLC0415 - most runs start from HEAD, and a server waits
-
     resolution = resolve_in(workspace, start)
     row = resolution.row
     if row is not None and row.version is not None:
@@ -387,9 +366,9 @@ def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup
         "environment": bool(change := environment_change(repo, records[0], setup)),
     }
     different = [aspect for aspect, differs in differences.items() if differs]
-    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins anew with yours"
+    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins a new run with yours"
     if different == ["environment"]:
-        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins anew with it")
+        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins a new run with it")
     if different:
         changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else {}
         if different == ["configuration"] and changes.keys() == {"train.num_epochs"}:

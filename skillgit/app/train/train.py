@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
+from typing import cast
 
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
@@ -45,7 +46,7 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
-from skillgit.domain.proposal import Feedback, Tried
+from skillgit.domain.proposal import Feedback
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -82,7 +83,10 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
-    name = check_run_name(request.run) if request.run else _new_name(context, setup)
+    if request.run:
+        name = check_run_name(request.run)
+    else:
+        name = new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
         if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps, request.cap)
@@ -90,11 +94,14 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         fresh = _is_fresh(workspace, name, request)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again, fresh=fresh)
-            command = continuing(_without_credentials(request), name)
+            # What is kept lacks what may be a credential in an address.
+            pairs = (override.partition("=") for override in request.overrides)
+            overrides = tuple(f"{key}{equals}{without_credentials(value)}" for key, equals, value in pairs)
+            command = continuing(replace(request, overrides=overrides), name)
             publication = publishing(workspace.repo, name, watcher, caps=caps, command=command)
             with stop_on_interrupt(calls), publication as publisher:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
-                with left_unfinished(training, request):
+                with training.resumable(request):
                     return publisher.finished(runner.run(training.to_the_end()))
 
 
@@ -118,7 +125,11 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
         config = request.config
         is_begun = request.run in run_names(workspace.repo.tips())
         if config is None:
-            if is_begun or _run_at(workspace, request.start) or not _is_clear(workspace, request):
+            if is_begun or _run_at(workspace, request.start):
+                return request
+            # what to train is clear where a skill is named, or is the only one and has tasks
+            path = workspace.skill or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
+            if not workspace.skill and not (path and own_tasks(workspace.repo.workdir, name_of(path))):
                 return request
             config = usual(context.directory)
 
@@ -129,12 +140,6 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
         settings = settings or load_config(context, config, request.overrides)
         overrides = with_own_tasks(context, workspace, settings, request.overrides, skill)
         return replace(request, config=config, overrides=overrides)
-
-
-def _is_clear(workspace: Workspace, request: TrainRequest) -> bool:
-    """Say whether it is clear what to train where no configuration is named: a skill that is, or the one with tasks."""
-    skill = workspace.skill or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
-    return bool(workspace.skill or (skill and own_tasks(workspace.repo.workdir, name_of(skill))))
 
 
 def _run_at(workspace: Workspace, start: str | None) -> str:
@@ -185,10 +190,6 @@ def _is_fresh(workspace: Workspace, name: str, request: TrainRequest) -> bool:
             hint="leave out --fresh, or begin another run: --run NAME",
         )
     return was_fresh
-
-
-def _new_name(context: Context, setup: Setup) -> str:
-    return new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
 
 
 def caps_of(setup: Setup, request: TrainRequest) -> Caps:
@@ -246,7 +247,12 @@ def _plan_of_begun(workspace: Workspace, setup: Setup, request: SkillTraining, c
         goes_on=_place(setup, state),
     )
     if state.outcome is not None and state.known_evaluation(state.version) is not None:
-        return plan_maker.plan("train", facts, caps=caps, notes=(_finished_note(setup, run, state),))
+        note = (
+            f"run {run} has finished, {state.outcome.value}, and the command asks nothing; another run begins with"
+            f" skillgit train {setup.config.name} --run NAME: --from {run}/best goes on from the best version, and"
+            " --fresh asks models again what they have answered"
+        )
+        return plan_maker.plan("train", facts, caps=caps, notes=(note,))
     commits = {version_of(record.event): record.commit for record in records}
     plan_rest(plan_maker, skill_at(repo, commits[state.version], state.start.skill), state)
     making = in_the_making(plan_maker.session.calls.ledger, run, queries.progress(workspace.index, run))
@@ -260,15 +266,6 @@ def _place(setup: Setup, state: RunState) -> str:
         return ""
     steps = steps_of(setup.config.values.method, setup.task)
     return f"at step {state.step + 1} of {steps}" if state.step < steps else f"after its last step, {steps} of {steps}"
-
-
-def _finished_note(setup: Setup, run: str, state: RunState) -> str:
-    outcome = state.outcome.value if state.outcome is not None else ""
-    return (
-        f"run {run} has finished, {outcome}, and the command asks nothing; another run begins with"
-        f" skillgit train {setup.config.name} --run NAME: --from {run}/best goes on from the best version, and --fresh"
-        " asks models again what they have answered"
-    )
 
 
 def _kept_text(workspace: Workspace, setup: Setup, request: SkillTraining, first: Recorded) -> str:
@@ -317,7 +314,7 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
 
 
 def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: str) -> None:
-    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what nobody can check."""
+    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what cannot be checked."""
     losses = lost_evidence(repo, run, records)
     if losses:
         addresses = ", ".join(str(event_address(record.event)) for record in losses[:_NAMED])
@@ -349,6 +346,7 @@ class Training:
         self._start, path, self._parent, text = self._beginning(request)
         position = _place(setup, fold(record.event for record in self._recorded)) if self._recorded else ""
         self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=position)
+        self._read_feedback = feedback_reader(workspace.repo)
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
@@ -356,7 +354,6 @@ class Training:
         self._attempts = Attempts()
         for record in self._recorded:
             self._attempts.take(record.event, read_evidence(workspace.repo, record.evidence, ATTEMPT_FILES) or {})
-        for record in self._recorded:
             self._note_version(record)
         self.session = Session(
             run=name,
@@ -368,8 +365,12 @@ class Training:
             clock=context.clock,
             monitor=Monitor(report=watcher.progress, saw=watcher.rolled, cost=calls.spent),
             pins=setup.pins,
-            feedback=partial(self._said, feedback_reader(workspace.repo)),
-            trials=self._tried(),
+            feedback=self._feedback,
+            trials=read_tried(
+                read_evidence(workspace.repo, self._recorded[0].evidence, (TRIED_FILE,))
+                if self._recorded
+                else self._start.evidence
+            ),
             outcomes=self._outcomes.of,
             attempts=lambda: self._attempts,
             executor=executor_of(setup),
@@ -394,14 +395,9 @@ class Training:
         start = Start(skill=beginning.skill, fork_of=beginning.fork_of, remark=beginning.record, **digests)  # type: ignore[arg-type]
         return start, beginning.skill_path, beginning.commit, beginning.text
 
-    def _tried(self) -> tuple[Tried, ...]:
-        if not self._recorded:
-            return read_tried(self._start.evidence)
-        return read_tried(read_evidence(self._workspace.repo, self._recorded[0].evidence, (TRIED_FILE,)))
-
-    def _said(self, read: Callable[[Collection[str]], tuple[Feedback, ...]]) -> tuple[Feedback, ...]:
+    def _feedback(self) -> tuple[Feedback, ...]:
         """Return what people have said about the events of the run and the version that it began at."""
-        return read([self._parent, *(record.commit for record in self._recorded)])
+        return self._read_feedback([self._parent, *(record.commit for record in self._recorded)])
 
     def skill(self, version: int) -> Skill:
         if version not in self._skills:
@@ -409,17 +405,17 @@ class Training:
             self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
         return self._skills[version]
 
+    def _opening(self) -> Iterator[str]:
+        """Yield what is said before the first call."""
+        yield from (*training_lines(self.facts), *warnings_of(self._setup), *self._doubts())
+        yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
+        if not self._begun:
+            yield from obstacles(self._setup, self._start.skill)
+            yield before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule)
+
     async def to_the_end(self) -> Trained:
-        is_begun = self._begun
-        for sentence in (*training_lines(self.facts), *warnings_of(self._setup)):
+        for sentence in self._opening():
             self._watcher.remark(sentence)
-        judge = judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
-        for sentence in filter(None, (self._lacking(), self._edited(), self._unknown_server(), *judge)):
-            self._watcher.remark(sentence)
-        if not is_begun:
-            for sentence in obstacles(self._setup, self._start.skill):
-                self._watcher.remark(sentence)
-            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
         state = fold(record.event for record in self._recorded) if self._recorded else None
         writing: asyncio.Task[None] | None = None
@@ -438,20 +434,20 @@ class Training:
         finally:
             await trainer.close()
             if writing is not None:
-                await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
+                await asyncio.wait({writing})  # what has been computed is written, also if what follows it failed
                 if not writing.cancelled():
                     writing.exception()  # or asyncio reports it once more, as a traceback: that of Ctrl-C, for example
             await self.session.aclose()
         if writing is not None:
             await writing
-        ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
+        ends = [record for record in self._recorded if isinstance(record.event, RunFinished)]
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
-        end = next(record for record in self._recorded[::-1] if isinstance(record.event, RunFinished))
-        evidence = read_evidence(self._workspace.repo, end.evidence, test_files(state)) or {}
-        report = finished(self.session, state, ends[-1], evidence, facts=self.facts, is_resumed=bool(is_begun))
+        evidence = read_evidence(self._workspace.repo, ends[-1].evidence, test_files(state)) or {}
+        end = cast("RunFinished", ends[-1].event)
+        report = finished(self.session, state, end, evidence, facts=self.facts, is_resumed=bool(self._begun))
         report = replace(report, shortcut=self._beside_shortcut(report))
-        if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
+        if any(isinstance(record.event, RunFinished) for record in self._recorded[: self._begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
@@ -466,33 +462,24 @@ class Training:
         split, score = (Split.SELECTION, row.selection) if row.test is None else (Split.TEST, row.test)
         return not_above(score, split.value, best.get(split), version_label(row.version))
 
-    def _lacking(self) -> str:
-        """Say before the run goes on that it will not be the one that it would have been; empty if it may be."""
-        events = [record.event for record in self._recorded]
+    def _doubts(self) -> Iterator[str]:
+        """Say before the run goes on why it may not be the one that it would have been."""
+        run, events = self.session.run, [record.event for record in self._recorded]
         lacking = lacking_calls(self.session.calls.ledger, events)
-        if not lacking or isinstance(events[-1], RunFinished):
-            return ""
-        return (
-            f"the ledger of this repository lacks {lacking} of the calls that run {self.session.run} has paid for; what"
-            " is needed of them is bought again, so that costs, and with them commit ids, are not those of a run whose"
-            " ledger was kept"
-        )
-
-    def _edited(self) -> str:
-        """Say that what comes is proposed by other code than what was; empty if it is the same, or not known."""
-        if not self._recorded:
-            return ""
-        code = start_document(self._workspace.repo, self._recorded[0].evidence, ENVIRONMENT).get("strategy")
-        if not code or code == self._setup.strategy_code:
-            return ""
-        return "the strategy was edited since the run began; the steps from here on are proposed by what it is now"
-
-    def _unknown_server(self) -> str:
-        """Say that it is not known whether the run began with these servers; empty if it is."""
-        if self._started is None or self._started.served or not self.session.served:
-            return ""
-        names = " and ".join(dict.fromkeys(model.phrase for model in self.session.served))
-        return f"run {self.session.run} does not record which servers answered it; it goes on with {names}"
+        if lacking and not isinstance(events[-1], RunFinished):
+            yield (
+                f"the ledger of this repository lacks {lacking} of the calls that run {run} has paid for; what is"
+                " needed of them is bought again, so that costs, and with them commit ids, are not those of a run"
+                " whose ledger was kept"
+            )
+        if self._recorded:
+            code = start_document(self._workspace.repo, self._recorded[0].evidence, ENVIRONMENT).get("strategy")
+            if code and code != self._setup.strategy_code:
+                change = "the strategy was edited since the run began"
+                yield f"{change}; the steps from here on are proposed by what it is now"
+        if self._started is not None and not self._started.served and self.session.served:
+            names = " and ".join(dict.fromkeys(model.phrase for model in self.session.served))
+            yield f"run {run} does not record which servers answered it; it goes on with {names}"
 
     async def _prepare(self) -> None:
         await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
@@ -505,7 +492,7 @@ class Training:
             self._watcher.remark(note)
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
-        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        """Write a transition and report it; its evidence, the bulk of it, in a thread, while the next one is made."""
         await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
         record = self._writer.append(
             transition.event,
@@ -529,13 +516,38 @@ class Training:
             for sentence in after_baseline(record.event, transition.evidence, self.session.rule):
                 self._watcher.remark(sentence)
 
-    def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
+    @contextmanager
+    def resumable(self, request: TrainRequest) -> Iterator[None]:
+        """Give errors that leave the run unfinished the command that continues it, and what is known of the run."""
+        name = self.session.run
+        command = continuing(request, name)
+        try:
+            yield
+        except (StoppedError, KeyboardInterrupt) as error:
+            stop = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
+            stop.result = self._unfinished(stop, command)
+            raise stop from error
+        except SkillgitError as error:
+            if isinstance(error, BudgetError):
+                command = continuing(request, name, open_cap=error.cap)
+                error.hint = f"{command} with a larger cap continues it"
+            if isinstance(error, NotLoadedError):
+                command = continuing(replace(request, overrides=(*request.overrides, _UNLOADED)), name)
+                error.hint = f"{error.hint}; {command} goes on"
+            error.hint = error.hint or f"{command} continues it"
+            error.result = self._unfinished(error, command)
+            raise
+
+    def _unfinished(self, error: SkillgitError, command: str) -> Trained | None:
+        session, making = self.session, tuple[Unfinished, ...]()
         state = fold(record.event for record in self._recorded) if self._recorded else None
-        run, making = self.session.run, tuple[Unfinished, ...]()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
-            making = in_the_making(self.session.calls.ledger, run, queries.progress(self._workspace.index, run))
+            making = in_the_making(
+                session.calls.ledger, session.run, queries.progress(self._workspace.index, session.run)
+            )
+        is_resumed = bool(self._begun)
         return unfinished(
-            self.session, state, error, is_resumed=bool(self._begun), command=command, making=making, facts=self.facts
+            session, state, error, is_resumed=is_resumed, command=command, making=making, facts=self.facts
         )
 
     def _note_made(self, transition: Transition) -> None:
@@ -564,34 +576,3 @@ def continuing(request: TrainRequest, run: str, *, open_cap: str = "") -> str:
         value = "N" if cap == open_cap else None if limit is None else str(limit).removesuffix(".0")
         words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
     return shlex.join(words)
-
-
-def _without_credentials(request: TrainRequest) -> TrainRequest:
-    """Return ``request`` as it may be kept: addresses in its overrides lack what may be a credential."""
-    pairs = [override.partition("=") for override in request.overrides]
-    return replace(
-        request, overrides=tuple(f"{key}{equals}{without_credentials(value)}" for key, equals, value in pairs)
-    )
-
-
-@contextmanager
-def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]:
-    """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
-    name = training.session.run
-    command = continuing(request, name)
-    try:
-        yield
-    except (StoppedError, KeyboardInterrupt) as error:
-        stop = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
-        stop.result = training.unfinished(stop, command)
-        raise stop from error
-    except SkillgitError as error:
-        if isinstance(error, BudgetError):
-            command = continuing(request, name, open_cap=error.cap)
-            error.hint = f"{command} with a larger cap goes on where it stands"
-        if isinstance(error, NotLoadedError):
-            command = continuing(replace(request, overrides=(*request.overrides, _UNLOADED)), name)
-            error.hint = f"{error.hint}; {command} goes on"
-        error.hint = error.hint or f"{command} goes on where it stands"
-        error.result = training.unfinished(error, command)
-        raise

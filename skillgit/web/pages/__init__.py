@@ -1,37 +1,12 @@
-"""One module for each page: it asks a use case, and returns the template with what it shows."""
+"""The pages, by subject: each asks a use case, and returns the template with what it shows."""
 
 from __future__ import annotations
 
-from skillgit.web.pages import (
-    activity,
-    compare,
-    cost,
-    drafts,
-    events,
-    items,
-    live,
-    new_run,
-    rule,
-    run,
-    runs,
-    settings,
-    version,
-)
+from skillgit.web.pages import activity, compare, event_actions, items, runs, training, version  # noqa: F401 - routes
+from skillgit.web.rendering import ROUTES as _ROUTES
 from skillgit.web.rendering import PageRoute
 
-ROUTES: tuple[PageRoute, ...] = (
-    *runs.ROUTES,
-    *new_run.ROUTES,
-    *live.ROUTES,
-    *run.ROUTES,
-    *events.ROUTES,
-    *items.ROUTES,
-    *cost.ROUTES,
-    *settings.ROUTES,
-    *version.ROUTES,
-    *rule.ROUTES,
-    *compare.ROUTES,
-    *drafts.ROUTES,
-    *activity.ROUTES,
+ROUTES: tuple[PageRoute, ...] = tuple(
+    sorted(_ROUTES, key=lambda route: [part.startswith("{") for part in route.path.split("/")])
 )
-"""All addresses; of two that match, the first one answers."""
+"""All addresses; of two that match, the first one answers: a part that is spelled is before one that is any name."""

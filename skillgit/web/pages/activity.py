@@ -1,92 +1,174 @@
-"""What operators ran, and who has access."""
+"""What operators do besides training: the commands that they ran, who has access, and drafts of tasks to review."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, Final
 
+from skillgit.app.sources.draft_review import DraftFolder, PendingDraft, editable, harvested_skills, open_drafts
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
-from skillgit.errors import UsageError
-from skillgit.web.rendering import Page, PageRoute, Redirect, Stream, Visit, address, fragment
+from skillgit.errors import ConflictError, DataError, UsageError
+from skillgit.view.surface import Style
+from skillgit.view.table import Cell, Column, Table
+from skillgit.view.tasks import facts_of
+from skillgit.view.text import fit
+from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, in_shell, page, redirect
 
-_ROWS = 50  # commands on a page
+ROWS: Final = 50  # commands on a page
+DRAFTS: Final = 20  # drafts on a page
+FILE_BYTES: Final = 16 << 10  # of a file that a page shows
 
 
-def activity_page(visit: Visit) -> Page:
-    rows = commands(visit.context)
-    page = max(1, visit.number("page", 1))
-    section = rows[(page - 1) * _ROWS : page * _ROWS]
+def _state(record: CommandRecord) -> Cell:
+    if record.runs:
+        return Cell("running")
+    if record.exit_code is None:
+        return Cell("ended without an exit code", Style.REJECTED)
+    return Cell(f"exit {record.exit_code}", Style.REJECTED) if record.exit_code else Cell("done", Style.ACCEPTED)
+
+
+COMMANDS: Final[Table[CommandRecord]] = Table(
+    columns=(
+        Column("time", head="time", show=lambda row: f"{row.time:%Y-%m-%d %H:%M}"),
+        Column("by", head="who"),
+        Column(
+            "words", head="command", show=lambda row: Cell(fit(in_shell(*row.words), 160), link=("activity", row.id))
+        ),
+        Column("exit_code", head="state", show=_state),
+    )
+)
+
+
+@page("/activity")
+def activity_page(visit: Visit) -> Answer:
+    records, number = commands(visit.context), max(1, visit.number("page", 1))
     return Page(
-        template="activity.html",
-        title="Activity",
-        command=("serve", "--tokens"),
-        values={
-            "rows": section,
-            "number": page,
-            "older": len(rows) > page * _ROWS,
-            "invited": invitations(visit.context),
-        },
+        "activity.html",
+        "Activity",
+        ("serve", "--tokens"),
+        COMMANDS=COMMANDS,
+        rows=records[(number - 1) * ROWS : number * ROWS],
+        number=number,
+        older=len(records) > number * ROWS,
+        invited=invitations(visit.context),
     )
 
 
-def command_page(visit: Visit) -> Page:
+@page("/activity/{id}")
+def command_page(visit: Visit) -> Answer:
     record = command(visit.context, visit.parameters["id"])
-    return Page(template="command.html", title="Command", command=record.words, values=_values(record))
+    return Page("command.html", "Command", record.words, **_printed(record))
 
 
-def command_stream(visit: Visit) -> Stream:
+@page("/activity/{id}/stream")
+def command_stream(visit: Visit) -> Answer:
     """Return the part of :func:`command_page` that changes while the command runs."""
     context, name = visit.context, visit.parameters["id"]
     command(context, name)
 
     def look() -> Mapping[str, str]:
-        return {"command": fragment("command_part.html", **_values(command(context, name)))}
+        return {"command": fragment("command.html", "command", **_printed(command(context, name)))}
 
-    return Stream(look=look)
+    return Stream(look)
 
 
-def _values(record: CommandRecord) -> dict[str, object]:
+def _printed(record: CommandRecord) -> dict[str, Any]:
     text = record.text()
-    return {"record": record, "output": text, "last": _last(text)}
+    hints = [line for line in text.splitlines() if line.startswith("hint: ")]
+    state = _state(record)
+    tone = {None: "running", Style.ACCEPTED: "done"}.get(state.style, "failed")
+    return {"record": record, "output": text, "hint": hints[-1] if hints else "", "state": state.text, "tone": tone}
 
 
-def invite_someone(visit: Visit) -> Page:
+@page("/activity/{id}/stop", Role.OPERATOR, "POST")
+def stop_command(visit: Visit) -> Answer:
+    record = command(visit.context, visit.parameters["id"])
+    record.interrupt()
+    return redirect(address("activity", record.id))
+
+
+@page("/invite", Role.OPERATOR, "POST")
+def invite_someone(visit: Visit) -> Answer:
     """Make a link, to the page that is named or to the first one; it is in this answer, and nowhere else."""
     name, role = visit.value("name").strip(), visit.value("role", Role.VIEWER)
-    page = visit.value("page", "/")
     if role not in set(Role):
         raise UsageError("a link is for a viewer or an operator", hint="choose one of them")
     if role == Role.OPERATOR and not visit.access.owns:
-        raise UsageError("only whoever started the server lets operators in", hint="make a link to look")
+        raise UsageError("only the owner may invite operators", hint="make a link to look")
     # two slashes at the beginning would name another server
-    path, _, query = page.partition("?")
+    path, mark, query = visit.value("page", "/").partition("?")
+    back = f"/{path.lstrip('/')}{mark if query else ''}{query}"
     token = invite(visit.context, name, Role(role))
-    link = f"{visit.link}/{path.lstrip('/')}?{f'{query}&' if query else ''}token={token}"
-    values = {"name": name, "role": role, "link": link, "back": f"/{path.lstrip('/')}{'?' if query else ''}{query}"}
-    return Page(template="invited.html", title=f"A link for {name}", values=values)
+    link = f"{visit.link}{back}{'&' if query else '?'}token={token}"
+    return Page("invited.html", f"A link for {name}", role=role, link=link, back=back)
 
 
-def revoke_someone(visit: Visit) -> Redirect:
+@page("/revoke", Role.OPERATOR, "POST")
+def revoke_someone(visit: Visit) -> Answer:
     revoke(visit.context, visit.value("name"))
-    return Redirect(address=address("activity"))
+    return redirect(address("activity"))
 
 
-def stop_command(visit: Visit) -> Redirect:
-    record = command(visit.context, visit.parameters["id"])
-    record.interrupt()
-    return Redirect(address=address("activity", record.id))
+@page("/drafts", Role.OPERATOR)
+def skills_page(visit: Visit) -> Answer:
+    return Page("drafts.html", "Drafts of tasks", skills=harvested_skills(visit.context))
 
 
-def _last(text: str) -> str:
-    """Return the hint of a command that failed."""
-    return next((line for line in reversed(text.splitlines()) if line.startswith("hint: ")), "")
+@page("/drafts/{skill}", Role.OPERATOR)
+def drafts_page(visit: Visit) -> Answer:
+    with open_drafts(visit.context, visit.parameters["skill"]) as folder:
+        return _drafts(visit, folder)
 
 
-ROUTES = (
-    PageRoute(path="/activity", page=activity_page),
-    PageRoute(path="/invite", page=invite_someone, role=Role.OPERATOR, method="POST"),
-    PageRoute(path="/revoke", page=revoke_someone, role=Role.OPERATOR, method="POST"),
-    PageRoute(path="/activity/{id}", page=command_page),
-    PageRoute(path="/activity/{id}/stream", page=command_stream),
-    PageRoute(path="/activity/{id}/stop", page=stop_command, role=Role.OPERATOR, method="POST"),
-)
+@page("/drafts/{skill}", Role.OPERATOR, "POST")
+def answer_page(visit: Visit) -> Answer:
+    """Carry out what the form says about one draft, if it is still the draft that the form showed."""
+    skill = visit.parameters["skill"]
+    with open_drafts(visit.context, skill) as folder:
+        draft = folder.pending(visit.value("id"))
+        if draft.state != visit.value("state"):
+            raise ConflictError(f"draft {draft.id} has changed meanwhile", hint="look at it again before you answer")
+        try:
+            match visit.value("answer"):
+                case "accept":
+                    folder.accept(draft)
+                case "drop":
+                    folder.drop(draft)
+                case "edit":
+                    folder.edit(draft, visit.value("text").replace("\r\n", "\n"))
+                case _:
+                    raise UsageError("an answer is accept, edit or drop", hint="use the buttons of the page")
+        except DataError as error:
+            return _drafts(visit, folder, draft, error)
+    return redirect(address("drafts", skill, skip=visit.value("skip")))
+
+
+def _drafts(
+    visit: Visit, folder: DraftFolder, refused: PendingDraft | None = None, error: DataError | None = None
+) -> Page:
+    skip = visit.number("skip")
+    drafts = [*islice(folder.drafts(), skip, skip + DRAFTS + 1)]
+    texts = {draft.id: editable(draft) for draft in drafts}
+    if refused is not None and visit.value("text"):
+        texts[refused.id] = visit.value("text")
+    return Page(
+        "drafts_of_skill.html",
+        f"Drafts of {folder.skill}",
+        ("tasks", "review", "--skill", folder.skill),
+        status=400 if error else 200,
+        skill=folder.skill,
+        drafts=drafts[:DRAFTS],
+        following=skip + DRAFTS if len(drafts) > DRAFTS else 0,
+        skip=skip,
+        total=len(folder.pending_ids()),
+        texts=texts,
+        refused=refused,
+        error=error,
+        facts_of=facts_of,
+        file_bytes=FILE_BYTES,
+        as_json=partial(json.dumps, ensure_ascii=False),
+    )

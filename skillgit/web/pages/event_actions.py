@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from skillgit.app.deliver.requests import Agent, Scope
-from skillgit.app.interventions.retry import RetryRequest, retry
+from skillgit.app.interventions.cherry_pick import retry
+from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.measure.eval import evaluate
 from skillgit.app.measure.requests import EvalRequest
-from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.invitations import Role
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse
 from skillgit.domain.evaluation import Split
@@ -23,8 +24,7 @@ from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.index.rows import LogRow
 from skillgit.view.commands import asks
 from skillgit.view.progress import SilentWatcher
-from skillgit.web import commands
-from skillgit.web.rendering import Page, PageRoute, Redirect, Role, Visit, address
+from skillgit.web.rendering import Answer, Page, Visit, address, page
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _NOTE_LENGTH: Final = 4_000
@@ -88,7 +88,8 @@ def _eval_plan(context: Context, row: LogRow) -> object:
 
 
 def _retry_plan(context: Context, row: LogRow) -> object:
-    return retry(context, RetryRequest(run=row.run, keep=True, terms=MeasuringTerms(dry_run=True)), SilentWatcher())
+    request = CherryPickRequest(run=row.run, rejected=True, keep=True, dry_run=True)
+    return retry(context, request, SilentWatcher())
 
 
 def _install(row: LogRow, agent: str, scope: str) -> tuple[str, ...]:
@@ -140,14 +141,14 @@ ACTIONS: Final = (
         title="Restore this text",
         effect="It becomes the newest version of its run; the versions in between stay.",
         fits=lambda row: row.version is not None and not row.is_head,
-        words=lambda row: ("restore", str(row.address)),
+        words=lambda row: ("revert", "--to", str(row.address)),
     ),
     Action(
         name="retry",
         title="Try rejected candidates again",
         effect="The edits of the run's rejected candidates are applied to its newest version and measured.",
         fits=lambda row: row.kind == EventKind.REJECTED,
-        words=lambda row: ("retry", row.run, "--keep"),
+        words=lambda row: ("cherry-pick", "--run", row.run, "--rejected", "--keep"),
         plan=_retry_plan,
     ),
     Action(
@@ -170,7 +171,7 @@ def _fitting(visit: Visit, action: Action) -> LogRow:
     return row
 
 
-def action_page(action: Action, visit: Visit) -> Page:
+def action_page(action: Action, visit: Visit) -> Answer:
     """Show the command, what it changes, and what it would cost."""
     row = _fitting(visit, action)
     words = action.placeholder(row)
@@ -182,34 +183,25 @@ def action_page(action: Action, visit: Visit) -> Page:
         except SkillgitError as refusal:
             error = refusal
     return Page(
-        template="action.html",
-        title=f"{action.title}: {row.address}",
-        values={
-            "action": action,
-            "row": row,
-            "words": words,
-            "warning": asks(words),
-            "plan": plan if isinstance(plan, Plan) else None,
-            "error": error,
-        },
+        "action.html",
+        f"{action.title}: {row.address}",
+        action=action,
+        row=row,
+        run=row.run,
+        words=words,
+        warning=asks(words),
+        plan=plan if isinstance(plan, Plan) else None,
+        error=error,
     )
 
 
-def run_action(action: Action, visit: Visit) -> Redirect:
+def run_action(action: Action, visit: Visit) -> Answer:
     row = _fitting(visit, action)
     words = action.words(row, *(entry.read(visit) for entry in action.entries))
-    return commands.start(visit, words, back=address("run", row.run, row.label))
+    return visit.start(words, back=address("run", row.run, row.label))
 
 
-_EVENT: Final = "/run/{run}/{event}"
-_METHODS: Final[dict[Literal["GET", "POST"], Callable[[Action, Visit], Page | Redirect]]] = {
-    "GET": action_page,
-    "POST": run_action,
-}
-ROUTES = tuple(
-    PageRoute(
-        path=f"/run/{{run}}/{{event}}/{action.name}", page=partial(page, action), role=Role.OPERATOR, method=method
-    )
-    for action in ACTIONS
-    for method, page in _METHODS.items()
-)
+for _action in ACTIONS:
+    _path = f"/run/{{run}}/{{event}}/{_action.name}"
+    page(_path, Role.OPERATOR)(partial(action_page, _action))
+    page(_path, Role.OPERATOR, "POST")(partial(run_action, _action))

@@ -1,132 +1,292 @@
-"""All runs: sorted, filtered, and their curves over each other."""
+"""All runs, and of each the page in short, its report, its events, its costs and its settings."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from itertools import accumulate, groupby
+from typing import Any, Final
 
+from skillgit.app.attribution.provenance import blame
+from skillgit.app.deliver.report import report
+from skillgit.app.deliver.summary import or_none, summary
+from skillgit.app.history import browse
+from skillgit.app.history.cost import cost, cost_by_stretch
 from skillgit.app.history.curves import Axis, curves
-from skillgit.app.history.run_list import RunListing, run_list
+from skillgit.app.history.filter_language import TOKENS, narrowed
+from skillgit.app.history.log import beside
+from skillgit.app.history.run_list import find_row, run_list
+from skillgit.app.history.show import RunSetting, run_settings
+from skillgit.domain.address import version_label
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.skill_rules import rules
 from skillgit.errors import UsageError
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
-from skillgit.view.curve import RUNS as MOST
+from skillgit.index.spending import SpentStretch
+from skillgit.report import page as report_page
+from skillgit.view import log, numbers
+from skillgit.view.curve import RUNS as CURVES
 from skillgit.view.curve import UNITS, overlaid
 from skillgit.view.runs import RUNS, state
-from skillgit.view.table import Column, Surface
-from skillgit.web.rendering import Page, PageRoute, Redirect, Visit, address
+from skillgit.view.surface import UNICODE, Screen
+from skillgit.view.table import Column, Surface, Table
+from skillgit.web.rendering import Answer, Page, Visit, address, download, page, redirect
 
 SHOWN: Final = 30  # runs of a page
+EVENTS: Final = 60  # events of a page
 _CURVE_POINTS: Final = 100
 _CHOICES: Final = ("skill", "state", "environment", "model")
-SPARK: Final = (96, 26)
+_SPARK: Final = (96, 26)
+_GRAPH: Final = 24  # columns of the graph of events
+_WIDE, _NARROW = 160, 60  # decisions that the curve of a run shows, the newest ones
+_READ: Final = 240  # events that are read for them
+_RULES: Final = 40
+BARS: Final = 60  # of costs
+_LABELS: Final = 20
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1040, 240, 56, 64, 12, 34
 
 
-def runs_page(visit: Visit) -> Page | Redirect:
-    sort = f"{'-' if visit.value('order') == 'desc' else ''}{visit.value('sort')}" if visit.value("sort") else ""
-    filters = _filters(visit)
-    offset = visit.number("from")
-    choose = partial(RUNS.chosen, filters=filters, sort=sort)
-    listing = run_list(visit.context, choose, offset=offset, charted=SHOWN)
-    if not listing.total and not listing.unreadable and visit.access.operates:
-        return Redirect(address=address("new"))
-    rows = listing.rows[offset : offset + SHOWN]
-    columns, cells = RUNS.drawn(rows, Surface.PAGE, now=visit.context.clock())
-    words = [*(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))]
-    return Page(
-        template="runs.html",
-        title="Runs",
-        command=("runs", *words),
-        values={
-            "listing": listing,
-            "rows": rows,
-            "offset": offset,
-            "shown": SHOWN,
-            "query": _query(visit),
-            "columns": _headings(visit, columns),
-            "cells": cells,
-            "sparks": sparks(listing, rows),
-            "choices": _choices(listing),
-            "chosen": visit.values("show"),
-            **_overlaid(visit),
-        },
-    )
-
-
-def _filters(visit: Visit) -> list[str]:
+@page("/")
+def runs_page(visit: Visit) -> Answer:
+    key, chosen = visit.value("sort"), visit.values("show")
+    is_descending = visit.value("order") == "desc"
+    sort = f"{'-' * is_descending}{key}" if key else ""
     try:
         words = shlex.split(visit.value("q"))
     except ValueError:  # a quotation that does not end
         words = visit.value("q").split()
-    return [*filter(None, words), *(f"{key}={visit.value(key)}" for key in _CHOICES if visit.value(key))]
-
-
-def _query(visit: Visit) -> dict[str, str]:
-    """Return what the address says of sorting and filtering, to be kept by links."""
-    return {key: visit.value(key) for key in ("q", *_CHOICES, "sort", "order") if visit.value(key)}
-
-
-def _headings(visit: Visit, columns: Sequence[Column[RunRow]]) -> list[dict[str, object]]:
-    """Return the headings with the addresses that sort by them, and the other way round the second time."""
-    sort, order = visit.value("sort"), visit.value("order", "asc")
-    query = _query(visit)
-    headings = []
-    for column in columns:
-        heading: dict[str, object] = {
-            "words": column.head or column.key or "version",
-            "right": column.right,
-            "link": "",
-            "sorted": "",
-        }
-        if column.key:
-            goal = "asc" if column.text else "desc"
-            if column.key == sort:
-                goal = "asc" if order == "desc" else "desc"
-                heading["sorted"] = "descending" if order == "desc" else "ascending"
-            heading["link"] = address(**{**query, "sort": column.key, "order": goal})
-        headings.append(heading)
-    return headings
-
-
-def _choices(listing: RunListing) -> dict[str, Sequence[str]]:
-    states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
-    return {"skill": listing.skills, "state": states, "environment": listing.environments, "model": listing.models}
-
-
-def sparks(listing: RunListing, rows: Sequence[RunRow]) -> Mapping[str, str]:
-    """Return run to the path of its scores; all of a page are drawn to one scale."""
-    scores = [score for values in listing.courses.values() for score in values]
-    low, high = (min(scores), max(scores)) if scores else (0.0, 1.0)
-    width, height = SPARK
-    paths = {}
-    for row in rows:
-        values = listing.courses.get(row.name, ())
-        parts: list[str] = []
-        for number, value in enumerate(values):
-            x, y = number / len(values) * width, height - 3 - (value - low) / ((high - low) or 1.0) * (height - 6)
-            parts.append(f"{f'H{x:.0f}V{y:.1f}' if parts else f'M0 {y:.1f}'}")
-        paths[row.name] = f"{''.join(parts)}H{width}" if parts else ""
-    return paths
-
-
-def _overlaid(visit: Visit) -> dict[str, object]:
-    names = visit.values("show")[:MOST]
+    filters = [*filter(None, words), *(f"{name}={visit.value(name)}" for name in _CHOICES if visit.value(name))]
+    offset = visit.number("from")
+    choose = partial(RUNS.chosen, filters=filters, sort=sort)
+    listing = run_list(visit.context, choose, offset=offset, charted=SHOWN)
+    if not listing.total and not listing.unreadable and visit.access.operates:
+        return redirect(address("new"))
     try:
         by = Axis(visit.value("by", Axis.STEP))
     except ValueError:
         raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
-    drawn_curves = curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
-    has_prices = any(curve.run.usd for curve in drawn_curves)
-    axes = [axis for axis in Axis if axis is not Axis.DOLLAR or has_prices or by is axis]
-    return {
-        "curves": drawn_curves,
-        "drawings": overlaid(drawn_curves),
-        "by": by,
-        "axes": {axis: UNITS[axis] for axis in axes},
-        "left_out": max(0, len(visit.values("show")) - MOST),
-        "most": MOST,
-    }
+    names = chosen[:CURVES]
+    lines = curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
+    rows = listing.rows[offset : offset + SHOWN]
+    columns, cells = RUNS.drawn(rows, Surface.PAGE, now=visit.context.clock())
+    query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort", "order") if visit.value(name)}
+    states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
+    return Page(
+        "runs.html",
+        "Runs",
+        ("runs", *(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))),
+        listing=listing,
+        rows=rows,
+        offset=offset,
+        shown=SHOWN,
+        query=query,
+        columns=[_heading(column, key, query, is_descending=is_descending) for column in columns],
+        cells=cells,
+        sparks=sparks(listing.courses),
+        choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
+        chosen=chosen,
+        curves=lines,
+        drawings=overlaid(lines),
+        by=by,
+        axes={
+            axis: UNITS[axis]
+            for axis in Axis
+            if axis in {Axis.STEP, Axis.CALL, by} or any(line.run.usd for line in lines)
+        },
+        left_out=max(0, len(chosen) - CURVES),
+        most=CURVES,
+    )
 
 
-ROUTES = (PageRoute(path="/", page=runs_page),)
+def _heading(
+    column: Column[RunRow], key: str, query: Mapping[str, str], *, is_descending: bool
+) -> tuple[Column[RunRow], str, str]:
+    """Return a column with the address that sorts by it, the other way round the second time, and how it is sorted."""
+    if not column.key:
+        return column, "", ""
+    if column.key != key:
+        return column, address(**{**query, "sort": column.key, "order": "asc" if column.text else "desc"}), ""
+    order, direction = ("asc", "descending") if is_descending else ("desc", "ascending")
+    return column, address(**{**query, "sort": column.key, "order": order}), direction
+
+
+def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:
+    """Return run to the path of its scores; all of a page are drawn to one scale."""
+    scores = [score for values in courses.values() for score in values]
+    low, high = (min(scores), max(scores)) if scores else (0.0, 1.0)
+    width, height = _SPARK
+    paths = {}
+    for run, values in courses.items():
+        heights = [height - 3 - (value - low) / ((high - low) or 1.0) * (height - 6) for value in values]
+        steps = (f"H{number / len(heights) * width:.0f}V{y:.1f}" for number, y in enumerate(heights) if number)
+        paths[run] = f"M0 {heights[0]:.1f}{''.join(steps)}H{width}" if heights else ""
+    return paths
+
+
+@page("/run/{run}")
+def run_page(visit: Visit) -> Answer:
+    run_summary = summary(visit.context, visit.parameters["run"], most=_READ)
+    run, best = run_summary.run, version_label(run_summary.best.version)
+    lines = or_none(lambda: blame(visit.context, f"{run.name}/{best}").lines) or ()
+    by_number = {row.line: row for row in lines}
+    # the line of a rule that came last gave it its words
+    credited = [
+        (
+            rule,
+            max((by_number[number] for number in range(rule.first, rule.last + 1)), key=lambda row: row.version or 0),
+        )
+        for rule in rules("\n".join(row.text for row in lines))
+    ]
+    return Page(
+        "run.html",
+        run.name,
+        ("report", run.name, "--output", "-"),
+        **dict[str, Any](report_page.header(run_summary, _WIDE, _NARROW)),
+        report=run_summary,
+        best=best,
+        rule_rows=credited[:_RULES],
+        rules_left_out=max(0, len(credited) - _RULES),
+        more_events=len(run_summary.rows) == _READ,
+        state={
+            "words": "being trained" if run.running_pid else run.words or "not finished",
+            "tone": "good" if run.outcome == "improved" else "open",
+        },
+        event_address=partial(address, "run", run.name),
+    )
+
+
+@page("/run/{run}/report")
+def report_file(visit: Visit) -> Answer:
+    content = report(visit.context, visit.parameters["run"])
+    return download(f"{content.run.name}.html", report_page.page(content).encode(), "text/html")
+
+
+@page("/run/{run}/events")
+def events_page(visit: Visit) -> Answer:
+    """List the events of a run, newest first, filtered, with the graph of how they depend on each other."""
+    run, now = find_row(visit.context, visit.parameters["run"]), visit.context.clock()
+    kind = visit.value("kind")
+    text = " ".join(filter(None, (visit.value("q"), f"event:{kind}" if kind else "")))
+    narrowing = narrowed(Selection(run=run.name), text, now)
+    if narrowing.run != run.name:
+        narrowing = narrowed(Selection(run=run.name), "", now)
+    listing = browse.page(visit.context, narrowing, visit.number("from"), EVENTS)
+    graph = log.draw(listing.rows, beside(visit.context, listing.rows), Screen(), _GRAPH)
+    return Page(
+        "events.html",
+        "Events",
+        # filters of a log are not those of a list of events; without any both print the same
+        () if narrowing.is_filtered else ("log", run.name, "--graph", "-n", str(EVENTS)),
+        run=run,
+        listing=listing,
+        lines=[*zip(listing.rows, graph.rows, strict=True)],
+        shown=EVENTS,
+        query={key: visit.value(key) for key in ("q", "kind") if visit.value(key)},
+        kinds=[*EventKind],
+        tokens=TOKENS,
+        age=lambda time: numbers.age(time, now),
+        ref_names=log.ref_names,
+        unicode=UNICODE,
+    )
+
+
+def _steps(row: tuple[SpentStretch, str]) -> str:
+    stretch = row[0]
+    if stretch.last == 0:
+        return "start"
+    return f"{stretch.first}" if stretch.first == stretch.last else f"{stretch.first} to {stretch.last}"
+
+
+COURSE: Final[Table[tuple[SpentStretch, str]]] = Table(
+    columns=(
+        Column("", head="step", show=_steps),
+        Column("", head="calls", show=lambda row: f"{row[0].calls:,}", right=True),
+        Column("", head="tokens", show=lambda row: f"{row[0].tokens:,}", right=True),
+        Column(
+            *("", None, "dollars", lambda row: numbers.money(row[0].usd)),
+            right=True,
+            only_if=lambda rows, _: any(stretch.usd for stretch, _ in rows),
+        ),
+        Column("", head="so far", show=lambda row: row[1], right=True),
+    )
+)
+"""What a run has cost step by step, and in all up to there."""
+
+
+@page("/run/{run}/cost")
+def cost_page(visit: Visit) -> Answer:
+    """Show what a run has cost: by role and stage, and step by step."""
+    run = find_row(visit.context, visit.parameters["run"])
+    spending = cost(visit.context, run.name)
+    stretches = cost_by_stretch(visit.context, run.name, BARS)
+    # as in the table: dollars only where every call has a price
+    in_dollars = spending.share_of == "usd"
+    amounts = [stretch.usd if in_dollars else float(stretch.tokens) for stretch in stretches]
+
+    def words(amount: float) -> str:
+        return numbers.money(amount) if in_dollars else f"{numbers.count(round(amount))} tokens"
+
+    totals = [*accumulate(amounts)]
+    rows = [(stretch, words(total)) for stretch, total in zip(stretches, totals, strict=True)]
+    highest, room = max(amounts, default=0.0) or 1.0, HEIGHT - TOP - BOTTOM
+    width, every = (WIDTH - LEFT - RIGHT) / max(1, len(amounts)), -(-len(amounts) // _LABELS)
+    bars = [
+        {
+            "x": round(LEFT + width * number + width * 0.1, 1),
+            "y": round(TOP + room * (1 - amount / highest), 1),
+            "width": round(width * 0.8, 1),
+            "height": round(room * amount / highest, 1),
+            "label": "" if number % every else _steps(row).partition(" ")[0],
+            "words": f"{'' if row[0].last == 0 else 'step '}{_steps(row)}: {words(amount)}",
+        }
+        for number, (row, amount) in enumerate(zip(rows, amounts, strict=True))
+    ]
+    corners = (
+        f"L{LEFT + width * number:.1f} {TOP + room * (1 - total / (totals[-1] or 1.0)):.1f}"
+        for number, total in enumerate(totals, 1)
+    )
+    return Page(
+        "cost_page.html",
+        "Cost",
+        ("cost", run.name),
+        run=run,
+        report={"cost": spending},
+        COURSE=COURSE,
+        rows=rows,
+        bars=bars,
+        total_line=f"M{LEFT} {HEIGHT - BOTTOM}{''.join(corners)}",
+        highest=words(max(amounts, default=0.0)),
+        whole=words(sum(amounts)),
+        unit="dollars" if in_dollars else "tokens",
+    )
+
+
+@page("/run/{run}/settings")
+def settings_page(visit: Visit) -> Answer:
+    """Show the settings of a run, and lead to a new one that begins with them."""
+    run = find_row(visit.context, visit.parameters["run"])
+    seed = f"{run.name}/{version_label(0)}"
+    absence = None
+    settings: tuple[RunSetting, ...] = ()
+    try:
+        settings = run_settings(visit.context, seed).settings
+    except UsageError as error:  # its evidence is not here
+        absence = error
+    return Page(
+        "settings_page.html",
+        "Settings",
+        ("show", seed, "--settings"),
+        run=run,
+        report={"settings": settings},
+        absence=absence,
+        document="\n".join(_document(setting for setting in settings if setting.chosen != "default")),
+    )
+
+
+def _document(settings: Iterable[RunSetting]) -> Iterator[str]:
+    """Yield ``settings`` as a configuration file: sections of keys, with values as JSON, which is YAML."""
+    for section, group in groupby(settings, key=lambda setting: setting.key.partition(".")[0]):
+        yield f"{section}:"
+        yield from (f"  {setting.key.partition('.')[2]}: {setting.value}" for setting in group)

@@ -11,7 +11,8 @@ from trained_runs import RUN as SMALL
 from trained_runs import Quiet, small_run, user
 
 from skillgit.app.history.bisect import BisectRequest, bisect
-from skillgit.app.history.items import ItemsRequest, items
+from skillgit.app.history.items import items
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def test_missing_outcomes_narrow_the_answer_to_a_range_until_they_are_asked_for(
     edit_by_hand(trained, SMALL, folder, "\n- Spelling counts.\n")
     edit_by_hand(trained, SMALL, folder, '\n- Answer "unknown" when in doubt.\n- Answer in a whole sentence.\n')
     edit_by_hand(trained, SMALL, folder, "\n- Take care.\n")
-    skillgit("restore", "v0", cwd=trained)
+    skillgit("revert", "--to", "v0", cwd=trained)
     found = bisect(user(trained), BisectRequest(item=item))
     names = [f"v{newest + number}" for number in range(1, 5)]
     assert (found.flip.change, found.suspects) == ("broken", tuple(names))

@@ -109,7 +109,7 @@ def test_the_command_prints_a_table_and_names_what_to_type_next(repository):
     assert "rollouts" in done.err
     head = next(line for line in done.out.splitlines() if line.startswith("rule"))
     assert head.split() == ["rule", "lines", "since", "without", "delta", "fixed", "broken", "p"]
-    assert f"skillgit prune {newest}" in done.out
+    assert f"skillgit shorten {newest}" in done.out
     told = json.loads(skillgit("ablate", newest, "--rule", "1", "--json", "-q", cwd=repository).out)
     assert (told["schema"], told["noted"], len(told["rules"])) == ("skillgit.ablate/1", 0, 1)
     assert told["rules"][0]["ablation"]["worth"]

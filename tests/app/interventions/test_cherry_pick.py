@@ -7,11 +7,10 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.history.show import show
-from skillgit.app.interventions.cherry_pick import EditsRequest, apply_again, cherry_pick, recorded_edits
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.interventions.cherry_pick import apply_again, cherry_pick, recorded_edits
+from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.cost import Caps
 from skillgit.domain.edit import apply, title_of
 from skillgit.errors import BudgetError, ConfigError, RunLockedError, SkillgitError, UsageError
 from skillgit.store.history_reader import read_commit, skill_at
@@ -20,7 +19,7 @@ from skillgit.store.repo import Repo
 
 
 def pick(user, repository, revision, eyes, onto="one", **terms):
-    request = EditsRequest(revision=revision, run=onto, terms=MeasuringTerms(**terms))
+    request = CherryPickRequest(revision=revision, run=onto, **terms)
     return cherry_pick(user(repository), request, eyes)
 
 
@@ -112,7 +111,7 @@ def test_a_run_that_is_being_trained_is_left_alone(user, repository, eyes):
 def test_a_cap_writes_nothing_and_the_same_command_goes_on(user, repository, eyes):
     before = refs(repository)
     with pytest.raises(BudgetError) as caught:
-        pick(user, repository, "one/v2", eyes, onto="two", caps=Caps(max_calls=5))
+        pick(user, repository, "one/v2", eyes, onto="two", max_calls=5)
     assert "costs nothing" in caught.value.hint
     assert refs(repository) == before
     whole = pick(user, repository, "one/v2", eyes, onto="two")
@@ -160,4 +159,4 @@ def test_the_title_names_what_was_brought_and_nothing_that_stood_there(user, rep
         brought = [edit for place, edit in enumerate(edits) if place in kept]
         whole = len(brought) == len(edits)
         assert made.title == (row.title if whole else title_of(brought))
-        assert ("that were missing" in made.how) == (not whole)
+        assert ("that were missing" in made.why) == (not whole)

@@ -7,7 +7,8 @@ import pytest
 from sample_run import PATH, RUN, seed_skill
 
 from skillgit.app.interventions.fork import fork
-from skillgit.app.interventions.restore import RestoreRequest, restore
+from skillgit.app.interventions.requests import RevertRequest
+from skillgit.app.interventions.revert import restore
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
@@ -78,7 +79,7 @@ def test_a_fork_can_be_forked(context, repo):
 
 
 def test_inherited_scores_are_followed(context):
-    restore(context, RestoreRequest(revision="v1"))
+    restore(context, RevertRequest(to="v1"))
     assert fork(context, "v4", "other").hard == 0.6
 
 
@@ -103,7 +104,7 @@ def test_a_version_without_a_score_is_measured_by_training(context, repo):
     tree = with_skill(repo, tip.tree, PATH, seed_skill("demo"))
     who = tip.author
     repo.raw.create_commit(branch, who, who, "by hand\n", tree.id, [tip.id])
-    with pytest.raises(UsageError, match=r"nobody has measured .*/v4 yet") as caught:
+    with pytest.raises(UsageError, match=r"/v4 has no score yet") as caught:
         fork(context, "v4", "other")
     assert caught.value.hint.startswith(f"skillgit train --from {RUN}/v4")
     assert repo.tip(refs.run_branch("other")) is None

@@ -5,13 +5,12 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.history.log import LogRequest, log
-from skillgit.app.interventions.merge import MergeRequest, merge
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
+from skillgit.app.interventions.merge import merge
+from skillgit.app.interventions.requests import MergeRequest
 from skillgit.app.setup.plan import Bound
 from skillgit.errors import SkillgitError, UsageError
-
-DRY = MeasuringTerms(dry_run=True)
 
 
 def join(user, repository, into, other, eyes, **more):
@@ -20,7 +19,7 @@ def join(user, repository, into, other, eyes, **more):
 
 def test_a_plan_names_the_conflicts_and_the_price_and_does_nothing(user, repository, eyes):
     before = refs(repository)
-    plan = join(user, repository, "two", "one", eyes, terms=DRY)
+    plan = join(user, repository, "two", "one", eyes, dry_run=True)
     assert "one of ours, theirs" in plan.facts["conflict 1"]
     choices = plan.facts["conflict 1"].splitlines()[0].count(",")
     assert plan.rollouts >= 20 * (1 + choices)
@@ -30,7 +29,7 @@ def test_a_plan_names_the_conflicts_and_the_price_and_does_nothing(user, reposit
 
 
 def test_conflicts_are_settled_by_scores(user, repository, eyes, document):
-    plan = join(user, repository, "two", "one", eyes, terms=DRY)
+    plan = join(user, repository, "two", "one", eyes, dry_run=True)
     merged = join(user, repository, "two", "one", eyes)
     assert merged.decided.accepted
     assert merged.decided.cost.calls <= plan.total.calls
@@ -88,7 +87,7 @@ def test_runs_without_a_common_commit_are_merged_against_their_seed(user, reposi
         "refs/skillgit/evidence/three:refs/skillgit/evidence/three",
         cwd=repository,
     )
-    plan = join(user, repository, "one", "three/v0", eyes, terms=DRY)
+    plan = join(user, repository, "one", "three/v0", eyes, dry_run=True)
     assert plan.facts["against"] == "the seed that both runs began with"
 
 

@@ -93,7 +93,7 @@ def test_a_dry_run_writes_neither_commit_nor_tag(context, home):
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("version", ["1.2", "v1.2.0", "01.2.0", "1.2.0-", "1.2.0 ", "1.2.0\n", "newest", "1.2.0-01"])
 def test_what_is_no_semantic_version_is_refused(context, version):
-    with pytest.raises(UsageError, match="no semantic version"):
+    with pytest.raises(UsageError, match="not a semantic version"):
         promote(context, "v3", release=version)
 
 

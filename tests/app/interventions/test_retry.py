@@ -5,15 +5,13 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.interventions.cherry_pick import apply_again
-from skillgit.app.interventions.retry import RetryRequest, retry
-from skillgit.app.setup.model_session import MeasuringTerms
-from skillgit.domain.cost import Caps
+from skillgit.app.interventions.cherry_pick import apply_again, retry
+from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
 def retried(user, repository, eyes, run="one", **request):
-    return retry(user(repository), RetryRequest(run=run, **request), eyes)
+    return retry(user(repository), CherryPickRequest(run=run, rejected=True, **request), eyes)
 
 
 def refused(repository) -> set[str]:
@@ -43,7 +41,7 @@ def test_candidates_are_measured_on_the_newest_version_and_nothing_is_written(us
 
 
 def test_so_many_candidates_as_asked_for(user, repository, eyes):
-    assert len(retried(user, repository, eyes, most=2).rows) == 2
+    assert len(retried(user, repository, eyes, limit=2).rows) == 2
 
 
 def without(names: set[str], monkeypatch) -> None:
@@ -54,14 +52,14 @@ def without(names: set[str], monkeypatch) -> None:
             raise SkillgitError(f"{row.run}/r{row.step} does not apply to {onto}", hint="skillgit merge")
         return apply_again(workspace, row, head, onto)
 
-    monkeypatch.setattr("skillgit.app.interventions.retry.apply_again", refuse)
+    monkeypatch.setattr("skillgit.app.interventions.cherry_pick.apply_again", refuse)
 
 
 def test_the_number_counts_candidates_that_apply_and_the_price_is_theirs(user, repository, eyes, monkeypatch):
-    every = [row.name for row in retried(user, repository, eyes, most=20).rows if not row.reason]
+    every = [row.name for row in retried(user, repository, eyes, limit=20).rows if not row.reason]
     assert len(every) > 1
     without({every[0]}, monkeypatch)
-    found = retried(user, repository, eyes, most=1)
+    found = retried(user, repository, eyes, limit=1)
     assert [row.name for row in found.rows if not row.reason] == [every[1]]
     assert every[0] in {row.name for row in found.rows if "does not apply" in row.reason}
     assert eyes.remarks[-1] == "no call; 40 of 40 rollouts are known already"
@@ -85,13 +83,13 @@ def test_what_does_not_apply_any_more_is_listed_with_the_reason(user, repository
 
 
 def test_a_larger_split_and_another_model_are_told(user, repository, eyes):
-    found = retried(user, repository, eyes, split="train", most=1)
+    found = retried(user, repository, eyes, split="train", limit=1)
     assert (found.split, found.n, found.own_model) == ("train", 60, True)
     for name in ("agent", "offline/agent"):
-        other = retried(user, repository, eyes, model=name, most=1)
+        other = retried(user, repository, eyes, model=name, limit=1)
         assert (other.target, other.own_model) == ("offline/agent", False)
     for name in ("reader", "offline/reader"):
-        own = retried(user, repository, eyes, model=name, most=1)
+        own = retried(user, repository, eyes, model=name, limit=1)
         assert (own.target, own.own_model) == ("offline/reader", True)
 
 
@@ -99,7 +97,7 @@ def test_only_the_runs_own_model_may_keep_one(user, repository, eyes):
     with pytest.raises(UsageError, match="kept only by the run's own model"):
         retried(user, repository, eyes, model="agent", keep=True)
     with pytest.raises(NotFoundError, match="no run 'nothing'"):
-        retried(user, repository, eyes, run="nothing", terms=MeasuringTerms(caps=Caps(max_calls=1)))
+        retried(user, repository, eyes, run="nothing", max_calls=1)
 
 
 @pytest.fixture
@@ -122,22 +120,26 @@ def test_the_first_that_passes_becomes_a_version(user, gone_back, eyes, trailers
 
 
 def test_history_is_sound_after_a_retry(gone_back, sound):
-    done = skillgit("retry", "one", "--keep", cwd=gone_back)
+    done = skillgit("cherry-pick", "--run", "one", "--rejected", "--keep", cwd=gone_back)
     assert "accepted" in done.out
     sound(gone_back)
 
 
 def test_nothing_is_kept_where_nothing_passes(user, repository, eyes):
     before = refs(repository)
-    found = retried(user, repository, eyes, keep=True, most=1)
+    found = retried(user, repository, eyes, keep=True, limit=1)
     assert (found.kept, found.exit_code) == (None, ExitCode.NO)
     assert refs(repository) == before
 
 
 def test_the_command_prints_then_and_now(repository):
-    done = skillgit("retry", "one", "--limit", "2", cwd=repository, code=1)
+    done = skillgit("cherry-pick", "--run", "one", "--rejected", "--limit", "2", cwd=repository, code=1)
     head = next(line for line in done.out.splitlines() if "then" in line)
     assert head.split() == ["then", "delta", "on", "now", "delta", "fixed", "broken", "p"]
-    told = json.loads(skillgit("retry", "one", "--limit", "2", "--json", "-q", cwd=repository, code=1).out)
+    told = json.loads(
+        skillgit(
+            "cherry-pick", "--run", "one", "--rejected", "--limit", "2", "--json", "-q", cwd=repository, code=1
+        ).out
+    )
     assert (told["schema"], len(told["rows"])) == ("skillgit.resurrect/1", 2)
     assert git("status", "--porcelain", cwd=repository).out == ""

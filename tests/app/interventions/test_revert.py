@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.interventions.cherry_pick import EditsRequest, revert, take_back
-from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.interventions.requests import RevertRequest
+from skillgit.app.interventions.revert import revert, take_back
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.proposal import changed_lines
@@ -18,7 +18,7 @@ from skillgit.store.history_reader import read_commit, skill_at
 
 
 def taken_back(user, repository, revision, eyes, **terms):
-    return revert(user(repository), EditsRequest(revision=revision, terms=MeasuringTerms(**terms)), eyes)
+    return revert(user(repository), RevertRequest(revision=revision, **terms), eyes)
 
 
 def versions(repository, run: str) -> list[str]:
@@ -100,14 +100,14 @@ def test_lines_that_changed_again_are_named_and_nothing_is_written(user, reposit
     with pytest.raises(SkillgitError, match=r"later versions changed what .* did: SKILL.md line") as caught:
         taken_back(user, repository, edited, eyes)
     assert f"'- Say it in two words.' now and nothing before {edited.removeprefix('two/')}" in caught.value.message
-    assert caught.value.hint.startswith("skillgit restore two/v")
+    assert caught.value.hint.startswith("skillgit revert --to two/v")
     assert refs(repository) == before
 
 
 def test_the_first_version_has_no_edits(user, repository, eyes):
     with pytest.raises(UsageError, match="two/v0 is the first version of its run") as caught:
         taken_back(user, repository, "two/v0", eyes)
-    assert caught.value.hint.startswith("skillgit restore two/v0 ")
+    assert caught.value.hint.startswith("skillgit revert --to two/v0 ")
 
 
 def test_what_is_gone_already_is_said(user, repository, eyes, document, by_hand):
@@ -128,4 +128,4 @@ def test_frontmatter_stays_and_that_is_said(user, repository, eyes, document, by
 
 def test_the_old_use_is_led_to_restore(repository):
     refused = skillgit("revert", "one/v0", "--gate", cwd=repository, code=2)
-    assert "hint: skillgit restore one/v0 --gate makes its text the newest version" in refused.err
+    assert "hint: skillgit revert --to one/v0 --gate makes its text the newest version" in refused.err

@@ -12,7 +12,8 @@ import pytest
 from program import SKILLGIT, git, refs, skillgit, surroundings
 
 from skillgit.app.interventions.ablate import ablate
-from skillgit.app.interventions.shorten import ShortenRequest, compress, prune
+from skillgit.app.interventions.requests import ShortenRequest
+from skillgit.app.interventions.shorten import compress, prune
 from skillgit.app.measure.requests import AblateRequest
 from skillgit.errors import SkillgitError, UsageError
 
@@ -40,11 +41,11 @@ def test_rules_without_effect_go_and_the_score_stays(user, repository, eyes, doc
 
 
 def test_the_commits_tell_what_made_them_shorter(repository, trailers, evidence, sound):
-    skillgit("prune", "one", "-q", cwd=repository)
+    skillgit("shorten", "one", "-q", cwd=repository)
     told = trailers(repository, "run/one")
     assert told["Skillgit-Origin"].startswith("prune number=1 of=one/v")
     assert "policy=not-worse" in told["Skillgit-Gate"]
-    skillgit("compress", "two", "-q", cwd=repository)
+    skillgit("shorten", "two", "--words", "-q", cwd=repository)
     assert trailers(repository, "run/two")["Skillgit-Origin"].startswith("compress number=1 of=two/v")
     assert evidence(repository, "run/two", "rewrite.json")["body"].strip()
     sound(repository)
@@ -88,7 +89,7 @@ def test_only_the_newest_version_can_be_made_shorter(user, repository, eyes):
     for command in (pruned, compressed):
         with pytest.raises(UsageError, match="one/v1 is not the newest version of its run"):
             command(user, repository, eyes, "one/v1")
-        with pytest.raises(UsageError, match="one/r1 is no version"):
+        with pytest.raises(UsageError, match="one/r1 is not a version"):
             command(user, repository, eyes, "one/r1")
 
 
@@ -124,7 +125,7 @@ def test_a_process_that_is_killed_while_it_measures_loses_nothing(repository):
     ledger = repository / ".git" / "skillgit" / "ledger.db-wal"
     at_first = ledger.stat().st_size if ledger.exists() else 0
     process = subprocess.Popen(
-        [*SKILLGIT, "prune", "one", "-q"], cwd=repository, env=surroundings(), start_new_session=True
+        [*SKILLGIT, "shorten", "one", "-q"], cwd=repository, env=surroundings(), start_new_session=True
     )
     while process.poll() is None and not (ledger.exists() and ledger.stat().st_size > at_first + 20_000):
         time.sleep(0.002)
@@ -134,17 +135,17 @@ def test_a_process_that_is_killed_while_it_measures_loses_nothing(repository):
     skillgit("fsck", "--deep", cwd=repository)
     changed = {name for name, oid in refs(repository).items() if before.get(name) != oid}
     if "refs/heads/run/one" not in changed:
-        skillgit("prune", "one", "-q", cwd=repository)
+        skillgit("shorten", "one", "-q", cwd=repository)
     assert git("rev-list", "--count", f"{before['refs/heads/run/one']}..run/one", cwd=repository).out.strip() == "1"
     skillgit("fsck", "--deep", cwd=repository)
 
 
 def test_the_commands_say_what_went_and_what_to_type_next(repository):
-    done = skillgit("prune", "one", cwd=repository)
+    done = skillgit("shorten", "one", cwd=repository)
     assert "dropped" in done.out
     assert "not-worse asks for a score that is not lower" in done.out
     assert "skillgit diff one/v" in done.out
-    told = json.loads(skillgit("compress", "two", "--json", "-q", cwd=repository).out)
+    told = json.loads(skillgit("shorten", "two", "--words", "--json", "-q", cwd=repository).out)
     assert (told["schema"], told["accepted"]) == ("skillgit.compress/1", True)
-    older = skillgit("prune", "one/v1", "--json", "-q", cwd=repository, code=2)
+    older = skillgit("shorten", "one/v1", "--json", "-q", cwd=repository, code=2)
     assert "hint:" in older.err

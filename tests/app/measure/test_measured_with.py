@@ -47,10 +47,10 @@ COMMANDS = {
     "eval --model": ("eval", "newest/v0", "--model", "offline/agent"),
     "verify": ("eval", "--fresh", "--sample", "20", "newest/v0"),
     "ablate": ("ablate", "newest/v0"),
-    "prune": ("prune", "newest/v0"),
-    "compress": ("compress", "newest/v0"),
-    "restore --gate": ("restore", f"{RUN}/v0", "--run", "newest", "--gate"),
-    "retry": ("retry", "newest"),
+    "shorten": ("shorten", "newest/v0"),
+    "shorten --words": ("shorten", "newest/v0", "--words"),
+    "revert --to --gate": ("revert", "--to", f"{RUN}/v0", "--run", "newest", "--gate"),
+    "cherry-pick --rejected": ("cherry-pick", "--rejected", "--run", "newest"),
     "cherry-pick": ("cherry-pick", f"{RUN}/v1", "--run", "newest"),
     "merge": ("merge", "newest", RUN),
 }
@@ -104,8 +104,8 @@ MEASURING = {
     "eval --model": ("eval", f"{RUN}/v0", "--model", "offline/reader"),
     "verify": ("eval", "--fresh", f"{RUN}/best", "--sample", "3"),
     "ablate": ("ablate", f"{RUN}/best", "--rule", "1"),
-    "restore --gate": ("restore", f"{RUN}/v0", "--gate"),
-    "retry": ("retry", RUN),
+    "revert --to --gate": ("revert", "--to", f"{RUN}/v0", "--gate"),
+    "cherry-pick --rejected": ("cherry-pick", "--rejected", "--run", RUN),
 }
 
 
@@ -137,7 +137,7 @@ def test_a_note_says_by_which_configuration_and_on_which_data(repository):
         ("eval", "main"),
         ("eval", "--fresh", "--sample", "5", "one/v0"),
         ("ablate", "one/v0"),
-        ("retry", "one"),
+        ("cherry-pick", "--rejected", "--run", "one"),
     ],
     ids=" ".join,
 )

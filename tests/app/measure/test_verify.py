@@ -42,7 +42,7 @@ def verified(repository: Path, revision: str, *, sample: int = 10, watcher: Quie
 def test_an_honest_score_is_consistent(trained):
     found, plans = verified(trained, "best")
     assert len(plans) == 2
-    assert plans[0].startswith("10 calls, about ")
+    assert plans[1].startswith("10 calls, about ")
     assert (found.plan.items, found.plan.of, len(found.items)) == (10, 20, 10)
     assert (found.verdict.word, found.verdict.n, found.verdict.delta, found.verdict.p) == ("consistent", 10, 0.0, 1.0)
     assert (found.claim.score, found.claim.n, found.claim.paired) == (found.row.score, 20, True)

@@ -18,14 +18,13 @@ from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
 from skillgit.app.measure.pull_request_gate import gate
 from skillgit.app.measure.requests import GateRequest
-from skillgit.app.proposals.jobs import ProposeRequest
-from skillgit.app.proposals.proposal import Answer, task_counts
+from skillgit.app.proposals.proposal import Upshot, task_counts
 from skillgit.app.proposals.propose import plan_propose, propose
 from skillgit.app.proposals.pull_request import Publication
+from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.train.doctor import doctor
 from skillgit.app.train.requests import SkillTraining
 from skillgit.app.train.train import train
-from skillgit.domain.cost import Caps
 from skillgit.errors import ConfigError, ExitCode, NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store.lock import ProposalLock
 from skillgit.store.repo import Repo
@@ -81,7 +80,7 @@ def edit(repository: Path, old: str, new: str, *, branch: str = "main") -> None:
 def filled(two_skills, tmp_path_factory) -> Path:
     def fill(folder: Path) -> None:
         report = proposed(shutil.copytree(two_skills, folder / "repository"), "town")
-        assert [proposal.answer for proposal in report.proposals] == [Answer.PROPOSED]
+        assert [proposal.answer for proposal in report.proposals] == [Upshot.PROPOSED]
 
     return once(tmp_path_factory, "one-proposal", fill) / "repository"
 
@@ -117,18 +116,18 @@ def test_it_is_one_commit_that_changes_one_skill_and_says_why(filled, two_skills
 def test_nothing_new_spends_nothing_and_moves_nothing(one):
     before = refs(one)
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code, report.cost.calls) == (Answer.STANDS, ExitCode.OK, 0)
+    assert (report.proposals[0].answer, report.exit_code, report.cost.calls) == (Upshot.STANDS, ExitCode.OK, 0)
     git("branch", "-D", "propose/town", cwd=one)
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (Answer.NOTHING_NEW, ExitCode.OK)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.NOTHING_NEW, ExitCode.OK)
     assert "declined" in report.proposals[0].sentence
     assert "nothing is new" in plan_propose(user(one), ProposeRequest(skills=("town",))).facts["town"]
     git("update-ref", BRANCH, before[BRANCH], cwd=one)
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
     taken = proposed(one, "town").proposals[0]
-    assert (taken.answer, taken.commit) == (Answer.NOTHING_NEW, "")
+    assert (taken.answer, taken.commit) == (Upshot.NOTHING_NEW, "")
     git("branch", "-D", "propose/town", cwd=one)
-    assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
+    assert proposed(one, "town").proposals[0].answer is Upshot.NOTHING_NEW
     assert not [name for name in refs(one).keys() - before.keys() if "run/" in name]
 
 
@@ -159,11 +158,11 @@ def test_a_lost_pin_is_made_good_from_history(one):
     for content in (None, b"", b"[]", b'{"answer": "away"}', b"\xff"):
         pin.unlink(missing_ok=True) if content is None else pin.write_bytes(content)
         report = proposed(one, "town")
-        assert (report.proposals[0].answer, report.cost.calls) == (Answer.STANDS, 0)
+        assert (report.proposals[0].answer, report.cost.calls) == (Upshot.STANDS, 0)
     git("branch", "-D", "propose/town", cwd=one)
     pin.unlink()
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.cost.calls) == (Answer.PROPOSED, 0)
+    assert (report.proposals[0].answer, report.cost.calls) == (Upshot.PROPOSED, 0)
     assert refs(one).keys() == before.keys()
     assert pin.read_bytes() == pinned
 
@@ -172,7 +171,7 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     (repository / "skills/county/SKILL.md").write_text("not committed")
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "from the text.", "from the text alone."))
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.is_merged, report.exit_code) == (Answer.PROPOSED, True, ExitCode.OK)
+    assert (proposal.answer, proposal.is_merged, report.exit_code) == (Upshot.PROPOSED, True, ExitCode.OK)
     assert git("rev-parse", "propose/town~", cwd=repository).out == git("rev-parse", "main", cwd=repository).out
     text = git("show", f"propose/town:{TOWN}", cwd=repository).out
     assert "from the text alone." in text
@@ -188,7 +187,7 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
     pinned = git("rev-parse", "main", cwd=repository).out
     ours = "Be brief.\n\n- Say when, in words.\n"
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, "Be brief.\n", ours))
-    assert report.proposals[0].answer is Answer.PROPOSED
+    assert report.proposals[0].answer is Upshot.PROPOSED
     assert not report.proposals[0].is_merged
     assert "conflict" in report.proposals[0].sentence
     assert git("rev-parse", "propose/town~", cwd=repository).out == pinned
@@ -199,25 +198,25 @@ def test_of_two_that_score_the_same_the_one_that_can_be_merged_stands(one):
     edit(one, "Be brief.\n", "Be brief.\n\n- Say when, in words.\n")
     before = refs(one)[BRANCH]
     report = proposed(one, "town")
-    assert report.proposals[0].answer is Answer.PROPOSED, report
+    assert report.proposals[0].answer is Upshot.PROPOSED, report
     assert refs(one)[BRANCH] == report.proposals[0].commit != before
     assert git("rev-parse", "propose/town~", cwd=one).out == git("rev-parse", "main", cwd=one).out
     # another run for the same text scores no higher, and has its turn once the branch is gone
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert report.proposals[0].answer is Answer.BEHIND
+    assert report.proposals[0].answer is Upshot.BEHIND
     assert "once propose/town is deleted" in report.proposals[0].hint
-    assert proposed(one, "town").proposals[0].answer is Answer.NOTHING_NEW
+    assert proposed(one, "town").proposals[0].answer is Upshot.NOTHING_NEW
     git("branch", "-D", "propose/town", cwd=one)
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.cost.calls) == (Answer.PROPOSED, 0)
+    assert (report.proposals[0].answer, report.cost.calls) == (Upshot.PROPOSED, 0)
 
 
 @pytest.mark.soak
 def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
     text = git("show", f"propose/town:{TOWN}", cwd=filled).out
     report = proposed(repository, "town", meanwhile=lambda: edit(repository, (repository / TOWN).read_text(), text))
-    assert report.proposals[0].answer is Answer.NO_BETTER
+    assert report.proposals[0].answer is Upshot.NO_BETTER
     assert BRANCH not in refs(repository)
 
 
@@ -225,9 +224,9 @@ def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
 def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
     calls = proposed(shutil.copytree(repository, repository.parent / "unedited"), "town").cost.calls
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
-    report = proposed(repository, "town", meanwhile=edit_now, caps=Caps(max_calls=calls))
+    report = proposed(repository, "town", meanwhile=edit_now, max_calls=calls)
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.is_merged) == (Answer.PROPOSED, False)
+    assert (proposal.answer, proposal.is_merged) == (Upshot.PROPOSED, False)
     assert "was not measured" in proposal.sentence
 
 
@@ -235,16 +234,20 @@ def test_few_tasks_cannot_tell(repository):
     (repository / "tasks/town.jsonl").write_text(tasks(8))
     report = proposed(repository, "town")
     proposal = report.proposals[0]
-    assert (proposal.answer, report.exit_code) == (Answer.CANNOT_TELL, ExitCode.UNDERPOWERED)
+    assert (proposal.answer, report.exit_code) == (Upshot.CANNOT_TELL, ExitCode.UNDERPOWERED)
     assert BRANCH not in refs(repository)
     report = proposed(repository, "town")
-    assert (report.proposals[0].answer, report.cost.calls, report.exit_code) == (Answer.NOTHING_NEW, 0, ExitCode.OK)
+    assert (report.proposals[0].answer, report.cost.calls, report.exit_code) == (
+        Upshot.NOTHING_NEW,
+        0,
+        ExitCode.OK,
+    )
 
 
 def test_where_one_fails_the_others_go_on(repository):
     (repository / "tasks/county.jsonl").write_text('{"question": "When?", "answer": "1871", "status": "draft"}\n')
     report = proposed(repository)
-    assert [proposal.answer for proposal in report.proposals] == [Answer.FAILED, Answer.PROPOSED]
+    assert [proposal.answer for proposal in report.proposals] == [Upshot.FAILED, Upshot.PROPOSED]
     assert report.exit_code is ExitCode.USAGE
     (repository / "tasks/county.jsonl").write_text(tasks(asked="In which year?"))
     (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
@@ -256,16 +259,16 @@ def test_where_one_fails_the_others_go_on(repository):
 @pytest.mark.soak
 def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_skills, tmp_path):
     whole = proposed(shutil.copytree(two_skills, tmp_path / "whole")).cost.calls
-    first = proposed(repository, caps=Caps(max_calls=whole - 4))
-    assert [proposal.answer for proposal in first.proposals] == [Answer.PROPOSED, Answer.UNFINISHED]
+    first = proposed(repository, max_calls=whole - 4)
+    assert [proposal.answer for proposal in first.proposals] == [Upshot.PROPOSED, Upshot.UNFINISHED]
     assert (first.exit_code, first.cost.calls <= whole - 4) == (ExitCode.BUDGET, True)
-    second = proposed(repository, caps=Caps(max_calls=whole - 4))
-    assert [proposal.answer for proposal in second.proposals] == [Answer.STANDS, Answer.PROPOSED]
+    second = proposed(repository, max_calls=whole - 4)
+    assert [proposal.answer for proposal in second.proposals] == [Upshot.STANDS, Upshot.PROPOSED]
     assert first.cost.calls + second.cost.calls == whole
 
 
 def test_a_cap_that_is_too_small_is_told_as_it_was_typed(repository):
-    failure = proposed(repository, "town", caps=Caps(max_calls=1)).proposals[0]
+    failure = proposed(repository, "town", max_calls=1).proposals[0]
     least = int(failure.hint.split()[3])
     assert failure.sentence == f"a cap of 1 call does not pay for one step: it takes {least - 1} more"
     # of a greater sum two were bought before
@@ -280,7 +283,7 @@ def test_criteria_for_a_judge_need_one(repository):
     rows = [{"question": f"Write to {name}.", "rubric": "It is polite."} for name in EVENTS]
     (repository / "tasks/town.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     failure = proposed(repository, "town").proposals[0]
-    assert (failure.answer, failure.cost.calls) == (Answer.FAILED, 0)
+    assert (failure.answer, failure.cost.calls) == (Upshot.FAILED, 0)
     assert "cannot judge" in failure.sentence
     assert failure.hint == "name one with model.judge_backend and model.judge"
     overrides = ("env.data_path=tasks/town.jsonl", "env.skill_init=skills/town")
@@ -292,7 +295,7 @@ def test_two_processes_do_not_work_on_one_skill(repository):
     context = user(repository)
     with ProposalLock(Repo.discover(repository), "town", context.clock):
         report = proposed(repository, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (Answer.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.FAILED, ExitCode.CONFLICT)
     assert report.proposals[0].sentence.startswith("a proposal of town is being made by process")
 
 
@@ -303,7 +306,7 @@ def test_a_branch_with_work_of_a_person_stays(one):
     before = refs(one)[BRANCH]
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (Answer.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.FAILED, ExitCode.CONFLICT)
     assert refs(one)[BRANCH] == before
 
 
@@ -317,7 +320,7 @@ def test_a_branch_that_is_checked_out_stays(one):
     before = refs(one)[BRANCH]
     (one / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(one, "town")
-    assert (report.proposals[0].answer, report.exit_code) == (Answer.FAILED, ExitCode.CONFLICT)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.FAILED, ExitCode.CONFLICT)
     assert "is checked out in" in report.proposals[0].sentence
     assert refs(one)[BRANCH] == before
 
@@ -336,15 +339,22 @@ def test_the_second_machine_learns_what_the_first_did(machines):
     of_a_fork = {"url": "https://host/fork", "state": "OPEN", "isCrossRepository": True}
     (host / "propose_town.json").write_text(json.dumps([of_a_fork]))
     report = proposed(first, "town", host=host)
-    assert (report.proposals[0].answer, report.proposals[0].url) == (Answer.PROPOSED, "https://host/propose/town")
+    assert (report.proposals[0].answer, report.proposals[0].url) == (
+        Upshot.PROPOSED,
+        "https://host/propose/town",
+    )
     before = refs(host / "origin.git")
     report = proposed(second, "town", host=host)
     proposal = report.proposals[0]
-    assert (proposal.answer, proposal.url, report.cost.calls) == (Answer.STANDS, "https://host/propose/town", 0)
+    assert (proposal.answer, proposal.url, report.cost.calls) == (
+        Upshot.STANDS,
+        "https://host/propose/town",
+        0,
+    )
     # with another task it is another run, whose version is no better than the one that is proposed
     (second / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     report = proposed(second, "town", host=host)
-    assert (report.proposals[0].answer, report.exit_code) == (Answer.BEHIND, ExitCode.NO)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.BEHIND, ExitCode.NO)
     assert refs(host / "origin.git") == before
     assert BRANCH not in refs(second)
     assert (host / "log").read_text() == "created propose/town\n"
@@ -361,7 +371,7 @@ def test_a_better_proposal_takes_the_place_of_another_machines(machines):
     git("commit", "-q", "--amend", "-m", message, cwd=first)
     git("push", "-q", "--force", "origin", "worse:propose/town", cwd=first)
     report = proposed(second, "town", host=host)
-    assert (report.proposals[0].answer, report.exit_code) == (Answer.PROPOSED, ExitCode.OK)
+    assert (report.proposals[0].answer, report.exit_code) == (Upshot.PROPOSED, ExitCode.OK)
     assert refs(host / "origin.git")[BRANCH] == refs(second)[BRANCH] == report.proposals[0].commit
     assert (host / "log").read_text() == "created propose/town\nedited https://host/propose/town\n"
 
@@ -388,7 +398,7 @@ def test_without_gh_nothing_is_pushed_and_the_commands_are_said(machines):
     (host / "bin" / "gh").unlink()
     report = proposed(first, "town", host=host)
     proposal = report.proposals[0]
-    assert (proposal.answer, report.exit_code) == (Answer.PROPOSED, ExitCode.NOT_FOUND)
+    assert (proposal.answer, report.exit_code) == (Upshot.PROPOSED, ExitCode.NOT_FOUND)
     assert proposal.hint == ("git push origin propose/town, then gh pr create --head propose/town --base main --fill")
     assert BRANCH not in refs(host / "origin.git")
     assert BRANCH in refs(first)
@@ -414,11 +424,11 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_spen
 
 @pytest.mark.soak
 def test_changed_tasks_make_another_run_of_what_was_begun(repository):
-    first = proposed(repository, "town", caps=Caps(max_calls=25)).proposals[0]
-    assert (first.answer, first.error) == (Answer.UNFINISHED, ExitCode.BUDGET)
+    first = proposed(repository, "town", max_calls=25).proposals[0]
+    assert (first.answer, first.error) == (Upshot.UNFINISHED, ExitCode.BUDGET)
     (repository / "tasks/town.jsonl").write_text(tasks(asked="In which year?"))
     second = proposed(repository, "town").proposals[0]
-    assert second.answer is Answer.PROPOSED
+    assert second.answer is Upshot.PROPOSED
     assert second.run != first.run
 
 
@@ -431,11 +441,11 @@ def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_tim
         if night:
             ledger = tmp_path / f"runner-{night - 1}" / ".git/skillgit"
             shutil.copytree(ledger, runner / ".git/skillgit", dirs_exist_ok=True)
-        report = proposed(runner, "town", caps=Caps(max_calls=whole // 2))
+        report = proposed(runner, "town", max_calls=whole // 2)
         spendings.append(report.cost.calls)
         if report.exit_code is ExitCode.OK:
             break
-    assert report.proposals[0].answer is Answer.PROPOSED
+    assert report.proposals[0].answer is Upshot.PROPOSED
     assert sum(spendings) == whole
     assert max(spendings) <= whole // 2
 

@@ -251,7 +251,7 @@ def test_an_item_opens(visit, press):
 def test_what_changes_anything_asks_first_and_shows_the_command(visit, press):
     commands = {
         "space": f"skillgit checkout {RUN}/v1",
-        "V": f"skillgit restore {RUN}/v1",
+        "V": f"skillgit revert --to {RUN}/v1",
         "M": f"skillgit promote {RUN}/v1",
         "T": f"skillgit eval {RUN}/v1 --split test",
         "U": f"skillgit use {RUN}",

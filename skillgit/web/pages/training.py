@@ -1,0 +1,344 @@
+"""A new run: chosen, planned, launched; and a run that is being trained, part by part, to be stopped and continued."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import HTMLResponse
+
+from skillgit.app.deliver.report import DiffAllowance, tell
+from skillgit.app.history.browse import standing
+from skillgit.app.history.live import (
+    LiveLook,
+    Snapshot,
+    Standing,
+    live,
+    live_history,
+    stage_progress,
+    stop_after_step,
+    stop_now,
+)
+from skillgit.app.history.status import runs
+from skillgit.app.setup.config.form import FormSection, chosen_config, configurations, form_of, of_owner_only
+from skillgit.app.setup.plan import Plan
+from skillgit.app.train.doctor import Checkup, doctor
+from skillgit.app.train.requests import TrainRequest
+from skillgit.app.train.train import plan_train
+from skillgit.app.workspace.command_journal import commands
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.invitations import Role
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import RunOutcome
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.ids import check_run_name
+from skillgit.errors import NotFoundError, SkillgitError, UsageError
+from skillgit.report.page import plotted
+from skillgit.view.progress import steps_at
+from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
+
+DEMO: Final = "demo"
+_FIELD: Final = "o."  # what the names of fields for keys begin with
+_CHECKING: Final = threading.Lock()
+_LAUNCHING: Final = threading.Lock()
+_newest: dict[str, int] = {}  # by operator, the number of the check that was asked for last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChoice:
+    """What a form says: a configuration or a run, the run's name, and the keys that differ."""
+
+    config: str
+    source: str  # the run whose settings are taken; empty for a configuration
+    run: str
+    sections: tuple[FormSection, ...]
+    changes: dict[str, str]
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        return tuple(f"{key}={text}" for key, text in self.changes.items())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command behind ``skillgit``."""
+        begin = ("--from", f"{self.source}/v0") if self.source else (self.config,)
+        return ("train", *begin, *(word for option in self.overrides for word in ("-o", option)), "--run", self.run)
+
+
+class Findings(NamedTuple):
+    """What a dry run and a check-up say of a choice."""
+
+    plan: Plan | None = None
+    checkup: Checkup | None = None
+    error: SkillgitError | None = None
+    key: str = ""  # the key that the error is about; empty if it is about none
+
+    @property
+    def message(self) -> str:
+        """What is wrong; a form says it at the field, and not as an option of a command."""
+        text = str(self.error or "")
+        _, mark, rest = text.partition(f": {self.key}")
+        return f"{self.key}{rest}" if text.startswith("-o ") and mark else text
+
+
+@page("/new", Role.OPERATOR)
+def new_page(visit: Visit) -> Answer:
+    # with the script the check comes at once; a page without it has a button
+    return _new_page(visit, _choice(visit), None)
+
+
+@page("/new/check", Role.OPERATOR, "POST")
+def check_page(visit: Visit) -> Answer:
+    choice, name = _choice(visit), visit.access.name
+    number = _newest[name] = _newest.get(name, 0) + 1
+    with _CHECKING:
+        is_outrun = visit.value("part") and _newest[name] != number
+        findings = None if is_outrun else _findings(visit, choice)
+    if visit.value("part"):
+        return HTMLResponse(fragment("new.html", "check", findings=findings, choice=choice))
+    return _new_page(visit, choice, findings)
+
+
+@page("/new", Role.OPERATOR, "POST")
+def launch_page(visit: Visit) -> Answer:
+    choice = _choice(visit)
+    run = check_run_name(choice.run)
+    back, context = address("run", run, "live"), visit.context
+    with _LAUNCHING:
+        if any(record.runs and record.back == back for record in commands(context)):
+            return redirect(back)  # the second click
+        if any(row.name == run for row in runs(context)) or live(context, run).standing is not Standing.IDLE:
+            error = UsageError(f"there is a run {run} already", hint="give the new one another name")
+            return _new_page(visit, choice, Findings(error=error, key="run"))
+        findings = _findings(visit, choice)
+        if findings.error is not None:
+            return _new_page(visit, choice, findings)
+        visit.start(choice.words, back=back)
+    return redirect(back)
+
+
+def _new_page(visit: Visit, choice: RunChoice, findings: Findings | None) -> Page:
+    return Page(
+        "new.html",
+        "New run",
+        (*choice.words, "--dry-run"),
+        status=200 if findings is None or findings.error is None else 400,
+        choice=choice,
+        findings=findings,
+        configurations=configurations(visit.context),
+        sources=[row.name for row in runs(visit.context)],
+    )
+
+
+def _choice(visit: Visit) -> RunChoice:
+    source, config = visit.value("from"), visit.value("config") or DEMO
+    if config not in configurations(visit.context):
+        raise UsageError(f"there is no configuration '{config}' here", hint="choose one of the list")
+    sections = form_of(chosen_config(visit.context, config, source))
+    changes = {}
+    for field in (field for section in sections for field in section.fields):
+        texts = visit.form.get(f"{_FIELD}{field.key}")
+        # of a switch there is a hidden "false" before the box, so that the last one counts
+        if texts and (text := texts[-1].strip()) != field.text.strip():
+            changes[field.key] = text
+    filled_sections = (
+        replace(section, fields=tuple(replace(one, text=changes.get(one.key, one.text)) for one in section.fields))
+        for section in sections
+    )
+    stem = (source or config).rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
+    stem = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in stem).strip("-").lower() or "run"
+    names = {row.name for row in runs(visit.context)}
+    free_names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(names) + 3))
+    return RunChoice(
+        config=config,
+        source=source,
+        run=visit.value("run").strip() or next(name for name in free_names if name not in names),
+        sections=tuple(filled_sections),
+        changes=changes,
+    )
+
+
+def _findings(visit: Visit, choice: RunChoice) -> Findings:
+    """Return what a dry run and a check-up say; no model is called and nothing is written."""
+    context, start = visit.context, f"{choice.source}/v0" if choice.source else None
+    config = None if choice.source else choice.config
+    try:
+        check_run_name(choice.run)
+        # before anything is loaded: a value may name a file with code
+        for key, text in () if visit.access.owns else choice.changes.items():
+            if of_owner_only(key, text):
+                raise UsageError(
+                    f"your link does not allow this value for {key}",
+                    hint="it may name a file, a program or an address; ask whoever started the server",
+                )
+        plan = plan_train(context, TrainRequest(config=config, overrides=choice.overrides, run=choice.run, start=start))
+    except SkillgitError as error:
+        text = str(error)
+        keys = [field.key for section in choice.sections for field in section.fields if field.key in text]
+        keys.sort(key=lambda key: (key in choice.changes, len(key)), reverse=True)
+        return Findings(error=error, key=next(iter(keys), "run" if "run" in text and "name" in text else ""))
+    look = doctor(context, config, choice.overrides, call=False) if config is not None else None
+    return Findings(plan, look if isinstance(look, Checkup) else None)
+
+
+EVENTS: Final = 400  # on the curve at most, the newest ones
+LINES: Final = 40  # of the log
+_CHANGES: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED})
+_DRAWN_EVERY_S: Final = 2.0  # what the history says, at most: a fast run writes several events a second
+CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
+
+
+@page("/run/{run}/live")
+def live_page(visit: Visit) -> Answer:
+    run, look = _look(visit)
+    values = {**_current(look), **_recorded(visit.context, run)}
+    return Page("live.html", f"{run}, live", ("log", run), run=run, continues=_continuing(look, run), **values)
+
+
+@page("/run/{run}/live/stream")
+def live_stream(visit: Visit) -> Answer:
+    run, _ = _look(visit)
+    recorded: dict[str, str] = {}
+    drawn_of, drawn_s = "", 0.0
+
+    def look() -> dict[str, str]:
+        """Look again; what the history says is drawn only where it changed, and not at every event."""
+        nonlocal recorded, drawn_of, drawn_s
+        version, now_s = standing(visit.context), time.monotonic()
+        if version != drawn_of and (not recorded or now_s - drawn_s >= _DRAWN_EVERY_S):
+            values = {"run": run, **_recorded(visit.context, run)}
+            recorded = {part: fragment("live.html", part, **values) for part in ("curve", "log", "change")}
+            drawn_of, drawn_s = version, now_s
+        values = _current(live(visit.context, run))
+        return {
+            "notice": "",
+            **{part: fragment("live.html", part, **values) for part in ("now", "failing")},
+            **recorded,
+        }
+
+    return Stream(look)
+
+
+def _look(visit: Visit) -> tuple[str, LiveLook]:
+    """Return a run and how it is going, also just after its launch; refuse one of which nothing is known here."""
+    run = check_run_name(visit.parameters["run"])
+    look, back = live(visit.context, run), address("run", run, "live")
+    if (
+        look.standing is Standing.IDLE
+        and live_history(visit.context, run, 1) is None
+        and not any(record.runs and record.back == back for record in commands(visit.context))
+    ):
+        hint = "if it was launched just now, Activity has what its command said"
+        raise NotFoundError(f"there is no run '{run}'", hint=hint)
+    return run, look
+
+
+def _current(look: LiveLook) -> dict[str, Any]:
+    """Return what the snapshot says."""
+    snapshot = look.snapshot
+    end = snapshot.end if look.standing is Standing.ENDED and snapshot is not None else None
+    words, tone = _STATES.get(look.standing, ("ended", "faint"))
+    if end is not None:
+        words, tone = end.outcome, "best" if end.outcome in {"improved", "ceiling"} else "rejected"
+    return {
+        "look": look,
+        "snapshot": snapshot,
+        "steps": steps_at(snapshot) if snapshot is not None else "",
+        "stages": [*stage_progress(snapshot, is_alive=look.is_alive)],
+        "caps": [*_caps(snapshot)] if snapshot is not None else [],
+        "outcome": {"words": words, "tone": tone},
+        "phase": _phase(look),
+    }
+
+
+_STATES: Final = {
+    Standing.IDLE: ("not running", "faint"),
+    Standing.STARTING: ("starting", "slow"),
+    Standing.RUNNING: ("running", "best"),
+    Standing.STOPPING: ("stops after this step", "slow"),
+    Standing.KILLED: ("killed", "rejected"),
+}
+
+
+def _caps(snapshot: Snapshot) -> Iterator[tuple[str, float, float, float | None]]:
+    """Yield for each cap its name, what is spent of it, the cap, and what will be spent at the end."""
+    limits = snapshot.limits
+    amounts: dict[str, tuple[float | None, Callable[[Cost], float]]] = {
+        "calls": (limits.calls, lambda cost: cost.calls),
+        "tokens": (limits.tokens, lambda cost: cost.tokens_in + cost.tokens_out),
+        "dollars": (limits.usd, lambda cost: cost.usd),
+    }
+    for name, (cap, amount) in amounts.items():
+        if cap is not None:
+            yield name, amount(snapshot.spent), cap, None if snapshot.projected is None else amount(snapshot.projected)
+
+
+def _recorded(context: Context, run: str) -> dict[str, Any]:
+    """Return what the history says."""
+    history = live_history(context, run, EVENTS)
+    rows = history.rows if history is not None else ()
+    drawings = {} if history is None else plotted(history.run, rows, history.score_counts)
+    newest = next((row for row in reversed(rows) if row.kind in _CHANGES), None)
+    story = None
+    if newest is not None:
+        with suppress(NotFoundError):  # evidence may not be here
+            story = tell(context, [newest], DiffAllowance()).stories[0]
+    return {
+        "row": history.run if history is not None else None,
+        "rows": rows[::-1][:LINES],
+        "drawings": drawings,
+        "story": story,
+        "event_address": partial(address, "run", run),
+    }
+
+
+def _phase(look: LiveLook) -> str:
+    """Return ``alive`` for what can be stopped, ``over`` for what can go on, ``finished`` for what cannot do either."""
+    if look.is_alive:
+        return "alive"
+    end = look.snapshot.end if look.standing is Standing.ENDED and look.snapshot is not None else None
+    is_finished = end is not None and end.outcome in set(RunOutcome) and RunOutcome(end.outcome).ends_run
+    return "finished" if is_finished else "over"
+
+
+def _continuing(look: LiveLook, run: str) -> tuple[str, ...]:
+    """Return the words that go on with the run; none where nothing is left of it or a process works on it."""
+    if look.is_alive:
+        return ()
+    words = shlex.split(look.snapshot.command) if look.snapshot is not None else []
+    # the file is one that a process of ours wrote; anything else in it starts nothing
+    return tuple(words[1:]) if words[:2] == ["skillgit", "train"] and run in words else ("train", "--run", run)
+
+
+@page("/run/{run}/stop", Role.OPERATOR, "POST")
+def stop_page(visit: Visit) -> Answer:
+    run, stops = check_run_name(visit.parameters["run"]), {"step": stop_after_step, "now": stop_now}
+    if visit.value("how") not in stops:
+        raise UsageError("this form does not say how to stop", hint="reload the page and press one of its buttons")
+    stops[visit.value("how")](visit.context, run)
+    return redirect(address("run", run, "live"))
+
+
+@page("/run/{run}/continue", Role.OPERATOR, "POST")
+def continue_page(visit: Visit) -> Answer:
+    run = check_run_name(visit.parameters["run"])
+    look, back, caps = live(visit.context, run), address("run", run, "live"), list[str]()
+    for name, kind in CAPS.items():
+        if not (text := visit.value(name).strip()):
+            continue
+        try:
+            number = kind(text)
+        except ValueError as error:
+            raise UsageError(f"'{text}' is not a number for {name}", hint="write it in digits") from error
+        if not number > 0:
+            raise UsageError(f"{name} has to be more than 0", hint="leave it empty for no cap")
+        caps += (f"--{name.replace('_', '-')}", str(number))
+    if not look.is_alive:
+        visit.start([*_continuing(look, run), *caps], back=back)
+    return redirect(back)
