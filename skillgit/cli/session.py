@@ -176,6 +176,9 @@ class CommandSession(TerminalSession):
     def stdin(self) -> str:
         return sys.stdin.read()
 
+    def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
+        return watchers.Heartbeat(self)
+
     def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
         (mcp if name == "mcp" else web).require_extra()
         return mcp_server if name == "mcp" else web_server

@@ -22,13 +22,9 @@ COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "comm
 APART = {
     "init",
     "tasks",
-    "data",
     "doctor",
     "config",
-    "envs",
-    "backends",
     "plugins",
-    "strategies",
     "completion",
     "help",
     "uninstall",
@@ -47,8 +43,7 @@ WORDS = {
     "tui": "tui",
     "serve": "serve --tokens",
     "mcp": "mcp",
-    "scan": "scan",
-    "replay": f"replay {RUN}",
+    "lint --secrets": "lint --secrets",
     "show": f"show {RUN}/v1",
     "diff": f"diff {RUN}/v0 {RUN}/v1",
     "blame": f"blame {RUN}/v1",
@@ -85,7 +80,7 @@ WORDS = {
     "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
     "clone": "clone ../host.git ../victim/again --evidence",
     "pull": "pull --evidence",
-    "push": "push --no-scan --dry-run",
+    "push": "push --no-verify --dry-run",
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""

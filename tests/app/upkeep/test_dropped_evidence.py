@@ -14,7 +14,8 @@ from skillgit.app.history.items import items
 from skillgit.app.history.log import log
 from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.requests import LogRequest as Events
-from skillgit.app.upkeep.maintenance import GcRequest, gc
+from skillgit.app.upkeep.maintenance import gc
+from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.workspace import BRING, Absence
 from skillgit.errors import NotFoundError
 from skillgit.store import refs
