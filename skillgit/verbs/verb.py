@@ -215,7 +215,7 @@ class TerminalSession(VerbSession):
     def stdin(self) -> str: ...
 
     @abstractmethod
-    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+    def surface(self, name: Literal["mcp", "tui", "web"]) -> ModuleType:
         """Return the module that serves another surface, which verbs do not know."""
 
     @abstractmethod

@@ -23,6 +23,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
+from skillgit.app.deliver.requests import USUAL_AGENTS, Scope
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.address import version_label
@@ -55,7 +56,6 @@ from skillgit.view.text import fit, inert, one_line, pad, width
 
 # what reads events takes longer to load than the history to be painted, and is loaded in the thread that reads
 with loaded_on_use():
-    from skillgit.app.deliver import install
     from skillgit.app.history import plumbing
     from skillgit.app.history import show as reads
     from skillgit.app.history.diff import text as diff_reads
@@ -95,7 +95,7 @@ class VersionScreen(SearchScreen):
             app_of(self).command([word.format(at=row.address, run=row.run) for word in words.split()], look=look)
 
     action_version_checkout = partialmethod(_command, "checkout {at}", only_versions=False)
-    action_version_revert = partialmethod(_command, "restore {at}")
+    action_version_revert = partialmethod(_command, "revert --to {at}")
     action_version_promote = partialmethod(_command, "promote {at}")
     action_version_evaluate = partialmethod(_command, "eval {at} --split test", look=True)
     action_run_report = partialmethod(_command, "report {run} --output {run}.html", only_versions=False)
@@ -117,7 +117,7 @@ class VersionScreen(SearchScreen):
         if row is not None:
             archive = f"{str(row.address).replace('/', '-')}.skill"
             question = "Folder, FILE.zip or FILE.skill to write"
-            self._ask(question, archive, lambda row, path: ("export", str(row.address), "--to", path or archive))
+            self._ask(question, archive, lambda row, path: ("export", str(row.address), path or archive))
 
     def action_version_note(self) -> None:
         def words(row: LogRow, text: str) -> Sequence[str]:
@@ -134,7 +134,7 @@ class VersionScreen(SearchScreen):
             self._ask(question, usual, lambda row, name: ("fork", str(row.address), *([name] if name else [])))
 
     def action_version_adopt(self) -> None:
-        targets = [f"{agent.value} --scope {scope.value}" for agent in install.USUAL_AGENTS for scope in install.Scope]
+        targets = [f"{agent.value} --scope {scope.value}" for agent in USUAL_AGENTS for scope in Scope]
 
         def answered(target: str | None) -> None:
             if target:
