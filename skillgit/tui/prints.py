@@ -64,9 +64,9 @@ _Answer = tuple[Callable[[Screen], Iterable[str | bytes]], Mapping[int, Lead]]
 def _answer(context: Context, words: Words) -> _Answer:
     match words:
         case ("blame", revision):
-            blamed = blame(context, revision)
-            numbered = ((index, row.line, row.text) for index, row in enumerate(blamed.lines, start=1))
-            return lambda screen: rules.lines(blamed, screen, whole=True), _reasons(numbered, revision)
+            lines_of_file = blame(context, revision)
+            texts = ((index, row.line, row.text) for index, row in enumerate(lines_of_file.lines, start=1))
+            return lambda screen: rules.lines(lines_of_file, screen, whole=True), _reasons(texts, revision)
         case ("why", line, "--rev", revision):
             story = why(context, line, revision)
             name = str(story.origin.address) if story.origin is not None else ""
@@ -77,9 +77,9 @@ def _answer(context: Context, words: Words) -> _Answer:
             settings = run_settings(context, revision)
             return lambda screen: event.setting_lines(settings, screen), {}
         case ("show", revision):
-            shown = show(context, revision)
+            report = show(context, revision)
             # git's colours of a difference are none of the screens'
-            return lambda screen: event.lines(shown, screen, context.clock(), replace(screen, colour=False)), {}
+            return lambda screen: event.lines(report, screen, context.clock(), replace(screen, colour=False)), {}
         case ("items", run, "--checks"):
             table = checks(context, run)
             return lambda screen: check_lines(table, screen), {}
@@ -90,8 +90,8 @@ def _answer(context: Context, words: Words) -> _Answer:
             return lambda screen: matrix_lines(scores, screen), {}
         case ("report", run):
             facts = summary.SummaryFacts.read(context, run)
-            numbered = ((index, row.line, row.text) for index, row in enumerate(facts.rules, -len(facts.rules)))
-            return lambda screen: summary.lines(facts, screen), _reasons(numbered, str(facts.summary.best.address))
+            texts = ((index, row.line, row.text) for index, row in enumerate(facts.rules, -len(facts.rules)))
+            return lambda screen: summary.lines(facts, screen), _reasons(texts, str(facts.summary.best.address))
         case _:
             verb, request = read_words(words)
             return (
@@ -100,10 +100,10 @@ def _answer(context: Context, words: Words) -> _Answer:
             )
 
 
-def _reasons(numbered: Iterable[tuple[int, int, str]], revision: str) -> Mapping[int, Lead]:
+def _reasons(texts: Iterable[tuple[int, int, str]], revision: str) -> Mapping[int, Lead]:
     return {
         index: Lead(f"Why line {line} of {revision}", ("why", str(line), "--rev", revision))
-        for index, line, text in numbered
+        for index, line, text in texts
         if text.strip()
     }
 

@@ -66,8 +66,8 @@ class ItemsView(RenderedLines[ItemDiff]):
         lines = []
         for item, line in zip(rows, rendered(CHANGES.lines(rows, ink, whole=facts), ink), strict=False):
             room = self.room - 4 - columns(line)
-            asked = fit(on_one_line(self.words.get(item.item, ""), ink), room, ink.glyphs.ellipsis)
-            lines.append((*line, Part(f"  {asked}", Style.FAINT)) if room > _ASKED else line)
+            question = fit(on_one_line(self.words.get(item.item, ""), ink), room, ink.glyphs.ellipsis)
+            lines.append((*line, Part(f"  {question}", Style.FAINT)) if room > _ASKED else line)
         return [(Part(" "), *line) for line in (*lines, *rendered(totals(facts, ink), ink))]
 
     def rows(self, facts: ItemDiff) -> Sequence[ItemChange]:

@@ -383,9 +383,9 @@ class EventMessage(RenderedLines["Shown"]):
     def made(self, facts: Shown) -> Sequence[Painted]:
         ink = replace(self.ink, width=max(20, self.room - 2))
         # what the other tabs show, and the message below
-        known = rendered(full.lines(replace(facts, diff="", message=""), ink, app_of(self).now, ink), ink)
+        facts_above = rendered(full.lines(replace(facts, diff="", message=""), ink, app_of(self).now, ink), ink)
         message = [(Part(line, Style.FAINT),) for line in inert(facts.message).splitlines()]
-        return [(Part(" "), *line) for line in (*known, (), *message)]
+        return [(Part(" "), *line) for line in (*facts_above, (), *message)]
 
 
 _LONGEST = 600  # characters of one answer or question that are shown

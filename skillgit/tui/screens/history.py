@@ -366,12 +366,12 @@ class HistoryScreen(VersionScreen):
     def _event_opened(self) -> None:
         self.detail.view.focus()
 
-    @on(FilterBar.Closed)
+    @on(FilterBar.Left)
     def _to_filtered(self) -> None:
         (self.runs if self._filters_runs else self.events).focus()
 
-    @on(FilterBar.Changed)
-    def _filtered(self, message: FilterBar.Changed) -> None:
+    @on(FilterBar.Filtered)
+    def _filtered(self, message: FilterBar.Filtered) -> None:
         if self._filters_runs:
             self._run_filter = message.text
             self._list_runs()
@@ -474,9 +474,9 @@ class RunList(RowList):
         self.all, self.default = tuple(runs), default
         self._columns = []
         columns, rows = RUNS.drawn(runs, Surface.SCREEN, now=app_of(self).now)
-        for column, drawn in zip(columns, zip(*rows, strict=True), strict=False):
+        for column, column_cells in zip(columns, zip(*rows, strict=True), strict=False):
             caption = f"{column.head} " if column.caption else ""
-            texts = [f"{caption}{one_line(cell.text)}" if cell.text else "" for cell in drawn]
+            texts = [f"{caption}{one_line(cell.text)}" if cell.text else "" for cell in column_cells]
             self._columns.append((column, texts, max(map(width, texts), default=0)))
         self.show_count(len(self.all))
         self.choose(next((index for index, run in enumerate(self.all) if run.name == name), self.cursor))
@@ -490,8 +490,8 @@ class RunList(RowList):
                 break
             visible.add(index)
             room -= own + 2
-        shown = (entry for index, entry in enumerate(rest) if index in visible)
-        back = "".join(f"  {pad(texts[line], own, right=column.right)}" for column, texts, own in shown)
+        columns_in_sight = (entry for index, entry in enumerate(rest) if index in visible)
+        back = "".join(f"  {pad(texts[line], own, right=column.right)}" for column, texts, own in columns_in_sight)
         sign, style = (ink.glyphs.running if run.running_pid is not None else " "), Style.RUNNING
         if run.name in self.marked:
             sign, style = run_look(self.marked.index(run.name), ink)
@@ -595,9 +595,9 @@ def event_row(
         *([Part(delta, Style.FAINT)] if wide else []),
         *([Part(f"{one_line(row.run)}  ", Style.FAINT)] if with_run else []),
     )
-    best, held = " best" if row.is_best else "", " held" if is_held else ""
+    best, holding = " best" if row.is_best else "", " held" if is_held else ""
     back = (
-        Part(best + held if wide else held or best, Style.REF),
+        Part(best + holding if wide else holding or best, Style.REF),
         Part(f"{numbers.age(row.time, now):>4}", Style.FAINT),
         *([Part(f"  {numbers.short(row.commit)}", Style.OID)] if ink.width >= _OID_FROM else []),
         Part(" "),
@@ -614,7 +614,7 @@ def graph(row: LogRow, above: LogRow | None, ink: Screen) -> Painted:
     sign, style = cells.glyph(entry, glyphs), cells.style(entry)
     if not cells.LOOKS[row.kind].beside:
         return (Part(f"{sign}   ", style),)
-    merged = (EventKind.SLOW_MERGED, row.step)
-    if row.kind == EventKind.SLOW_PROPOSED and above is not None and (above.kind, above.step) == merged:
+    merge = (EventKind.SLOW_MERGED, row.step)
+    if row.kind == EventKind.SLOW_PROPOSED and above is not None and (above.kind, above.step) == merge:
         return Part(glyphs.branch, Style.FAINT), Part(f"{sign}  ", style)
     return Part(f"{glyphs.line if above is not None else ' '} ", Style.FAINT), Part(f"{sign} ", style)

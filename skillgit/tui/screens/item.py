@@ -99,8 +99,8 @@ def _cell(attempt: Attempt, ink: Screen, *, is_chosen: bool) -> Painted:
     name = one_line(attempt.name)
     if is_chosen or attempt.version is None:
         name = ink.paint(Style.STRONG if is_chosen else Style.FAINT, name)
-    chosen = ink.paint(Style.RUNNING, _CHOSEN[ink.unicode]) if is_chosen else " "
-    return rendered([f"{chosen}{name} {sign(attempt.outcome, ink, attempt.absence)}"], ink)[0]
+    pointer = ink.paint(Style.RUNNING, _CHOSEN[ink.unicode]) if is_chosen else " "
+    return rendered([f"{pointer}{name} {sign(attempt.outcome, ink, attempt.absence)}"], ink)[0]
 
 
 def _window(sizes: Sequence[int], index: int, room: int) -> tuple[int, int]:
@@ -212,7 +212,7 @@ class ItemScreen(SearchScreen):
         earlier = [before for before in story.attempts[:index] if before.version is not None]
         if self._against is not None:  # what it scored is known from here if it is of the same run
             against = self._against
-            own = next((known for known in story.attempts if known.commit == against.commit), None)
+            own = next((row for row in story.attempts if row.commit == against.commit), None)
             self._show_side("base", against.commit, own.name if own else against.address.seen_from(story.run), own)
         elif earlier:
             self._show_side("base", earlier[-1].commit, f"{earlier[-1].name} (base)", earlier[-1])

@@ -173,8 +173,8 @@ class LiveScreen(Screen[None]):
         curve = self.query_one(LiveCurve)
         curve.show_run(look, self._points, self._steps_apart)
         position = place(look, app.facts)
-        left = 0 if curve.display and self.has_class("-high") else room - width(position) - 2
-        self._say("place", position, scores(look, self._points, app.facts, left))
+        rest = 0 if curve.display and self.has_class("-high") else room - width(position) - 2
+        self._say("place", position, scores(look, self._points, app.facts, rest))
         for name, summary in _SUMMARIES.items():
             text = summary(look, app.facts)
             self._say(name, text).set_class(not text, "-empty")
@@ -357,8 +357,8 @@ def _spending(lead: str, usage: Cost, limits: RunLimits, ink: Facts, of: str = "
         (f"{numbers.count(tokens)} tokens", tokens, limits.tokens, numbers.count(limits.tokens or 0)),
         (price, usage.usd, limits.usd, numbers.money(limits.usd or 0.0)),
     ):
-        spent = f"{text}{of}{most}" if of and cap is not None and text else text
-        against = f"{spent} ({value / cap:.0%})" if cap else spent
+        amount = f"{text}{of}{most}" if of and cap is not None and text else text
+        against = f"{amount} ({value / cap:.0%})" if cap else amount
         parts.append(ink.paint(Style.REJECTED, against) if cap and value >= _NEAR_CAP * cap else against)
     return f" {ink.paint(Style.FAINT, lead)}{ink.dotted(parts)}"
 
@@ -421,10 +421,12 @@ def stages(look: LiveLook, ink: Facts, room: int) -> Iterator[str]:
         here, over = stage.phase == "now", stage.phase == "over"
         length = _LONG if here else _SHORT
         share = 1.0 if over else stage.done / stage.total if stage.total else 0.0
-        filled = min(length, round(length * share))
+        full_cells = min(length, round(length * share))
         count = f" {min(stage.done, stage.total)}/{stage.total}" if stage.total else ""
-        bar = ink.paint(Style.RUNNING if here else Style.FAINT, full * filled)
-        bar += ink.paint(Style.FAINT, empty * (length - filled)) + (count if here else ink.paint(Style.FAINT, count))
+        bar = ink.paint(Style.RUNNING if here else Style.FAINT, full * full_cells)
+        bar += ink.paint(Style.FAINT, empty * (length - full_cells)) + (
+            count if here else ink.paint(Style.FAINT, count)
+        )
         bar = f"{ink.paint(Style.STRONG if here else Style.FAINT, stage.name)} {bar}"
         if line and width(line) + 2 + width(bar) > room:
             yield line
@@ -504,17 +506,17 @@ class LiveEvents(RowList):
 
 
 def event_line(row: LogRow, screen: Facts) -> Painted:
-    """Return an event with what its score was compared with, as ``.7250 > .7000``."""
+    """Return an event with what its score was comparison with, as ``.7250 > .7000``."""
     entry = Entry.of_row(row)
-    compared = screen.encodable(cells.score(entry)).strip()
+    comparison = screen.encodable(cells.score(entry)).strip()
     if entry.score is not None and entry.delta is not None and entry.is_measured:
         sign = ">" if entry.delta > 0 else screen.glyphs.at_most
-        compared = f"{compared} {sign} {numbers.score(entry.score.value - entry.delta)}"
+        comparison = f"{comparison} {sign} {numbers.score(entry.score.value - entry.delta)}"
     front = (
         Part(f" {row.time.astimezone():%H:%M:%S} ", Style.FAINT),
         Part(f"{cells.glyph(entry, screen.glyphs)} ", cells.style(entry)),
         Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
-        Part(f"{compared:<15} ", cells.style(entry)),
+        Part(f"{comparison:<15} ", cells.style(entry)),
     )
     room = max(_LEAST, screen.width - columns(front) - 1)
     title = fit(screen.encodable(one_line(cells.title(entry))), room, screen.glyphs.ellipsis)

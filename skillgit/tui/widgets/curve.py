@@ -81,8 +81,8 @@ class Scale(NamedTuple):
     @classmethod
     def over(cls, dots: Sequence[Dot], columns: int, rows: int, last: float = 0) -> Scale:
         """Return the scale that shows all of ``dots``, and the places up to ``last``."""
-        places, scores = [dot.x for dot in dots], [dot.score for dot in dots]
-        return cls((min(places), max(*places, last)), (min(scores), max(scores)), columns, rows)
+        xs, scores = [dot.x for dot in dots], [dot.score for dot in dots]
+        return cls((min(xs), max(*xs, last)), (min(scores), max(scores)), columns, rows)
 
     def column(self, x: float) -> int:
         first, last = self.sides
@@ -191,11 +191,11 @@ class ScorePlot(Widget, can_focus=True):
             stands_out = any((x, y) == scale.at(dot) for dot in cursor)
             lines[y].append((x, sign, app.paint(meaning) + Paint(reverse=True) if stands_out else app.paint(meaning)))
         gaps = max(2, rows // _ROWS_APART)  # the first row has a number, the last, and some between
-        numbered = {(number * (rows - 1) + gaps // 2) // gaps for number in range(gaps + 1)}
+        label_rows = {(number * (rows - 1) + gaps // 2) // gaps for number in range(gaps + 1)}
         low, high = scale.scores
         text = Text(no_wrap=True, end="")
         for y in range(rows):
-            score = numbers.score(scale.score(y)) if y in (numbered if high > low else {rows // 2}) else ""
+            score = numbers.score(scale.score(y)) if y in (label_rows if high > low else {rows // 2}) else ""
             text.append(f"{score:>5} {glyphs.line}", faint)
             end = 0
             for x, sign, style in lines[y]:
@@ -207,9 +207,9 @@ class ScorePlot(Widget, can_focus=True):
     def _places(self, scale: Scale) -> str:
         """Return the numbers of the places, each under its own."""
         line = " " * scale.columns
-        for place in ticks(*scale.sides, scale.columns // _TICK):
-            label = self._label(place)
-            begin = max(0, min(scale.column(place) - len(label) // 2, scale.columns - len(label)))
+        for tick in ticks(*scale.sides, scale.columns // _TICK):
+            label = self._label(tick)
+            begin = max(0, min(scale.column(tick) - len(label) // 2, scale.columns - len(label)))
             if not line[max(0, begin - 1) : begin + len(label) + 1].strip():
                 line = line[:begin] + label + line[begin + len(label) :]
         return line

@@ -1,4 +1,4 @@
-"""A difference to read and to walk through: in one column or two, with changed words, hunk by hunk."""
+"""A difference to read and to walk through: in one column or two, with mark words, hunk by hunk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SIGNS = {True: ("▌", "»"), False: (">", "m")}
 _STYLES = {Sign.ADDED: "diff--added", Sign.REMOVED: "diff--removed", Sign.SAME: ""}
 
 
-class Stretch(NamedTuple):
+class LinePiece(NamedTuple):
     """A part of a line that has a row, or one half of a row, to itself: what is in front of it, and its place."""
 
     line: Line
@@ -47,15 +47,15 @@ class Stretch(NamedTuple):
     start: int
     end: int
     style: Style | str
-    words: Sequence[Span] = ()  # what changed
+    words: Sequence[Span] = ()  # what mark
 
 
-class Row(NamedTuple):
+class DiffRow(NamedTuple):
     """A heading, or one line or two; outside of hunks ``hunk`` is -1."""
 
     hunk: int
     heading: Part = Part("")
-    sides: Sequence[Stretch | None] = ()
+    sides: Sequence[LinePiece | None] = ()
 
 
 class DiffView(RenderedLines[Sequence[FileDiff]]):
@@ -81,7 +81,7 @@ class DiffView(RenderedLines[Sequence[FileDiff]]):
     hunk = 0
     hunks: Sequence[int] = ()
     """The rows of the headings of the hunks."""
-    lines: Sequence[Row] = ()
+    lines: Sequence[DiffRow] = ()
     _half = 0  # columns of a row, or of a side
 
     def show_files(self, files: Sequence[FileDiff], *, context: int = CONTEXT) -> None:
@@ -100,18 +100,18 @@ class DiffView(RenderedLines[Sequence[FileDiff]]):
         digits = len(str(max(extents, default=0)))
         return digits, max(_NARROWEST, ((self.room - 1) // 2 if self.side else self.room) - digits - GUTTER)
 
-    def made(self, facts: Sequence[FileDiff]) -> Sequence[Row]:
+    def made(self, facts: Sequence[FileDiff]) -> Sequence[DiffRow]:
         return list(self._rows(facts, *self.divided(facts)))
 
-    def take(self, lines: Sequence[Row]) -> None:
+    def take(self, lines: Sequence[DiffRow]) -> None:
         """Let the screen begin with the line that it began with; at the beginning it stays."""
         top = self.top
         super().take(lines)
         self.hunks = [index for index, row in enumerate(lines) if row.heading.style is Style.RUNNING]
         self.hunk = max(0, min(self.hunk, len(self.hunks) - 1))
         self._half = GUTTER + sum(self.divided(self.facts or ()))
-        places = (index for index, row in enumerate(lines) if top is not None and top in map(_place, row.sides))
-        self.bring_to_top(next(places, 0))
+        candidates = (index for index, row in enumerate(lines) if top is not None and top in map(_place, row.sides))
+        self.bring_to_top(next(candidates, 0))
         self.post_message(self.Changed())
 
     @property
@@ -121,28 +121,28 @@ class DiffView(RenderedLines[Sequence[FileDiff]]):
         rows = islice(self.lines, start, None) if start else ()
         return next((_place(side) for row in rows for side in row.sides if side is not None), None)
 
-    def _rows(self, files: Sequence[FileDiff], digits: int, width: int) -> Iterator[Row]:
+    def _rows(self, files: Sequence[FileDiff], digits: int, width: int) -> Iterator[DiffRow]:
         ink, number = replace(app_of(self).facts, colour=False), 0
         for index, file in enumerate(files):
             if index:
-                yield Row(-1)
+                yield DiffRow(-1)
             counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
-            yield Row(-1, Part(f"{on_one_line(file.path, ink)}{counts}", Style.STRONG))
-            yield from (Row(-1, Part(on_one_line(note, ink), Style.FAINT)) for note in file.notes)
+            yield DiffRow(-1, Part(f"{on_one_line(file.path, ink)}{counts}", Style.STRONG))
+            yield from (DiffRow(-1, Part(on_one_line(note, ink), Style.FAINT)) for note in file.notes)
             for hunk in file.hunks:
-                yield Row(number, Part(on_one_line(hunk_head(hunk, ink), ink), Style.RUNNING))
+                yield DiffRow(number, Part(on_one_line(hunk_head(hunk, ink), ink), Style.RUNNING))
                 for pair in self._pairs(hunk):
                     halves = (
                         self._stretches(file, line, digits, width, side) if line else ()
                         for side, line in enumerate(pair)
                     )
-                    yield from (Row(number, Part(""), sides) for sides in zip_longest(*halves))
+                    yield from (DiffRow(number, Part(""), sides) for sides in zip_longest(*halves))
                 number += 1
 
     def _pairs(self, hunk: Hunk) -> Iterable[tuple[Line | None, ...]]:
         return beside(hunk) if self.side else ((line,) for line in hunk.lines)
 
-    def _stretches(self, file: FileDiff, line: Line, digits: int, width: int, side: int) -> Sequence[Stretch]:
+    def _stretches(self, file: FileDiff, line: Line, digits: int, width: int, side: int) -> Sequence[LinePiece]:
         ink = app_of(self).facts
         number = (line.old, line.new)[side] if self.side else line.new or line.old
         style = "diff--moved" if line.moved is not None else _STYLES[Sign(line.sign)]
@@ -151,12 +151,12 @@ class DiffView(RenderedLines[Sequence[FileDiff]]):
         under = (Part(" " * (digits + 3)),)
         text, words = visible_line(line, ink)
         stretches = [
-            Stretch(line, under if start else front, text, start, end, style, words)
+            LinePiece(line, under if start else front, text, start, end, style, words)
             for start, end in broken(text, width)
         ]
         notes = ([f"({moved(file, line)})"] if line.moved is not None else []) + ([] if line.ended else [UNENDED])
         for note in (on_one_line(note, ink) for note in notes):
-            stretches += [Stretch(line, under, note, a, b, Style.FAINT) for a, b in broken(note, width)]
+            stretches += [LinePiece(line, under, note, a, b, Style.FAINT) for a, b in broken(note, width)]
         return stretches
 
     def painted(self, line: int) -> Painted:
@@ -175,12 +175,12 @@ class DiffView(RenderedLines[Sequence[FileDiff]]):
             *sides[1],
         )
 
-    def _side(self, line: int, side: Stretch) -> Iterator[Part]:
+    def _side(self, line: int, side: LinePiece) -> Iterator[Part]:
         yield from side.front
         marks: list[Mark] = []
         if side.style is not Style.FAINT:
-            changed = f"{_STYLES[side.line.sign]}-word" if self.word and side.line.sign is not Sign.SAME else ""
-            marks = [*((span, changed) for span in side.words if changed), *self.marks(line, side.text)]
+            mark = f"{_STYLES[side.line.sign]}-word" if self.word and side.line.sign is not Sign.SAME else ""
+            marks = [*((span, mark) for span in side.words if mark), *self.marks(line, side.text)]
         yield from emphasised(side.text, side.start, side.end, side.style, marks)
 
     def text_of(self, line: int) -> str:
@@ -236,5 +236,5 @@ class DiffView(RenderedLines[Sequence[FileDiff]]):
         self._ask(self.context // 2)
 
 
-def _place(side: Stretch | None) -> tuple[int | None, int | None, str] | None:
+def _place(side: LinePiece | None) -> tuple[int | None, int | None, str] | None:
     return None if side is None else (side.line.old, side.line.new, side.line.text)

@@ -40,11 +40,11 @@ class OneLine(Widget):
     def text(self) -> str:
         return "".join(part.text for part in (*self._left, *self._right))
 
-    def say(self, left: str | Iterable[Part], right: str | Iterable[Part] = "") -> None:
+    def say(self, text: str | Iterable[Part], right: str | Iterable[Part] = "") -> None:
         """Show parts, or what a renderer painted."""
         facts = app_of(self).facts
         self._left, self._right = (
-            rendered([side], facts)[0] if isinstance(side, str) else tuple(side) for side in (left, right)
+            rendered([side], facts)[0] if isinstance(side, str) else tuple(side) for side in (text, right)
         )
         self.refresh()
 
@@ -121,14 +121,14 @@ class KeyLine(Widget):
     def placed(self) -> Iterator[tuple[int, Binding, str]]:
         """Yield the keys that fit with their columns, and how they are written."""
         write = self.app.get_key_display
-        near, pinned = ([(key, f"{write(key)} {key.description}") for key, _ in keys] for keys in self.keys)
-        end = self.size.width - sum(len(text) + self._gap for _, text in pinned)
+        near, fixtures = ([(key, f"{write(key)} {key.description}") for key, _ in keys] for keys in self.keys)
+        end = self.size.width - sum(len(text) + self._gap for _, text in fixtures)
         at = self._gap
         for key, text in near:
             if at + len(text) + self._gap <= end:
                 yield at, key, text
                 at += len(text) + self._gap
-        for key, text in pinned:
+        for key, text in fixtures:
             yield end, key, text
             end += len(text) + self._gap
 
@@ -151,12 +151,12 @@ class FilterBar(Horizontal):
     BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
 
     @dataclass
-    class Changed(Message):
+    class Filtered(Message):
         """The filter says something else."""
 
         text: str
 
-    class Closed(Message):
+    class Left(Message):
         """The user goes on with the list."""
 
     def compose(self) -> ComposeResult:
@@ -184,17 +184,17 @@ class FilterBar(Horizontal):
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.post_message(self.Changed(event.value))
+        self.post_message(self.Filtered(event.value))
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.set_class(bool(event.value.strip()), "-open")
-        self.post_message(self.Closed())
+        self.post_message(self.Left())
 
     def action_screen_back(self) -> None:
         self.clear()
-        self.post_message(self.Closed())
+        self.post_message(self.Left())
 
 
 class FindBar(Input):

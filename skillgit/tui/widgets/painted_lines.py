@@ -78,8 +78,8 @@ def broken(text: str, room: int) -> Sequence[Span]:
     while start < len(text):
         end = min(start + room, len(text))
         if not narrow:  # one character always fits
-            end, left = start, room
-            while end < len(text) and (left := left - cell_len(text[end])) >= 0:
+            end, space_left = start, room
+            while end < len(text) and (space_left := space_left - cell_len(text[end])) >= 0:
                 end += 1
             end = max(end, start + 1)
         if end == len(text):
@@ -221,12 +221,12 @@ class PaintedLines(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         columns_, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
         if self._message:
-            told = [
+            lines = [
                 Part(f" {text[start:end]}", style)
                 for text, style in ((on_one_line(part.text, self.ink), part.style) for part in self._message)
                 for start, end in broken(text, self.room - 1)
             ]
-            return self._strip((told[y],), ground) if y < len(told) else Strip.blank(columns_, ground)
+            return self._strip((lines[y],), ground) if y < len(lines) else Strip.blank(columns_, ground)
         if line >= self.count:
             return Strip.blank(columns_, ground)
         if self.has_cursor and line == self.cursor:
@@ -409,12 +409,12 @@ class RenderedLines(PaintedLines, Generic[F]):
         return "".join(part.text for part in self.lines[line])
 
     def painted(self, line: int) -> Painted:
-        painted: Painted = self.lines[line]
+        whole: Painted = self.lines[line]
         marks = self.marks(line, self.text_of(line)) if self.sought else []
         if not marks:
-            return painted
+            return whole
         parts, at = list[Part](), 0
-        for text, style in painted:
+        for text, style in whole:
             parts += emphasised(text, 0, len(text), style, [((a - at, b - at), name) for (a, b), name in marks])
             at += len(text)
         return tuple(parts)
