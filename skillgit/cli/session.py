@@ -32,6 +32,7 @@ from skillgit.view.text import inert, one_line
 with loaded_on_use():
     from skillgit.cli import watchers
     from skillgit.mcp import server as mcp_server
+    from skillgit.tui import start as screens
     from skillgit.web import server as web_server
 
 if TYPE_CHECKING:
@@ -179,7 +180,9 @@ class CommandSession(TerminalSession):
     def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
         return watchers.Heartbeat(self)
 
-    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+    def surface(self, name: Literal["mcp", "tui", "web"]) -> ModuleType:
+        if name == "tui":
+            return screens
         (mcp if name == "mcp" else web).require_extra()
         return mcp_server if name == "mcp" else web_server
 

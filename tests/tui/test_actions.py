@@ -9,7 +9,7 @@ from sample_run import RUN
 
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
-from skillgit.tui.widgets.paragraphs import Paragraphs
+from skillgit.tui.widgets.painted_lines import Paragraphs
 from skillgit.view import commands
 from skillgit.view.commands import Ran
 
